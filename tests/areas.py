@@ -11,7 +11,7 @@ import math
 import os
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +34,9 @@ from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.service import NewClient
 from sallyport.login.first.settings import KINDS
 from sallyport.login.first.winbind.helpers import Helpers
+from sallyport.login.login import Login
 from sallyport.metrics import StoreMetrics
+from sallyport.mfa.circuit import Attached
 from sallyport.mfa.providers import available
 from sallyport.nodes.service import Alone, Cluster
 from sallyport.outgoing.egress import LookUp, look_up
@@ -206,7 +208,7 @@ class Areas(App):
     ) -> None:
         self.kinds = available([])
         self.first_kinds = dict(KINDS)
-        self.patience = math.inf
+        self.patience: float | Callable[[Login, Attached], float] = math.inf
         self.ntlm_auth: Helpers | None = Helpers(Path("/there/is/no/ntlm_auth"))
         self.credentials: Credentials | None = None
         overrides = Overrides(
@@ -216,7 +218,7 @@ class Areas(App):
             timers=TIMERS,
             providers=self.kinds,
             first_factors=self.first_kinds,
-            patience=lambda _login, _attached: self.patience,
+            patience=self._patience_of,
             ntlm_auth=lambda _domain_id: self.ntlm_auth,
             credentials=lambda: self.credentials,
         )
@@ -232,6 +234,9 @@ class Areas(App):
         self.trials, self.first_settings = logins.trials, logins.first_settings
         self.tenant = 0
         self.domain = 0
+
+    def _patience_of(self, login: Login, attached: Attached) -> float:
+        return self.patience(login, attached) if callable(self.patience) else self.patience
 
     async def add_user(self, domain_id: int, name: str, password: bytes) -> int:
         """Add an endpoint user and return its ID."""

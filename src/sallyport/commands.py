@@ -24,6 +24,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.command import Arguments, Command, Commands, command
 from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.fair import in_parts
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as cert_commands
@@ -42,6 +43,7 @@ from sallyport.nodes import commands as node_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy.signin import commands as administrator_commands
+from sallyport.tenancy.tenants import Tenants
 from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
@@ -120,7 +122,7 @@ class Requests:
         # In a thread, because the arguments of an import may contain thousands of clients.
         ready = await trio.to_thread.run_sync(self._commands.ready, wanted.command, wanted.arguments)
         with acting_as(Actor("command line", user)):
-            return json.dumps(await ready()).encode()
+            return await _encoded(await ready())
 
     async def _operate(self, asked: AskedOperation, user: str) -> bytes:
         operation = self._operations.get(asked.path)
@@ -130,7 +132,7 @@ class Requests:
         tenant_id = await self._tenant(bodies[0] if bodies else {}, asked.domain)
         organization, number = (await self._tenancy.numbers())[tenant_id]
         filled: dict[str, object] = {"orgId": organization, "tenantId": number}
-        if asked.domain is not None:
+        if asked.domain is not None and operation.takes("domainId"):
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
@@ -154,6 +156,17 @@ class Requests:
         return self._domains.anywhere(domain).tenant_id
 
 
+async def _encoded(result: JSON) -> bytes:
+    """Return a result in JSON. A list is encoded in parts, because a list of tokens may have a million entries."""
+    if isinstance(result, list):
+        return b"[" + b", ".join(await in_parts(_octets, result)) + b"]"
+    return _octets(result)
+
+
+def _octets(result: JSON) -> bytes:
+    return json.dumps(result).encode()
+
+
 def commands(app: App) -> Commands:
     """Return every command of the control socket, by name."""
 
@@ -162,7 +175,7 @@ def commands(app: App) -> Commands:
 
     return Commands(
         [
-            token_commands.commands(app.tenancy, now_us),
+            token_commands.commands(app.tenancy, Tenants(app.store, app.tenancy, now_us), now_us),
             administrator_commands.commands(
                 app.administrators, app.identities, app.console_sessions, app.tenancy, app.administrator_uri
             ),

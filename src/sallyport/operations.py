@@ -15,6 +15,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.command import Commands
 from sallyport.console.pages import ALL
 from sallyport.console.site import Site
+from sallyport.console.status import StatusLine
 from sallyport.console.visit import Services
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import operations as credentials_api
@@ -97,6 +98,7 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
         app.settings,
         stopping,
         app.open_id,
+        StatusLine(app.version, app.settings.node, app.copies.last_backup, app.clock),
         app.clock,
     )
     return Site(ALL, services, app.settings.public_url, answers_of(app))

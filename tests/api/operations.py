@@ -47,6 +47,7 @@ OPERATIONS = (
     Operation("/network_device/ListDevices", READER),
     Operation("/network_device/GetDevice", READER, {"deviceId": 1}),
     Operation("/network_device/DeleteDevice", OPERATOR, {"deviceId": 1}),
+    Operation("/network_device/ResetDevice", OPERATOR, {"deviceId": 1}),
     Operation("/network_device/ListStations", READER),
     Operation("/network_device/DeviceHistory", READER),
     Operation("/network_device/ListSessions", READER),
@@ -148,6 +149,7 @@ OPERATIONS = (
     Operation("/api/v1/agent/order", OPERATOR, {"instanceId": 1, "kind": "sync"}),
     Operation("/api/v1/instances/list", READER),
     Operation("/api/v1/instances/addInstance", OPERATOR, {"instanceName": "i"}),
+    Operation("/api/v1/instances/deleteInstance", OPERATOR, {"instanceId": 1}, method="DELETE"),
     Operation("/api/v1/instances/updateAuthType", OPERATOR, {"instanceId": 1, "authType": "SSH"}, method="PUT"),
     Operation("/api/v1/instances/assignUsersToMachines", OPERATOR, {"instanceIds": 1, "userIds": 1, "action": "add"}),
     Operation(

@@ -204,7 +204,7 @@ def test_keys_of_agents(world: World, tenant: Tenant, host: Host) -> None:
     assert problem(world.post(STATE, tenant.token, json={})) == (403, "role not allowed")
     assert problem(world.post(STATE, enrolment_key(tenant), json={})) == (403, "role not allowed")
     assert problem(host.send(AGENTS, domainId=tenant.domain)) == (403, "role not allowed")
-    world.service.call("instance.remove", name="db", domain=str(tenant.domain))
+    tenant.ask("/api/v1/instances/deleteInstance", method="DELETE", domainId=tenant.domain, instanceId=other.instance)
     assert other.send(STATE).status_code == 401
 
 

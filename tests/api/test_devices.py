@@ -11,6 +11,7 @@ from tests.api.world import PASSWORD, Tenant, World
 
 DELETE = "/network_device/DeleteDevice"
 GET = "/network_device/GetDevice"
+RESET = "/network_device/ResetDevice"
 STATIONS = "/network_device/ListStations"
 HISTORY = "/network_device/DeviceHistory"
 NOT_FOUND = (404, "device not found")
@@ -120,6 +121,24 @@ def test_a_body_without_a_device(tenant: Tenant, fields: dict[str, Any], text: s
     assert tenant.refused(DELETE, domainId=tenant.domain, **fields) == (400, text)
 
 
+# --- ResetDevice --------------------------------------------------------------------------------------------------
+
+
+def test_a_reset_device_keeps_its_id(world: World, tenant: Tenant) -> None:
+    """A reset forgets the signatures of a device, and the device stays in the inventory. A device of another domain is
+    not found."""
+    with tenant.nas() as nas:
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
+    (before,) = tenant.devices()
+    assert before["signed_share"] == 1
+    answer = tenant.ask(RESET, domainId=tenant.domain, deviceId=before["device_id"])
+    assert answer == {**DELETED, "message": "1 device reset"}
+    (after,) = tenant.devices()
+    assert after == {**before, "signed_share": None, "safe_to_require": False}
+    stranger = world.tenant()
+    assert stranger.refused(RESET, domainId=stranger.domain, deviceId=before["device_id"]) == NOT_FOUND
+
+
 # --- GetDevice ----------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +152,8 @@ def test_one_device(world: World, tenant: Tenant) -> None:
     (listed,) = tenant.devices()
     found = tenant.ask(GET, domainId=tenant.domain, deviceId=listed["device_id"])
     evidence, behind = found.pop("evidence"), found.pop("station_count")
+    learned = ("timeouts_learned", "challenges", "challenge_answers", "challenges_unanswered", "last_challenge")
+    assert [found.pop(name) for name in learned] == ["", 0, 0, 0, ""]
     assert (found, behind) == (listed, 1)
     assert "12356/3 (Fortinet-Vdom-Name)" in evidence["nas"]["evidence"][0]
     assert tenant.refused(GET, domainId=tenant.domain, deviceId=10**9) == NOT_FOUND
@@ -232,8 +253,9 @@ def test_the_history_of_a_device(tenant: Tenant) -> None:
 @pytest.mark.parametrize("path", [STATIONS, HISTORY, "/network_device/ListClients", "/ad/GetAuthLog"])
 def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
     """A page has 1 to 1000 entries, and the first page has number 1."""
+    where = {} if path.endswith("ListClients") else {"domainId": tenant.domain}
     for page in ({"pageId": 0}, {"pageId": "x"}):
-        assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
+        assert tenant.refused(path, **where, **page) == (400, "invalid pageId")
     for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):
-        assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageSize")
-    assert tenant.ask(path, domainId=tenant.domain, pageSize=1000, pageId=10**12)["totalCount"] == 0
+        assert tenant.refused(path, **where, **page) == (400, "invalid pageSize")
+    assert tenant.ask(path, **where, pageSize=1000, pageId=10**12)["totalCount"] == 0

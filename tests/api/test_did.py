@@ -355,7 +355,7 @@ def test_expiry_may_be_left_out(tenant: Tenant) -> None:
     assert "expirationDate" not in tenant.ask(GET, credentialId=made["credentialId"])["credential"]
 
 
-@pytest.mark.parametrize("fields", [{}, {"issuerId": 0, "userId": 0}, {"pageNumber": 2, "pageSize": 1}])
+@pytest.mark.parametrize("fields", [{}, {"userId": 0}, {"pageNumber": 2, "pageSize": 1}])
 def test_the_total_of_an_array_is_in_a_header(tenant: Tenant, fields: dict[str, Any]) -> None:
     """DIDList and credentialSchemaList send the total of the whole list in X-Total-Count."""
     by = issuer(tenant)
@@ -438,3 +438,13 @@ def test_each_curve_issues(tenant: Tenant, curve: str) -> None:
     made = tenant.ask(ISSUE[0], **{**sent, "issuerDid": by, "schemaId": schema(tenant, by)["id"]})
     token = jws.parse(tenant.ask(GET, credentialId=made["credentialId"])["credential"]["proof"]["jws"])
     assert vc.verify(token, resolve(by), now_us()).issuer == by
+
+
+@pytest.mark.parametrize("name", ["epmpassword", "epmPasword", "epm_password"])
+def test_a_misspelled_password_does_not_become_a_claim(tenant: Tenant, name: str) -> None:
+    """A near miss of epmPassword in the metadata is refused: as a claim, everybody could read it."""
+    sent = body(tenant)
+    metadata = {**sent["metadata"], name: "hunter2"}
+    metadata.pop("epmPassword", None)
+    status, text = tenant.refused(ISSUE[0], **{**sent, "metadata": metadata})
+    assert (status, text) == (400, "invalid metadata")

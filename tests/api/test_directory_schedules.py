@@ -39,7 +39,8 @@ def test_schedules(tenant: Tenant) -> None:
     tenant.ask(SET, **where, timesOfDay=["22:15", "8:00"], timeZone="Europe/Berlin", fullEvery=0)
     (shown,) = tenant.ask(LIST, domainId=tenant.domain)["schedules"]
     assert (shown["everyMinutes"], shown["timesOfDay"], shown["fullEvery"]) == (0, ["08:00", "22:15"], 0)
-    assert tenant.refused(SET, **where, everyMinute=5) == (400, "give everyMinutes or timesOfDay")
+    assert tenant.refused(SET, **where, everyMinute=5) == (400, "unknown field: did you mean everyMinutes?")
+    assert tenant.refused(SET, **where) == (400, "give everyMinutes or timesOfDay")
     assert len(tenant.ask(LIST, domainId=tenant.domain)["schedules"]) == 1
     assert tenant.ask(SET, **where, timesOfDay=[])["nextRun"] == ""
     assert tenant.ask(LIST, domainId=tenant.domain)["schedules"] == []

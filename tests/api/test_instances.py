@@ -1,4 +1,4 @@
-"""/api/v1/instances/list, addInstance, updateAuthType, assignUsersToMachines and assignGroupToMachines."""
+"""/api/v1/instances/: list, addInstance, updateAuthType, deleteInstance, and the assignments of users and groups."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from tests.api.world import Tenant, World, problem
 LIST = "/api/v1/instances/list"
 ADD = "/api/v1/instances/addInstance"
 AUTH_TYPE = "/api/v1/instances/updateAuthType"
+DELETE = "/api/v1/instances/deleteInstance"
 ASSIGN_USERS = "/api/v1/instances/assignUsersToMachines"
 ASSIGN_GROUPS = "/api/v1/instances/assignGroupToMachines"
 ADD_GROUP = "/api/v1/instanceGroup/addInstanceGroup"
@@ -44,6 +45,21 @@ def test_the_answer_of_adding(tenant: Tenant) -> None:
     instance_id = answer.pop("instanceId")
     assert isinstance(instance_id, str) and int(instance_id) > 0
     assert answer == {"code": 200, "message": "instance added"}
+
+
+def test_an_instance_is_deleted(world: World, tenant: Tenant) -> None:
+    """A deleted instance is in no list, its assignments are gone, and its name is free. An instance of another tenant
+    or an unknown one is answered with 404.
+    """
+    instance, user = add(tenant, "web"), add_user(tenant, "bob")
+    tenant.ask(ASSIGN_USERS, domainId=tenant.domain, instanceIds=[instance], userIds=[user], action="add")
+    theirs = add(world.tenant(), "web")
+    answer = tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, instanceId=instance)
+    assert answer == {"code": 200, "message": "instance deleted"}
+    assert listed(tenant) == {}
+    for unknown in (instance, theirs):
+        assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, instanceId=unknown) == NO_INSTANCE
+    assert add(tenant, "web") != instance
 
 
 @pytest.mark.parametrize(

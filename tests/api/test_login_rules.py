@@ -15,9 +15,13 @@ ACCEPT, REJECT = 2, 3
 FILTER_ID = 11
 
 
+SCOPES = {"users", "groups", "ous", "kinds", "clients", "products", "media", "stations", "serviceTypes", "time"}
+
+
 def add(tenant: Tenant, name: str = "r", action: str = "block", **fields: Any) -> int:
-    """Add a rule to the tenant's domain and return its id."""
-    answer = tenant.ask(ADD, **{"domainId": tenant.domain, "name": name, "action": action, **fields})
+    """Add a rule to the tenant's domain and return its id. A rule that blocks everyone is confirmed."""
+    confirmed = {"everyone": True} if action == "block" and SCOPES.isdisjoint(fields) else {}
+    answer = tenant.ask(ADD, **{"domainId": tenant.domain, "name": name, "action": action, **confirmed, **fields})
     rule_id = answer.pop("ruleId")
     assert isinstance(answer.pop("warnings"), list)
     assert answer == {"code": 200, "status": "Success", "message": "rule added"}
@@ -119,7 +123,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
     other = world.tenant()
     theirs, branchs = add(other), add(tenant, domainId=branch)
     for rule in (theirs, branchs, 10**9, 0, -1):
-        assert tenant.refused(path, domainId=tenant.domain, ruleId=rule, name="mine now") == NOT_FOUND
+        assert tenant.refused(path, domainId=tenant.domain, ruleId=rule) == NOT_FOUND
     assert tenant.refused(path, domainId=tenant.domain) == (400, "missing ruleId")
     for value in ("x", True, 2**63, {}):
         assert tenant.refused(path, domainId=tenant.domain, ruleId=value) == (400, "invalid ruleId")
@@ -206,9 +210,24 @@ def test_an_exemption_of_everyone_is_confirmed(tenant: Tenant) -> None:
     assert tenant.refused(UPDATE, **change, users="") == NO_SCOPE
     tenant.ask(UPDATE, **change, users="", media="19")
     tenant.ask(UPDATE, **change, media="", everyone=True)
-    for action in ("block", "mfa_required"):
-        tenant.ask(UPDATE, **change, action=action)
-        assert tenant.refused(UPDATE, **change, action="allow") == NO_SCOPE
+    tenant.ask(UPDATE, **change, action="mfa_required")
+    assert tenant.refused(UPDATE, **change, action="allow") == NO_SCOPE
+
+
+def test_a_block_of_everyone_is_confirmed(tenant: Tenant) -> None:
+    """A rule that blocks logins and has no scope needs `everyone: true`, as a rule that allows them does. The
+    confirmation of the one action is none of the other.
+    """
+    given = {"domainId": tenant.domain, "name": "all", "action": "block"}
+    blocks = (400, NO_SCOPE[1].replace("admit everyone without a second factor", "block every login of the domain"))
+    assert tenant.refused(ADD, **given) == tenant.refused(ADD, **given, users="", kinds=[]) == blocks
+    assert listed(tenant) == []
+    rule = add(tenant, "all", "allow", everyone=True)
+    change = {"domainId": tenant.domain, "ruleId": rule}
+    assert tenant.refused(UPDATE, **change, action="block") == blocks
+    tenant.ask(UPDATE, **change, action="block", everyone=True)
+    tenant.ask(UPDATE, **change, priority=7)
+    assert tenant.refused(UPDATE, **change, action="allow") == NO_SCOPE
 
 
 def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:

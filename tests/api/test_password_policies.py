@@ -56,9 +56,30 @@ def add(tenant: Tenant, name: str = "p", **fields: Any) -> int:
     answer = succeeded(send(tenant, ADD, {"policyName": name, **fields}))
     policy = next(each for each in listed(tenant) if each["policyName"] == name)
     added = {"policyId": policy["policyId"], "message": f"password policy {policy['policyId']} was added"}
+    assert isinstance(answer.pop("warnings"), list)
     assert answer == {"code": 200, **added}
     assert isinstance(policy["policyId"], int)
     return int(policy["policyId"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_empty"),
+    [
+        ({}, True),
+        ({"minLength": 12}, True),
+        ({"minLen": "", "allowSpecial": "yes", "templateName": "t"}, True),
+        ({"minLen": 0}, True),
+        ({"minLen": 12}, False),
+        ({"allowSpecial": "no"}, False),
+        ({"minclass": 3}, False),
+    ],
+)
+def test_a_policy_without_a_rule_has_a_warning(tenant: Tenant, fields: dict[str, Any], is_empty: bool) -> None:
+    """A policy that accepts every password is added with a warning that lists the rules."""
+    answer = succeeded(send(tenant, ADD, {"policyName": "p", **fields}))
+    found = [warning.partition(";")[0] for warning in answer["warnings"]]
+    assert found == ["the policy has no rule, so it accepts every password"] * is_empty
+    assert all("minLen, maxLen, firstChar" in warning for warning in answer["warnings"])
 
 
 def machine(tenant: Tenant, name: str = "web") -> int:

@@ -328,7 +328,7 @@ async def test_a_refused_change_is_not_recorded(areas: Areas, new_entries: NewEn
         await areas.clients.update(areas.tenant + 1, 1, {"name": "x"})
     with pytest.raises(NotFound):
         await areas.providers.delete(areas.domain)
-    rule_id = await areas.rules.add(areas.domain, RuleFields(name="r", action="block"))
+    rule_id = await areas.rules.add(areas.domain, RuleFields(name="r", action="block", everyone=True))
     await new_entries.rows()
     with pytest.raises(NotFound):
         await areas.rules.delete(areas.domain, [rule_id, rule_id + 1])

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.text import MARKS, as_cell, composed, counted, existing, fold, fold_name, normal, of_cell
+from sallyport.base.text import (
+    MARKS,
+    as_cell,
+    composed,
+    counted,
+    existing,
+    fold,
+    fold_name,
+    normal,
+    of_cell,
+    plain_code,
+)
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -122,3 +133,33 @@ def test_a_suggestion_reads_at_most_1000_names() -> None:
     assert next(names) == "server-0001000"
     assert existing("x", ["a", "b"]) == "; existing: a, b"
     assert existing("x", [str(number) for number in range(7)]).endswith(", and 2 more")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *(
+            "123456",
+            "123 456",
+            "123-456",
+            "123\u00a0456",
+            "123\u202f456",
+            "123\u2009456",
+            "123\u2011456",
+            "123\u2013456",
+        ),
+        *(" 123456\n", "12 34 56", "1\u200b23456\ufeff", "123\t456"),
+    ],
+)
+def test_a_code_is_read_as_apps_show_it(typed: str) -> None:
+    """Blanks, dashes and invisible characters are removed."""
+    assert plain_code(typed) == "123456"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", " ", "-", "12a456", "123.456", "123,456", "+123456", "12\u00b2456", "1 " * 21, "\u0661\u0662\u0663 456"],
+)
+def test_another_text_is_no_code(typed: str) -> None:
+    """A text with any other character, without a digit, or of too many characters, is unchanged."""
+    assert plain_code(typed) == typed

@@ -134,11 +134,12 @@ def test_a_reject_has_its_reason(
     assert lines[1:] == [] if not remedy else lines[1].startswith("What to do: ") and remedy in lines[1]
 
 
-def test_a_check_does_not_latch_the_client(service: Service, server: str) -> None:
+@pytest.mark.parametrize("name", [(), ("--nas-identifier", "gate")])
+def test_a_check_does_not_latch_the_client(service: Service, server: str, name: tuple[str, ...]) -> None:
     """After a check the client may still send unsigned packets. The doctor does not report the packets of the check as
     unsigned.
     """
-    service.ok("check", "radius", server, "--secret", SECRET, *LOGIN)
+    service.ok("check", "radius", server, "--secret", SECRET, *LOGIN, *name)
     (here,) = [each for each in json.loads(service.ok("client", "list", "--json")) if each["name"] == "here"]
     assert (here["signatureRequired"], here["proxyStateLimited"]) == (False, False)
     findings = [each["finding"] for each in json.loads(service.cli("doctor", "--json").stdout)]

@@ -61,12 +61,17 @@ def test_a_rotated_key_applies_at_once_and_after_a_restart(tmp_path: Path) -> No
         assert (service.data_dir / "master.key.1").read_text() == f"1:{old}\n"
         with RadiusClient(service.ports.auth, SECRET) as client:
             assert client.login("ann", "hello") == ACCESS_ACCEPT
+        remedy = f"version 1 of the master key, which {key} does not have: add the line in {key}.1 to {key}"
+        refused = service.cli("db", "restore", "before.db", "--yes")  # the process still has the old key
+        assert refused.returncode == 1 and remedy in refused.stderr
         service.stop()
+        refused = service.cli("db", "restore", "before.db", "--yes")
+        assert refused.returncode == 1 and remedy in refused.stderr
         service.start()
         with RadiusClient(service.ports.auth, SECRET) as client:
             assert client.login("ann", "hello") == ACCESS_ACCEPT
         refused = service.cli("db", "restore", "before.db", "--yes")
-        assert refused.returncode == 1 and "version of the master key that is missing" in refused.stderr
+        assert refused.returncode == 1 and remedy in refused.stderr
         service.stop()
         key.write_text(key.read_text() + (service.data_dir / "master.key.1").read_text())
         service.start()

@@ -172,3 +172,30 @@ def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
     rows = devices(stopped)
     assert [row["device_name"] for row in rows] == [f"nas-{number}" for number in range(2345)]
     assert len(stopped.ok("device", "list", "--csv").splitlines()) == 2346
+
+
+def test_a_device_is_reset(service: Service, domain: str) -> None:
+    """A reset forgets the learned values. The device keeps its id."""
+    (before,) = devices(service, "--search", "fw1", "--domain", domain)
+    assert service.cli("device", "reset", str(before["device_id"])).stderr.strip() == "1 device reset"
+    (after,) = devices(service, "--search", "fw1", "--domain", domain)
+    assert (after["device_id"], before["signed_share"], after["signed_share"]) == (before["device_id"], 1, None)
+
+
+def test_a_device_is_deleted(service: Service, domain: str) -> None:
+    """A deleted device is not listed. Its next login registers it again."""
+    with RadiusClient(service.ports.auth, SECRET, source="127.8.0.1") as client:
+        for registrations in (1, 2):
+            assert client.login("ann", "hello", NAS_IDENTIFIER=b"old") == ACCESS_ACCEPT
+            (found,) = devices(service, "--search", "old", "--domain", domain)
+            assert found["registrations"] == registrations
+            assert service.cli("device", "delete", "old", "--domain", domain).stderr.strip() == "1 device deleted"
+            assert devices(service, "--search", "old", "--domain", domain) == []
+
+
+def test_an_unknown_device_is_not_deleted(service: Service, domain: str) -> None:
+    """The message says how to list the devices."""
+    for command in ("delete", "reset"):
+        done = service.cli("device", command, "nowhere")
+        assert done.returncode == 1
+        assert "sallyport device list" in done.stderr

@@ -45,11 +45,18 @@ def machine(service: Service) -> str:
 
 def test_add_prints_the_id_alone(service: Service) -> None:
     """Standard output is the policyId and a line end. Only the list of this tenant has the policy."""
-    added = service.program("policy", "add", "printed", *TENANT)
+    added = service.program("policy", "add", "printed", *TENANT, "--min-length", "8")
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout == f"{policies(service)['printed']['policyId']}\n"
     service.call("tenant.add", org=9, tenant=4)
     assert policies(service, *OTHER_TENANT) == {}
+
+
+def test_a_policy_without_a_rule_is_warned_about(service: Service) -> None:
+    """The policy is added, and a note says that it accepts every password."""
+    added = service.cli("policy", "add", "empty", *TENANT)
+    assert (added.returncode, added.stdout) == (0, f"{policies(service)['empty']['policyId']}\n")
+    assert "warning: the policy has no rule" in added.stderr
 
 
 def test_every_option_is_stored_and_cleared(service: Service) -> None:

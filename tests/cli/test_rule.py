@@ -93,6 +93,9 @@ def test_a_rule_for_everyone_needs_confirmation(service: Service, corp: str) -> 
     refused = service.cli(*add)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "--user, --group or --client, or confirm it with --everyone" in refused.stderr
+    refused = service.cli(*add[:-1], "block")
+    assert refused.returncode == 1 and "block every login of the domain: give a scope" in refused.stderr
+    assert "--user, --group or --client, or confirm it with --everyone" in refused.stderr
     assert "leave out --everyone" in service.cli(*add, "--everyone", "--user", "ann").stderr
     rule = service.ok(*add, "--everyone").strip()
     findings = [each["finding"] for each in json.loads(service.cli("doctor", "--json").stdout)]
@@ -179,7 +182,7 @@ def test_the_list_is_in_order_of_evaluation(service: Service) -> None:
     """
     add_domain(service, "ordered")
     for name, options in (("all", ()), ("first of all", ("--priority", "1")), ("ann", ("--user", "ann"))):
-        service.ok("rule", "add", name, "--domain", "ordered", "--action", "block", *options)
+        service.ok("rule", "add", name, "--domain", "ordered", "--action", "mfa_required", *options)
     assert [each["name"] for each in rules(service, "ordered")] == ["ann", "first of all", "all"]
     assert "everybody" in service.ok("rule", "list", "--domain", "ordered")
 
@@ -189,7 +192,10 @@ def test_rules_are_removed(service: Service) -> None:
     found.
     """
     add_domain(service, "removed")
-    ids = [service.ok("rule", "add", "r", "--domain", "removed", "--action", "block").strip() for _ in range(2)]
+    ids = [
+        service.ok("rule", "add", "r", "--domain", "removed", "--action", "block", "--everyone").strip()
+        for _ in range(2)
+    ]
     assert service.cli("rule", "remove", *ids, "999999", "--domain", "removed").returncode == 1
     assert len(rules(service, "removed")) == 2
     service.ok("rule", "remove", *ids, "--domain", "removed")
@@ -231,5 +237,5 @@ def test_invalid_arguments_are_refused(
 def test_a_rule_is_added_without_a_service(stopped: RunningService) -> None:
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT)
-    rule = stopped.ok("rule", "add", "r", "--domain", "early", "--action", "block").strip()
+    rule = stopped.ok("rule", "add", "r", "--domain", "early", "--action", "block", "--everyone").strip()
     assert json.loads(stopped.ok("rule", "list", "--domain", "early", "--json"))[0]["ruleId"] == int(rule)

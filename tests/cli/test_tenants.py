@@ -1,5 +1,6 @@
 """Commands that create a tenant, and commands that refuse an unknown one."""
 
+import json
 from pathlib import Path
 
 import click
@@ -74,3 +75,32 @@ def test_a_refused_domain_creates_no_tenant(tmp_path: Path) -> None:
         assert tenants(full) == {(1, 1)}
     finally:
         full.kill()
+
+
+def test_a_mistyped_tenant_is_removed(service: Service) -> None:
+    """The note about a new tenant names the command that removes it. The command asks, unless --yes is given."""
+    scope = ("--org", "4711", "--tenant", "3")
+    made = service.cli("domain", "add", "typo", *scope)
+    assert "`sallyport tenant remove` removes the new tenant" in made.stderr
+    refused = service.cli("tenant", "remove", *scope, "--yes")
+    assert refused.returncode == 1 and "still has 1 domain: remove them first" in refused.stderr
+    service.ok("token", "create", "--org", "4712", "--tenant", "3")
+    scope = ("--org", "4712", "--tenant", "3")
+    asked = service.cli("tenant", "remove", *scope, input="n\n")
+    assert asked.returncode == 1 and (4712, 3) in tenants(service)
+    assert "is removed" in service.cli("tenant", "remove", *scope, "--yes").stderr
+    assert (4712, 3) not in tenants(service)
+
+
+def test_tenants_are_listed_and_renamed(service: Service) -> None:
+    """The list has the names and the numbers of objects of each tenant."""
+    service.ok("token", "create", "--org", "4713", "--tenant", "3")
+    service.ok("tenant", "rename", "Branch", "--org", "4713", "--tenant", "3")
+    service.ok("tenant", "rename", "Example", "--org", "4713")
+    rows = json.loads(service.ok("tenant", "list", "--json"))
+    (row,) = [each for each in rows if each["org"] == 4713]
+    assert row.pop("created").endswith("Z")
+    assert row == {
+        "org": 4713, "tenant": 3, "organization": "Example", "name": "Branch", "domains": 0, "clients": 0, "tokens": 1,
+    }  # fmt: skip
+    assert "Branch" in service.ok("tenant", "list")

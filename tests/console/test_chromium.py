@@ -94,7 +94,7 @@ def signs_in_as_administrator(page: Page, base: str, name: str, code: str) -> st
 def test_an_administrator_signs_in_with_a_code(chromium: Chromium, service: RunningService) -> None:
     """`sallyport admin add` prints the URI of a seed, and a code of that seed opens the console."""
     code = add_administrator(service, "root")
-    assert "root installation" in chromium.run(signs_in_as_administrator, base_of(service), "root", code)
+    assert "root (installation)" in chromium.run(signs_in_as_administrator, base_of(service), "root", code)
 
 
 def registers(page: Page, base: str, name: str, code: str, address: str) -> str:

@@ -71,13 +71,19 @@ def test_the_pages_fit_on_a_phone(chromium: Chromium, service: RunningService) -
 
 
 def enforces(page: Page, base: str, token: str) -> str:
-    """Find out who would be refused, and switch to enforce for an hour. Return the text of the domain's page."""
+    """Find out who would be refused, and switch to enforce for an hour in spite of it. Return the text of the domain's
+    page."""
     sign_in(page, base, token)
     page.get_by_role("link", name="Domains", exact=True).click()
     page.get_by_role("link", name="default").click()
     page.get_by_role("link", name="Switch to enforce").click()
     expect(page.get_by_role("region", name="Users").get_by_role("row", name="alice")).to_contain_text("not enrolled")
     page.get_by_label("Revert the change").select_option(label="after an hour")
+    clean = page.get_by_label("Do not switch if")
+    expect(clean).to_be_checked()
+    page.get_by_role("button", name="Switch default to enforce").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    clean.uncheck()
     page.get_by_role("button", name="Switch default to enforce").click()
     page.wait_for_url(re.compile(r"/domains/\d+$"))
     return page.locator("main").inner_text()

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column, Kind, as_duration, cell, with_cells
+from sallyport.console.columns import Column, Kind, as_duration, breakable, cell, with_cells
 
 HOSTILE = "<b title='\"'>&"
 ESCAPED = "&lt;b title=&#x27;&quot;&#x27;&gt;&amp;"
@@ -22,6 +22,20 @@ ESCAPED = "&lt;b title=&#x27;&quot;&#x27;&gt;&amp;"
         ("mac", HOSTILE, f"<code>{ESCAPED}</code>"),
         ("outcome", HOSTILE, f'<span class="outcome {ESCAPED}">{ESCAPED}</span>'),
         ("time", "2026-11-28T05:00:00.25Z", '<time datetime="2026-11-28T05:00:00.25Z">2026-11-28 05:00:00 UTC</time>'),
+        (
+            "age",
+            "2026-11-28T05:00:00Z",
+            '<time datetime="2026-11-28T05:00:00Z" data-ago>2026-11-28 05:00:00 UTC</time>',
+        ),
+        ("verdict", "reject", '<span class="outcome reject">reject</span>'),
+        ("verdict", f"reject: {HOSTILE}", f'<span class="outcome reject">reject</span> {ESCAPED}'),
+        ("changes", [f"name: {HOSTILE}"], f'<ul class="plain"><li>name: {ESCAPED}</li></ul>'),
+        (
+            "changes",
+            ["expires: 2026-11-28T05:00:00Z → none"],
+            '<ul class="plain"><li>expires: <time datetime="2026-11-28T05:00:00Z">2026-11-28 05:00:00 UTC</time> → none'
+            "</li></ul>",
+        ),
         ("time", "<&", '<time datetime="&lt;&amp;">&lt;&amp; UTC</time>'),
         ("duration", 90, "1 min 30 s"),
         ("share", 0.25, "25 %"),
@@ -73,3 +87,18 @@ def test_the_cells_of_rows() -> None:
 def test_a_duration_has_its_two_largest_parts(seconds: float, text: str) -> None:
     """A part that is 0 is left out."""
     assert as_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "html"),
+    [
+        ("dc=acme,dc=example", "dc=<wbr>acme,<wbr>dc=<wbr>example"),
+        ("ldap://127.0.0.1:3890", "ldap://<wbr>127.0.0.1:<wbr>3890"),
+        ("one word", "one word"),
+        (30, "30"),
+        ("a,<b>", "a,<wbr>&lt;b&gt;"),
+    ],
+)
+def test_a_long_value_breaks_between_its_parts(value: object, html: str) -> None:
+    """A line may break after a separator, and not within a name or a number."""
+    assert breakable(value) == html

@@ -1,4 +1,4 @@
-"""The home page: what needs attention, and the sparklines of the last day."""
+"""The home page: what needs attention, and the chart of the last day."""
 
 import re
 from html import unescape
@@ -8,6 +8,7 @@ import pytest
 
 from sallyport.base.clock import SECOND, now_us
 from sallyport.console.pages.attention import of_disk
+from sallyport.console.pages.home import top_of
 from sallyport.directory.directory import Configuration, DirectoryKind
 from sallyport.domains.domain import Mode
 from sallyport.events.hours import HOUR
@@ -102,8 +103,8 @@ async def test_a_failing_provider_is_named_with_the_number_of_logins(site: Site,
     """The logins of the last hours that a provider or a directory has not decided are counted by domain and reason."""
     for _ in range(2):
         await add(site, "ann", reason=Reason.UNREACHABLE)
-    await add(site, "ann", reason=Reason.FIRST_FACTOR_UNREACHABLE)
-    await add(site, "ann", reason=Reason.WRONG_PASSWORD)
+    await add(site, "ann", reason=Reason.FIRST_FACTOR_UNREACHABLE, factor="")
+    await add(site, "ann", reason=Reason.UNKNOWN_REALM, factor="")
     await add(site, "ann", reason=Reason.CIRCUIT_OPEN, at=site.clock.now - 3 * HOUR)
     page = await admin.get("/")
     found = [each for each in concerns(page.text) if "in the last hours" in each]
@@ -112,6 +113,42 @@ async def test_a_failing_provider_is_named_with_the_number_of_logins(site: Site,
         "2 logins of corp in the last hours: provider unreachable. Show the logins",
     ]
     assert f"domain={site.areas.domain}&amp;reason=provider+unreachable" in page.text
+
+
+@pytest.mark.parametrize(
+    ("reason", "later", "is_over"),
+    [
+        pytest.param(
+            Reason.FIRST_FACTOR_UNREACHABLE, {"factor": "ldap", "first_us": 900}, True, id="directory answers"
+        ),
+        pytest.param(Reason.FIRST_FACTOR_UNREACHABLE, {"factor": ""}, False, id="directory is not asked"),
+        pytest.param(Reason.UNREACHABLE, {"factor": "ldap+duo", "second_us": 900}, True, id="provider answers"),
+        pytest.param(Reason.UNREACHABLE, {"factor": "ldap"}, False, id="provider is not asked"),
+    ],
+)
+async def test_a_failure_that_is_over_is_not_one_of_now(
+    site: Site, admin: Visitor, reason: Reason, later: dict[str, int | str], is_over: bool
+) -> None:
+    """If a later login was answered by the factor that has failed, Home names the time of the last failure, last and
+    without the mark of a failure."""
+    await add(site, "ann", reason=reason, factor="")
+    await add(site, "bob", **later)
+    page = (await admin.get("/")).text
+    (found,) = [each for each in concerns(page) if "in the last hours" in each]
+    assert ("This is over: the last one was 2026-01-01 00:00:01 UTC" in found) is is_over
+    assert ('<li class="over">' in page) is is_over
+    assert (concerns(page)[-1] == found) is is_over
+
+
+async def test_a_failure_is_over_once_a_check_of_the_provider_has_worked(site: Site, admin: Visitor) -> None:
+    """After a repair of the provider, its check is enough: Home does not wait for the next login."""
+    at = f"/domains/{site.areas.domain}"
+    await admin.send(f"{at}/provider", {"chosen": "totp"}, page=f"{at}/provider?provider=totp")
+    await add(site, "ann", reason=Reason.UNREACHABLE)
+    assert "This is over" not in text_of(await admin.get("/"))
+    site.clock.pass_by(1)
+    await admin.send(f"{at}/provider/check")
+    assert "This is over" in text_of(await admin.get("/"))
 
 
 async def test_a_failed_import_and_an_expiring_authority_are_named(site: Site, tmp_path: Path) -> None:
@@ -219,9 +256,9 @@ def test_a_disk_with_little_space_is_named(free_mib: int, expected: list[bool]) 
     assert all(f"{free_mib} MiB are free on the disk of node-1" in each.text for each in found)
 
 
-async def test_the_sparklines_show_the_last_day_by_hour(site: Site, admin: Visitor) -> None:
-    """There is a bar for each hour with logins, and the same numbers are in words and in a table. Logins of another
-    tenant, of another answer, or before the last day are not counted."""
+async def test_the_chart_shows_the_last_day_by_hour(site: Site, admin: Visitor) -> None:
+    """Each hour has a bar. Accepted and rejected logins are stacked on one scale, and the same numbers are in words and
+    in a table. Logins of another tenant or before the last day are not counted."""
     foreign = await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 2), "theirs")
     now = site.clock.now
     await add(site, "old", at=now - 24 * HOUR)
@@ -232,18 +269,11 @@ async def test_the_sparklines_show_the_last_day_by_hour(site: Site, admin: Visit
         await add(site, "ann")
     await add(site, "bob", reason=Reason.WRONG_PASSWORD)
     page = await admin.get("/")
-    assert (
-        'aria-label="Accepted: 6 logins in the last 24 hours, at most 4 in one hour, 2 in the present hour"'
-        in page.text
-    )
-    assert (
-        'aria-label="Rejected: 1 login in the last 24 hours, at most 1 in one hour, 1 in the present hour"' in page.text
-    )
-    accepted = re.search(r'<figure class="spark accept">(.*?)</figure>', page.text, re.DOTALL)
-    assert accepted is not None
-    assert re.findall(r'<rect x="(\d+)" y="([\d.]+)" width="8" height="([\d.]+)">', accepted[1]) == [
-        ("200", "0.0", "40.0"), ("230", "20.0", "20.0"),
+    assert 'aria-label="Logins of the last 24 hours: 6 accepted, 1 rejected; at most 4 in one hour"' in page.text
+    assert re.findall(r'<rect class="(\w+)" x="(\d+)" y="([\d.]+)" width="7" height="([\d.]+)">', page.text) == [
+        ("accept", "200", "0.0", "100.0"), ("accept", "230", "50.0", "50.0"), ("reject", "230", "25.0", "25.0"),
     ]  # fmt: skip
+    assert "4 2 0 24 h ago 18 h 12 h 6 h now" in text_of(page)
     rows = re.findall(r'"Accepted" class="number">(.*?)</td><td data-title="Rejected" class="number">(.*?)<', page.text)
     assert rows[:4] == [("2", "1"), ("0", "0"), ("0", "0"), ("4", "0")]
     assert len(rows) == 24
@@ -254,16 +284,24 @@ async def test_an_hour_is_counted_once(site: Site, admin: Visitor) -> None:
     """After its end an hour is not read again. The present hour is read again after a minute."""
     first = await add(site, "ann", at=site.clock.now - 2 * HOUR)
     await add(site, "ann")
-    assert "Accepted: 2 logins" in text_of(await admin.get("/"))
+    assert "2 accepted" in text_of(await admin.get("/"))
     await add(site, "ann")
     await site.areas.store.write(lambda tx: tx.execute("delete from events where id = :id", id=first))
-    assert "Accepted: 2 logins" in text_of(await admin.get("/"))
+    assert "2 accepted" in text_of(await admin.get("/"))
     site.clock.pass_by(60)
-    assert "Accepted: 3 logins" in text_of(await admin.get("/"))
+    assert "3 accepted" in text_of(await admin.get("/"))
 
 
 async def test_a_day_without_logins_has_no_bar(site: Site, admin: Visitor) -> None:
-    """The sparklines of a new tenant are empty, and say so in words."""
+    """The chart of a new tenant is empty, and says so in words."""
     page = await admin.get("/")
-    assert 'aria-label="Accepted: 0 logins in the last 24 hours"' in page.text
+    assert 'aria-label="Logins of the last 24 hours: 0 accepted, 0 rejected; at most 0 in one hour"' in page.text
     assert "<rect" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("most", "top"), [(0, 2), (1, 2), (2, 2), (3, 4), (9, 10), (10, 10), (11, 20), (33, 40), (61, 80), (101, 200)]
+)
+def test_the_scale_ends_at_a_round_number(most: int, top: int) -> None:
+    """The top and the middle of the axis are whole numbers, and the highest bar uses at least half of the height."""
+    assert top_of(most) == top

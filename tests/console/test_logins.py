@@ -11,6 +11,7 @@ from sallyport.login.advice import ADVICE, Step
 from sallyport.login.login import Reason
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
+from tests.dynamic.world import device
 
 EVIL = '<img src=x onerror="alert(1)">'
 
@@ -62,6 +63,26 @@ async def test_a_login_of_monitor_mode_says_what_enforce_mode_would_answer(site:
     )
     text = text_of(await admin.get(f"/logins/{number}"))
     assert "because the domain was in monitor mode. In enforce mode: reject : blocked by rule" in text
+
+
+def reasons(page: str) -> list[tuple[str, str]]:
+    """Return the texts of the columns Reason and In enforce mode in each row."""
+    found = re.findall(r'data-title="Reason">(.*?)</td>.*?data-title="In enforce mode">(.*?)</td>', page, re.DOTALL)
+    return [(re.sub("<[^>]*>", "", reason), re.sub("<[^>]*>", "", enforced)) for reason, enforced in found]
+
+
+@pytest.mark.parametrize("path", ["/logins", "/devices/{device}", "/people/person?user=ann"])
+async def test_a_list_has_the_reason_beside_the_answer_to_which_it_belongs(
+    site: Site, admin: Visitor, path: str
+) -> None:
+    """An accepted login has no reason of a refusal: this reason is beside the answer of enforce mode. A refusal of both
+    modes has its reason beside the answer that was sent."""
+    _, number, *_ = await device(site.areas, await site.areas.client(), "192.0.2.1", NAS_IDENTIFIER=b"ap-1")
+    refused = {"decision": "reject", "would_have_been": "reject", "device_id": number}
+    await add(site, "ann", reason=Reason.WRONG_PASSWORD, **refused)
+    await add(site, "ann", reason=Reason.BLOCKED, **{**refused, "applied_decision": "accept"})
+    page = await admin.get(path.replace("{device}", str(number)))
+    assert reasons(page.text) == [("&ndash;", "reject blocked by rule"), ("wrong password", "reject")]
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,10 @@ async def test_several_devices_are_deleted_at_once(site: Site, admin: Visitor) -
 
 
 async def test_devices_are_deleted_only_by_an_operator_of_their_tenant(site: Site, admin: Visitor) -> None:
-    """Without a choice, the page says what to do. An auditor has no checkboxes, and another tenant no such devices."""
+    """The button is one of danger. Without a choice, the page says what to do. An auditor has no checkboxes. Another
+    tenant has no such devices."""
     number = await with_device(site)
+    assert '<button class="danger" data-needs-choice>Delete the chosen devices' in (await admin.get("/devices")).text
     assert "choose devices in the list first" in text_of(await admin.get("/devices/delete"))
     async with site.visitor() as auditor:
         await auditor.sign_in(await site.token(Role.AUDITOR))
@@ -115,6 +117,8 @@ async def test_devices_are_found_by_filters_in_the_address(site: Site, admin: Vi
     by_name = "/devices?by=DEVICE_NAME&is=ap-1"
     assert "ap-1" in text_of(await admin.get(by_name))
     assert "Nothing matches these filters" in text_of(await admin.get("/devices?by=DEVICE_NAME&is=ap-2"))
+    for half in ("by=DEVICE_NAME", "by=DEVICE_NAME&is=", "by=&is=ap-2"):  # a person chooses one after the other
+        assert "ap-1" in text_of(await admin.get(f"/devices?{half}"))
     lines = (await admin.get(f"{by_name}&column=device_name&column=ip_address&format=csv")).text.split("\r\n")
     assert lines[:2] == ["Device,Source address", "ap-1,192.0.2.1"]
     refused = await admin.get("/devices?by=NOTHING&is=x")

@@ -89,9 +89,9 @@ async def test_an_authenticator_app_is_enrolled(site: Site, admin: Visitor) -> N
     """The QR code and the seed are shown once. The first code makes the seed valid; a wrong code is an error."""
     await with_alice(site)
     enrol = "/people/person/enrol?user=alice"
-    assert "<svg" not in (await admin.get(enrol)).text
+    assert 'class="qr"' not in (await admin.get(enrol)).text
     made = await admin.send(enrol)
-    assert "<svg" in made.text
+    assert re.search(r'class="qr"[^>]*>\s*<svg', made.text)
     (seed,) = re.findall(r"Or type it: <code class=\"secret\">(\w+)<", made.text)
     assert "/enrol" in made.text
     code = "/people/person/code?user=alice"

@@ -25,6 +25,12 @@ async def test_a_policy_is_added_changed_and_removed(site: Site, admin: Visitor)
     assert len(await site.audited("policy.delete")) == 1
 
 
+async def test_a_policy_without_a_rule_is_warned_about(admin: Visitor) -> None:
+    """The page of the new policy says that it accepts every password."""
+    answer = await admin.send("/policies/add", {"policyName": "empty"})
+    assert "it has no rule, so it accepts every password" in text_of(await admin.get(answer.headers["location"]))
+
+
 async def test_a_password_is_checked_live(admin: Visitor) -> None:
     """The page lists each rule that a password fails, or says that it meets the policy, and never has the password."""
     answer = await admin.send("/policies/add", {"policyName": "p", "minLen": "10", "usercheck": "1", "dcredit": "-1"})

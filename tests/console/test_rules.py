@@ -11,7 +11,8 @@ from tests.preview.conftest import Book, Scripted
 
 async def rule(site: Site, name: str, **fields: object) -> int:
     """Add a rule to the domain corp and return its id."""
-    given = RuleFields.model_validate({"name": name, "action": "block", **fields})
+    confirmed = {} if fields.keys() & {"users", "groups", "stations", "clients"} else {"everyone": True}
+    given = RuleFields.model_validate({"name": name, "action": "block", **confirmed, **fields})
     return await site.areas.rules.add(site.areas.domain, given)
 
 
@@ -82,8 +83,10 @@ async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -
 
 
 async def test_a_rule_for_everyone_needs_its_confirmation(site: Site, admin: Visitor) -> None:
-    """A rule that allows and has no condition is refused until the person confirms it."""
-    fields = {"name": "all", "action": "allow", "enabled": "yes"}
+    """A rule that allows or blocks and has no condition is refused until the person confirms it."""
+    fields = {"name": "all", "action": "block", "enabled": "yes"}
+    assert "would block every login" in text_of(await admin.send("/rules/add", fields))
+    fields["action"] = "allow"
     assert "would admit everyone" in text_of(await admin.send("/rules/add", fields))
     assert (await admin.send("/rules/add", {**fields, "everyone": "yes"})).status_code == 303
 
@@ -119,7 +122,7 @@ async def test_a_login_is_tested(site: Site, admin: Visitor) -> None:
     await rule(site, "bob", users=["bob"])
     await rule(site, "guests", groups=["guests"])
     page = text_of(await admin.get("/rules/test?user=ann&groups=guests"))
-    assert "The rule guests decides: block First factor local Second factor" in page
+    assert "The rule guests decides: block First factor local users Second factor" in page
     assert "differs users ann" in page
     assert "MAC" in text_of(await admin.get("/rules/test"))
     wrong = await admin.get("/rules/test?user=ann&nas=x")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sallyport.tenancy.signin.person import Person
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -144,3 +145,21 @@ async def test_a_restored_backup_has_no_sessions(site: Site, admin: Visitor) -> 
     await site.areas.copies.backup(path)
     await site.areas.copies.restore(path)
     assert not await admin.is_signed_in()
+
+
+async def test_sessions_are_read_in_pages(site: Site, admin: Visitor) -> None:
+    """An admin with more sessions than a page has sees them in pages, the newest first or sorted by a column. The
+    tenant's admins see the same ones."""
+    sessions = site.areas.console_sessions
+    async with site.visitor() as other:
+        for number in range(3):
+            _, token = await site.areas.tenancy.create_token(1, 1, Role.AUDITOR, f"token {number}", None)
+            await other.sign_in(token)
+    (own,) = [each for each in await sessions.everything() if each.role == Role.ADMIN]
+    person = Person(own)
+    newest = [each.id for each in await sessions.everything()]
+    pages = [await sessions.visible_to(person, offset=offset, limit=2) for offset in (0, 2, 4)]
+    assert [[each.id for each in page] for page, _ in pages] == [newest[:2], newest[2:], []]
+    assert {total for _, total in pages} == {4}
+    names = [each.name for each in (await sessions.visible_to(person, "name", offset=0, limit=9, descending=False))[0]]
+    assert names == sorted(names)

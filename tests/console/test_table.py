@@ -78,3 +78,12 @@ def test_csv_has_all_rows_and_no_formula() -> None:
     assert lines[3] == "2,'=1+1"
     assert lines[-2] == f"-{SIZE - 1},"
     assert len(lines) == len(rows) + 2
+
+
+@pytest.mark.parametrize(
+    ("query", "size"), [("", 50), ("size=25", 25), ("size=100", 100), ("size=7", 50), ("size=x", 50)]
+)
+def test_a_person_chooses_the_number_of_rows(query: str, size: int) -> None:
+    """A page has one of the offered numbers of rows. Any other number in the address is ignored."""
+    shown = table(query, [{"name": str(number)} for number in range(120)])
+    assert (len(shown.rows), shown.last_page) == (size, -(-120 // size))

@@ -1,5 +1,7 @@
 """The pages of the audit trail."""
 
+import re
+
 from sallyport.base.actor import Actor, acting_as
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -12,10 +14,21 @@ async def test_changes_are_listed_with_their_fields(site: Site, admin: Visitor) 
     await admin.send("/rules/add", {"name": "night", "action": "block"})
     await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "expiresAt": "2026-02-01T10:20:30.123456Z"})
     page = text_of(await admin.get("/audit"))
-    assert "rule.add rule 1 night corp name: night, action: block" in page
-    assert "expires: 2026-02-01T10:20:30Z" in page
+    assert "rule.add rule 1 night corp name: night action: block" in page
+    assert "expires: 2026-02-01 10:20:30 UTC" in page
     csv = (await admin.get("/audit?format=csv&action=rule.add")).text.splitlines()
     assert len(csv) == 2 and ",rule.add," in csv[1]
+
+
+async def test_a_removed_rule_lists_only_what_it_had(site: Site, admin: Visitor) -> None:
+    """The entry of a removal has no line for a field that was empty."""
+    await admin.send("/rules/add", {"name": "night", "action": "block", "users": "ann"})
+    (rule,) = site.areas.rules.all_of(site.areas.domain)
+    await admin.send(f"/rules/{rule.id}/remove")
+    page = (await admin.get("/audit?action=rule.delete")).text
+    lines = re.findall(r"<li>(\w+): ([^<]*)</li>", page)
+    assert ("users", "ann → none") in lines
+    assert not [line for line in lines if line[1] in ("empty → none", "none → none", "[] → none")]
 
 
 async def test_the_trail_is_filtered(site: Site, admin: Visitor) -> None:

@@ -153,4 +153,4 @@ def site_of(areas: Areas, clock: SetClock) -> Site:
 
 def text_of(page: httpx.Response) -> str:
     """Return the text of a page without its elements, with single spaces."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text.replace("<wbr>", ""))).split())

@@ -1,9 +1,11 @@
 """The program of `make dist`. It builds the wheel and the source distribution, checks both, and tests a login with the
-installed wheel.
+installed wheel. The version of a build is that of `build-version`, so that pip takes a later build as an upgrade.
 
 python -m tests.deploy.distribution [DIRECTORY]    # default: dist/; earlier distributions in it are deleted
 """
 
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,13 +14,12 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from sallyport import __version__
 from tests.service import RunningService
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 400
-NAME = f"sallyport_radius-{__version__}"
-WHEEL, SOURCE = f"{NAME}-py3-none-any.whl", f"{NAME}.tar.gz"
+PARTS = ("src", "dictionaries", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore")
+"""The files of the repository from which the distributions are built."""
 PASSWORD = "correct horse battery"
 
 
@@ -29,16 +30,41 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def build(directory: Path) -> Path:
-    """Build the source distribution, and build the wheel from it.
+def build(directory: Path, version: str = "") -> Path:
+    """Build the source distribution, and build the wheel from it. version: by default, that of `build-version`.
 
     Return the path of the wheel. Older files of the project are removed.
     """
     for old in directory.glob("sallyport_radius-*"):
         old.unlink()
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, ROOT, cwd=ROOT)
-    run(sys.executable, "-m", "twine", "check", "--strict", directory / WHEEL, directory / SOURCE, cwd=ROOT)
-    return directory / WHEEL
+    with tempfile.TemporaryDirectory() as name:
+        tree = copied(Path(name), version or run(ROOT / "src/sallyport/deploy/build-version", cwd=ROOT).strip())
+        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, tree, cwd=tree)
+    (wheel,) = directory.glob("sallyport_radius-*.whl")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, source_of(wheel), cwd=ROOT)
+    return wheel
+
+
+def copied(directory: Path, version: str) -> Path:
+    """Copy the files of the distributions, and set their version. Return the copy."""
+    for name in PARTS:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, directory)
+    code = directory / "src" / "sallyport" / "__init__.py"
+    code.write_text(re.sub('__version__ = ".*"', f'__version__ = "{version}"', code.read_text(encoding="utf-8")))
+    return directory
+
+
+def version_of(wheel: Path) -> str:
+    """Return the version of a wheel."""
+    return wheel.name.split("-")[1]
+
+
+def source_of(wheel: Path) -> Path:
+    """Return the path of the source distribution that was built with a wheel."""
+    return wheel.with_name(f"sallyport_radius-{version_of(wheel)}.tar.gz")
 
 
 def expected() -> set[str]:
@@ -57,7 +83,7 @@ def check_wheel(wheel: Path) -> None:
     """Assert that the wheel has exactly the files of the package, the command, the license, and the metadata of the
     project.
     """
-    about = f"{NAME}.dist-info"
+    about = f"sallyport_radius-{version_of(wheel)}.dist-info"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         metadata = archive.read(f"{about}/METADATA").decode().partition("\n\n")[0].splitlines()
@@ -67,7 +93,7 @@ def check_wheel(wheel: Path) -> None:
     assert commands[:2] == ["[console_scripts]", "sallyport = sallyport.cli.main:main"]
     wanted = {
         "Name: sallyport-radius",
-        f"Version: {__version__}",
+        f"Version: {version_of(wheel)}",
         "Requires-Python: >=3.11",
         "Provides-Extra: ldap",
         "Provides-Extra: postgres",
@@ -117,14 +143,15 @@ def log_in(program: Path, directory: Path) -> None:
 def main() -> None:
     """Build, check, install and test the distributions."""
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "dist").absolute()
+    print("building the wheel and the source distribution, and testing them: about a minute", flush=True)
     wheel = build(directory)
     check_wheel(wheel)
-    check_source(directory / SOURCE)
+    check_source(source_of(wheel))
     with tempfile.TemporaryDirectory() as name:
         program = install(wheel, Path(sys.executable), Path(name, "own"))
         Path(name, "service").mkdir()
         log_in(program, Path(name, "service"))
-    print(f"{directory / WHEEL}\n{directory / SOURCE}")
+    print(f"{wheel}\n{source_of(wheel)}")
 
 
 if __name__ == "__main__":

@@ -136,3 +136,17 @@ def test_the_demo_of_a_fresh_clone(tmp_path: Path) -> None:
     assert sum(files) < DEMO_MB * 1_000_000
     planned = plan(tmp_path, "test")
     assert SERVICE not in planned and TOOLS in planned
+
+
+def test_a_package_build_names_what_is_missing(tmp_path: Path) -> None:
+    """`make deb` prints one apt-get line with all packages that the build needs and the system does not have."""
+    query = tmp_path / "dpkg-query"
+    query.write_text('#!/bin/sh\n[ "$3" != gcc ] || echo installed\n')
+    query.chmod(0o755)
+    environ = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = ROOT / "src" / "sallyport" / "deploy" / "debian" / "build-package"
+    failed = subprocess.run([script], env=environ, capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    line = failed.stderr.partition("apt-get install ")[2].split()
+    assert {"dpkg-dev", "debhelper", "dh-virtualenv", "libldap-dev", "python3-venv"} <= set(line)
+    assert "gcc" not in line

@@ -1,14 +1,17 @@
 """The distributions: the files in them, and the wheel in an environment of its own with each supported Python."""
 
+import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.deploy import distribution
-from tests.deploy.distribution import ROOT, SOURCE, run
+from tests.deploy.distribution import ROOT, run, source_of, version_of
 from tests.peers.programs import find
 
 TEXTS = {"", ".html", ".md", ".py", ".service", ".sh", ".toml", ".yml"}
@@ -39,7 +42,37 @@ def test_the_distributions_are_complete(wheel: Path) -> None:
     and the command.
     """
     distribution.check_wheel(wheel)
-    distribution.check_source(wheel.with_name(SOURCE))
+    distribution.check_source(source_of(wheel))
+
+
+def test_pip_takes_a_later_build_as_an_upgrade(wheel: Path, tmp_path: Path) -> None:
+    """The installation of a later build replaces an earlier one of the same source version, and says its version."""
+    later = distribution.build(tmp_path / "later", version_of(wheel).partition(".dev")[0] + ".dev999901010000")
+    run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "own", cwd=tmp_path)
+    pip = (tmp_path / "own/bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps")
+    for each in (wheel, later):
+        run(*pip, "--no-index", each, cwd=tmp_path)
+        shown = run(tmp_path / "own/bin/python", "-m", "pip", "show", "sallyport-radius", cwd=tmp_path)
+        assert f"Version: {version_of(each)}\n" in shown
+
+
+def test_builds_of_two_commits_have_different_versions(tmp_path: Path) -> None:
+    """The version of a build has the time of its commit; a release has the version of the package alone."""
+    script = tmp_path / "src" / "sallyport" / "deploy" / "build-version"
+    script.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "src/sallyport/deploy/build-version", script)
+    (tmp_path / "src" / "sallyport" / "__init__.py").write_text('__version__ = "1.2.3"\n')
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.hooksPath=/dev/null")
+    run(*git, "init", "--quiet", cwd=tmp_path)
+    versions = []
+    for minute in (1, 2):
+        environ = os.environ | {"GIT_COMMITTER_DATE": f"2026-11-28T20:0{minute}:00+01:00"}
+        run(*git, "add", "--all", cwd=tmp_path)
+        subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "x"], cwd=tmp_path, env=environ, check=True)
+        versions.append(run(script, cwd=tmp_path).strip())
+    assert versions == ["1.2.3.dev202611281901", "1.2.3.dev202611281902"]
+    run(*git, "tag", "-a", "-m", "x", "v1.2.3", cwd=tmp_path)
+    assert run(script, cwd=tmp_path) == "1.2.3\n"
 
 
 def test_newer_pythons_can_install_the_wheel() -> None:

@@ -13,7 +13,7 @@ from sallyport.base.errors import Contradiction, Invalid, StoreError
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.bodies import ImportUsers
 from sallyport.directory.directory import Configuration, DirectoryKind, Reading
-from sallyport.directory.entry import Batch, Person, Status
+from sallyport.directory.entry import Batch, Person, Status, Unchanged
 from sallyport.directory.imports.job import Job, Source
 from sallyport.directory.imports.scheduler import AT_ONCE
 from sallyport.metrics import DirectoryMetrics
@@ -26,13 +26,14 @@ CONFIGURATION = Configuration(
 
 
 class Reader:
-    """A reader that returns its people at each reading, or raises its error.
+    """A reader that returns its people and its unchanged entries at each reading, or raises its error.
 
     endless: the domains whose readings never end. sources: the source of each reading so far.
     """
 
     def __init__(self) -> None:
         self.people: list[str] = []
+        self.unchanged: list[Unchanged] = []
         self.error: Exception | None = None
         self.endless = set[int]()
         self.sources = list[Source]()
@@ -49,7 +50,7 @@ class Reader:
             while source.domain_id in self.endless:
                 yield Batch(people, complete=False, cursor="")
                 await trio.sleep(0.01)
-            yield Batch(people, complete=full, cursor="c")
+            yield Batch([*people, *self.unchanged], complete=full, cursor="c")
 
         async with aclosing(batches()) as found:
             yield found
@@ -258,3 +259,13 @@ async def test_a_directory_filled_by_a_file_can_be_read_later(areas: Areas, read
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     assert (await areas.directory.directories.named(areas.domain, "hq")).kind == "ldap"
     assert (await synced(areas)).state == "DONE" and reader.secrets == ["hunter2"]
+
+
+async def test_a_new_permanent_identifier_does_not_remove_a_person(areas: Areas, reader: Reader) -> None:
+    """If an unchanged entry has an identifier that is not stored yet, the person is found by its name and is kept."""
+    reader.people = ["ann", "ben"]
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
+    await synced(areas)
+    reader.people, reader.unchanged = ["ben"], [Unchanged("4d2f8c3c-1dd2-11b2-8a8b-bf5ac0a80001", "uid=ann,dc=x")]
+    job = await synced(areas, full=True)
+    assert (job.removed, await names(areas)) == (0, ["ann", "ben"])

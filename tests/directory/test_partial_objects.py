@@ -154,7 +154,7 @@ async def test_a_full_reading_without_a_status_keeps_the_status(areas: Areas, gr
         assert (job.failed, job.removed, ann.status, ann.email, ann.fields) == (1, 0, "disabled", "", "{}")
 
 
-@pytest.mark.parametrize("named", [{}, {"displayName": None}], ids=str)
+@pytest.mark.parametrize("named", [{}, {"displayName": None}, {"displayName": " "}], ids=str)
 async def test_a_group_without_a_name_loses_its_members(areas: Areas, graph: GraphServer, named: Object) -> None:
     """A group of which only the members are stated keeps its name, and a removed member is removed."""
     async with cloud(areas, entra(graph)) as directory:

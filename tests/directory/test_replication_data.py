@@ -1,5 +1,7 @@
 """Imports of files with replication data, and with parts of attributes."""
 
+from base64 import b64encode
+
 import pytest
 
 from sallyport.store.search import Stretch
@@ -50,6 +52,7 @@ async def test_a_lock_with_replication_data_disables(areas: Areas) -> None:
     assert await status_of(areas) == "disabled"
 
 
+IDENTIFIERS = ("ipaUniqueID", "nsUniqueId", "entryUUID", "objectGUID")
 GONE = {
     "tombstone of 389 DS": (f"nsuniqueid={ID},uid=ann,ou=People,dc=x", "objectClass: nsTombstone", f"nsUniqueId: {ID}"),
     "conflict of 389 DS": (
@@ -62,15 +65,20 @@ GONE = {
     "recycled in Active Directory": ("cn=ann,cn=Deleted Objects,dc=x", "isRecycled: true ", GUID),
     "name of a deleted entry": (r"cn=ann\0ADEL:a93e,cn=Deleted Objects,dc=x", GUID),
     "conflict of Active Directory": (r"cn=ann\0ACNF:a93e,ou=People,dc=x", GUID),
+    "name of a deleted entry in base64": (
+        ": " + b64encode(b"cn=ann\nDEL:a93e,cn=Deleted Objects,dc=x").decode(), GUID,
+    ),
+    "preserved user of FreeIPA": (
+        "uid=ann,cn=deleted users, cn=accounts,cn=provisioning,dc=x", f"ipaUniqueID: {ID}", f"nsUniqueId: {OTHER_ID}",
+    ),
     "subentry": ("uid=ann,ou=People,dc=x", "objectClass: subentry"),
 }  # fmt: skip
 
 
 def entry(dn: str, *lines: str) -> str:
     """Return the record of an entry that has the attributes of a person."""
-    return (
-        "\n".join((f"dn: {dn}", "objectClass: inetOrgPerson", "objectClass: posixGroup", "uid: ann", *lines)) + "\n\n"
-    )
+    first = f"dn:{dn}" if dn.startswith(":") else f"dn: {dn}"
+    return "\n".join((first, "objectClass: inetOrgPerson", "objectClass: posixGroup", "uid: ann", *lines)) + "\n\n"
 
 
 @pytest.mark.parametrize("lines", GONE.values(), ids=GONE)
@@ -88,7 +96,7 @@ async def test_a_deleted_entry_is_no_person(areas: Areas, lines: tuple[str, ...]
 )
 async def test_a_deleted_entry_removes_the_person(areas: Areas, lines: tuple[str, ...]) -> None:
     """An import removes a person that the file has as deleted. The entry is found by its permanent identifier."""
-    known = next(line for line in lines if line.partition(":")[0] in ("nsUniqueId", "entryUUID", "objectGUID"))
+    known = next(line for line in lines if line.partition(":")[0] in IDENTIFIERS)
     await imported(areas, person("ann", known) + person("ben"))
     job = await imported(areas, entry(*lines))
     assert (await names(areas), counts(job)) == (["ben"], (1, 0, 0, 1, 0, 0))
@@ -115,6 +123,13 @@ async def test_a_change_that_deletes_an_entry_removes_the_person(areas: Areas, c
     assert await names(areas) == []
 
 
+async def test_a_renaming_to_a_conflict_removes_the_person(areas: Areas) -> None:
+    """A change record that gives an entry the name of a conflict entry removes the person."""
+    change = f"dn: {DN.format('ann')}\nchangetype: modrdn\nnewrdn: nsuniqueid={ID}+uid=ann\ndeleteoldrdn: 0\n\n"
+    await imported(areas, person("ann") + change)
+    assert await names(areas) == []
+
+
 async def test_an_entry_with_only_nsuniqueid_keeps_its_identity(areas: Areas) -> None:
     """After a renaming, an entry of 389 DS is the same person."""
     await imported(areas, person("ann", f"nsUniqueId: {ID}"))
@@ -126,6 +141,13 @@ async def test_an_entry_with_only_nsuniqueid_keeps_its_identity(areas: Areas) ->
 async def test_permanent_identifiers_of_other_servers(areas: Areas, identifier: str) -> None:
     await imported(areas, person("ann", f"{identifier}: {ID}"))
     await imported(areas, person("anna", f"{identifier}: {ID}"))
+    assert await names(areas) == ["anna"]
+
+
+async def test_the_identifier_of_edirectory(areas: Areas) -> None:
+    """The GUID of eDirectory has 16 octets."""
+    await imported(areas, person("ann", GUID.replace("objectGUID", "GUID")))
+    await imported(areas, person("anna", GUID.replace("objectGUID", "GUID")))
     assert await names(areas) == ["anna"]
 
 

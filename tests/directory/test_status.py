@@ -22,7 +22,7 @@ def status(*values: tuple[str, str]) -> Status:
     "attribute",
     [
         "krbPrincipalExpiration", "pwdEndTime", "loginExpirationTime", "ds-pwp-account-expiration-time",
-        "orclActiveEndDate",
+        "orclActiveEndDate", "schacExpiryDate",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_an_account_that_has_not_begun_is_disabled(attribute: str) -> None:
         ("sambaKickoffTime", "1767225601", Status.ACTIVE), ("sambaKickoffTime", "0", Status.ACTIVE),
         ("userAccountControl", " 514 ", Status.DISABLED), ("ibm-pwdAccountLocked", "TRUE", Status.LOCKED),
         ("ms-DS-UserAccountAutoLocked", "TRUE", Status.LOCKED), ("lockedByIntruder", "TRUE", Status.LOCKED),
+        ("pwdAccountTmpLockoutEnd", FUTURE, Status.LOCKED), ("pwdAccountTmpLockoutEnd", PAST, Status.ACTIVE),
         ("accountUnlockTime", FUTURE, Status.LOCKED), ("accountUnlockTime", PAST, Status.ACTIVE),
         ("accountUnlockTime", "19700101000000Z", Status.LOCKED), ("shadowExpire", "20454", Status.EXPIRED),
         ("krbPasswordExpiration", PAST, Status.ACTIVE), ("passwordExpirationTime", PAST, Status.ACTIVE),

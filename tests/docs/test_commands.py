@@ -59,6 +59,11 @@ WALKS = [
             " proxy.example.org.": " sallyport-data/certs/clients/proxy.example.org.",
         },
     ),
+    Walk(
+        "docs/guides/own-domain.md",
+        replace={"check acme --user alice": "check acme --user alice --password -"},
+        typed={"sallyport domain check": "correct horse battery"},
+    ),
     Walk("docs/guides/rules.md", before=[ALICE]),
     Walk("docs/guides/siem.md"),
     Walk("docs/guides/wallets.md"),
@@ -88,7 +93,9 @@ WALKS = [
         skip=["sudo systemctl", "sudo apt-get", "sudo install", "docker compose"],
     ),
     *(Walk(f"docs/operate/{name}.md") for name in ("capacity", "data", "lockouts", "running", "sessions")),
-    Walk("docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}),
+    Walk(
+        "docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}, skip=["git pull", "sudo systemctl restart"]
+    ),
     Walk(
         "docs/operate/troubleshooting.md",
         needs="radclient",
@@ -143,9 +150,16 @@ NOT_RUN = {
         "sallyport db backup all.dump": "it needs PostgreSQL; tests/nodes/test_elsewhere.py restores such a file",
         "export SALLYPORT_DATABASE": "tests/nodes/test_elsewhere.py runs commands on a machine without a node",
     },
+    "docs/install/upgrade.md": {
+        "git pull": "tests/deploy/test_wheel.py and tests/deploy/test_package.py upgrade an installation",
+        "sudo systemctl restart": "tests/deploy/test_debian.py runs the unit in a Debian of its own",
+    },
+    "docs/operate/monitoring.md": {
+        "sudo install": "it changes the machine; tests/docs/test_grafana_guide.py checks its files and places",
+    },
     "docs/console/identity-provider.md": {"sudo install": "it writes to /etc; the secret is that of a provider"},
     "docs/install/systemd.md": {
-        "sudo /usr/bin/python3": "it changes the machine; tests/deploy installs the service in a Debian of its own",
+        "make dist": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo /opt/sallyport": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo ln": "it changes the machine",
     },

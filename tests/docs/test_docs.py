@@ -11,10 +11,11 @@ import click
 import pytest
 
 from docs import reference
-from sallyport.base.config import Settings
+from sallyport.base.config import Settings, load
 from sallyport.base.setting_values import MASTER_KEY, PREFIX, environment_name
 from sallyport.cli.main import root
 from sallyport.did.public import RESOLVE
+from sallyport.events.outlets.transport import targets_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -54,7 +55,7 @@ def test_a_shown_command_exists(page: str, line: str) -> None:
     """Each command that a page shows exists in the program, with the shown options."""
     words = shlex.split(line)[1:]
     command: click.Command = root
-    while isinstance(command, click.Group) and words:
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(click.Context(command), words.pop(0))
         assert found is not None, f"{page}: {line}"
         command = found
@@ -68,6 +69,27 @@ def test_variables_and_paths_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES
     assert set(re.findall(r"(?<![\w./-])/(?:network_device|ad|api/v1)/[A-Za-z0-9/-]+", text)) <= API
+
+
+def shown_settings() -> list[tuple[str, str]]:
+    """Return each block of TOML that a page shows, except of a Python package, with the name of the page."""
+    found = []
+    for page in PAGES:
+        for block in re.finditer(
+            r"^( *)```toml\n(.*?)^\1```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        ):
+            text = "\n".join(line.removeprefix(block[1]) for line in block[2].splitlines())
+            if "build-system" not in text:
+                found.append((page.relative_to(ROOT).as_posix(), text))
+    return found
+
+
+@pytest.mark.parametrize(("page", "text"), shown_settings(), ids=str)
+def test_shown_settings_are_accepted(page: str, text: str, tmp_path: Path) -> None:
+    """Each block of settings that a page shows is one that the service takes."""
+    (tmp_path / "sallyport.toml").write_text(text, encoding="utf-8")
+    settings = load(tmp_path / "sallyport.toml", {})
+    assert targets_of(settings) is not None
 
 
 def test_the_readme_is_short_and_its_links_are_valid() -> None:

@@ -11,14 +11,15 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import RequestOutcome, Sender
 from sallyport.dynamic.service import MOST, DynamicAuthorization, Results
+from sallyport.inventory.sessions.repo import SessionQuery
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.rule import Reply
 from sallyport.radius import attributes as names
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.retransmission import Timers
 from tests.areas import Areas, dictionary, only_sqlite
-from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
-from tests.dynamic.world import STOP, device, session, trail
+from tests.dynamic.nas import FakeNas, Script, ack, nak, running_nas, silent
+from tests.dynamic.world import INTERIM, STOP, device, session, trail
 from tests.inventory.sessions.test_service import plans
 from tests.waiting import until
 
@@ -83,6 +84,30 @@ async def test_the_result_is_reported(areas: Areas) -> None:
     ((action, target, changes),) = await trail(areas)
     assert (action, target) == ("session.disconnect", f"session {found} ann")
     assert json.loads(changes) == {"outcome": [None, "nak"], "error": [None, "Session-Context-Not-Found"]}
+
+
+@pytest.mark.parametrize(
+    ("script", "state"),
+    [(nak(503), "lost"), (nak(404), "live"), (ack, "live")],
+    ids=["unknown", "other", "ack"],
+)
+async def test_a_session_that_the_nas_does_not_know_has_ended(areas: Areas, script: Script, state: str) -> None:
+    """If the NAS answers that it has no such session, the session has ended, and the totals match. The end of a session
+    is otherwise reported by accounting. A later record shows that the session is live.
+    """
+    async with running_nas(script) as nas:
+        client = await areas.client(LOCAL, coa_port=nas.port)
+        place = await device(areas, client, LOCAL, **AP)
+        found = await session(areas, place, "s1", **ANN)
+        await session(areas, place, "s2", **ANN)
+        areas.clock.pass_by(60)
+        for ask in (areas.dynamic.disconnect, partial(areas.dynamic.change, attributes=[Reply("Filter-Id", "guests")])):
+            await ask(found, domain_id=areas.domain)
+            rows, total = await areas.sessions.page(SessionQuery(areas.domain, live=state == "live"))
+            assert {row.state for row in rows if row.id == found} == {state}
+            assert total == len(rows) == (2 if state == "live" else 1)
+    await session(areas, place, "s1", INTERIM, after_s=120, **ANN)
+    assert (await areas.sessions.page(SessionQuery(areas.domain, live=True)))[1] == 2
 
 
 async def test_an_unknown_error_cause_is_returned_as_its_number(areas: Areas) -> None:

@@ -8,7 +8,7 @@ from tests.areas import Areas
 from tests.inventory.sessions.records import report
 from tests.packets import access_request, attributes, opened
 
-START, STOP = 1, 2
+START, STOP, INTERIM = 1, 2, 3
 Device = tuple[int, int]
 """The domain and the ID of a device."""
 

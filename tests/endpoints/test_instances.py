@@ -95,7 +95,7 @@ async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
     ann = await areas.add_user(areas.domain, "ann", b"x")
     group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
     await areas.instances.assign_users(areas.domain, [machine], [ann], Action.ADD)
-    await areas.instances.remove(areas.domain, "GONE-for-good")
+    await areas.instances.remove(areas.domain, machine)
     assert await found(areas) == await found(areas, "gone") == ([], 0)
     assert (await areas.groups.detail(areas.domain, group))[1] == []
     listed = await areas.store.read(lambda tx: tx.value(int, "select count(*) from endpoint_instance_users"))

@@ -140,7 +140,8 @@ async def test_three_wrong_codes_end_it(wire: Wire, script: Script) -> None:
         states.append(first[STATE])
     assert len(set(states)) == 3
     assert (await exchange(wire, typed("000000", states[-1])))[0] == ACCESS_REJECT
-    assert (await last_event(wire)).reason == "wrong code"
+    reasons = [each.reason for each in await events(wire.areas) if each.reason != OVER]
+    assert reasons == ["second factor asked for", "wrong code, asked again", "wrong code, asked again", "wrong code"]
     for state in states:
         await refused(wire, typed("123456", state))
     assert len(script.verified) == 3
@@ -150,7 +151,7 @@ async def test_a_replayed_code(wire: Wire) -> None:
     """A code that was accepted is wrong in the next login."""
     assert (await exchange(wire, typed("123456", await challenged(wire))))[0] == ACCESS_ACCEPT
     assert (await exchange(wire, typed("123456", await challenged(wire))))[0] == ACCESS_CHALLENGE
-    assert (await last_event(wire)).reason == "second factor asked for"
+    assert (await last_event(wire)).reason == "wrong code, asked again"
 
 
 async def test_a_state_expires(wire: Wire, script: Script) -> None:
@@ -240,6 +241,39 @@ async def test_a_station_that_was_not_there(wire: Wire, script: Script) -> None:
     assert (await exchange(wire, typed("123456", state, b"")))[0] == ACCESS_ACCEPT
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"02-00-00-00-00-0A", b"02:00:00:00:00:0a"),
+        (b"0200.0000.000a", b"02000000000A"),
+        (b"198.51.100.7", b"198.51.100.7"),
+        (b"\xfc", b"\xfc"),
+        (b"Desk-7", b"Desk-7"),
+    ],
+)
+async def test_a_station_in_another_notation(wire: Wire, script: Script, first: bytes, then: bytes) -> None:
+    """The answer to a challenge may have the same MAC address in another notation. It is sent by the same station."""
+    state = await challenged(wire, attributes(CALLING_STATION_ID=first))
+    code, _ = await exchange(wire, typed("123456", state, attributes(CALLING_STATION_ID=then)))
+    assert code == ACCESS_ACCEPT
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"02-00-00-00-00-0A", b"02:00:00:00:00:0b"),
+        (b"Desk-7", b"desk-7"),
+        (b"198.51.100.7", b"198.51.100.7 "),
+        (b"\xfc", "ü".encode()),
+        (b"\2\0\0\0\0\x0a", b"02-00-00-00-00-0a"),
+    ],
+)
+async def test_a_station_that_is_not_the_same(wire: Wire, script: Script, first: bytes, then: bytes) -> None:
+    """Any other station must be the same octet by octet."""
+    state = await challenged(wire, attributes(CALLING_STATION_ID=first))
+    await refused(wire, typed("123456", state, attributes(CALLING_STATION_ID=then)))
+
+
 async def test_another_client(wire: Wire, script: Script) -> None:
     """A State is refused through another RADIUS client."""
     await refused(wire, typed("123456", await challenged(wire)), ("198.51.100.5", 40000))
@@ -324,7 +358,7 @@ async def test_the_domain_monitors_now(wire: Wire, areas: Areas) -> None:
 async def test_a_rule_blocks_now(wire: Wire, areas: Areas) -> None:
     """If a new rule blocks the user, the right code is rejected."""
     state = await challenged(wire)
-    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block", "everyone": True}))
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
     assert (await last_event(wire)).reason == "blocked by rule"
 
@@ -356,6 +390,22 @@ async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Scri
     for user in ("ann", "ann@corp"):
         assert (await exchange(wire, typed("123456", state, user=user)))[0] == ACCESS_REJECT
     assert script.verified == []
+
+
+@pytest.mark.parametrize("code", ["123 456", "123-456", " 123\u00a0456 "])
+async def test_a_code_is_typed_as_apps_show_it(wire: Wire, script: Script, code: str) -> None:
+    """Separators in an answer to a challenge do not matter, for any provider: it gets the digits."""
+    state = await challenged(wire)
+    assert (await exchange(wire, typed(code, state)))[0] == ACCESS_ACCEPT
+    assert [each for each, _ in script.verified] == ["123456"]
+
+
+@pytest.mark.parametrize("code", ["123 456", "123-456"])
+async def test_a_code_by_chap_is_typed_as_apps_show_it(wire: Wire, script: Script, code: str) -> None:
+    """A CHAP response to a code with a separator is accepted too."""
+    state = await challenged(wire)
+    body = SESSION + attributes(STATE=state)
+    assert (await exchange(wire, chap("ann", code, body=body), OTHER))[0] == ACCESS_ACCEPT
 
 
 # --- a device that cannot wait for a push -------------------------------------------------------------------------

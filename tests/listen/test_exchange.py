@@ -85,7 +85,7 @@ async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
     assert (await wire.take())[0][0] == ACCESS_REJECT
     (event,) = await events(wire.areas)
     assert (event.reason, event.device_id) == ("wrong password or wrong shared secret", 0)
-    assert [sender.reason for sender in wire.senders.all()] == ["garbled_password"]
+    assert [sender.reason for sender in wire.senders.all()] == ["garbled_password", "bad_message_authenticator"]
     assert await wire.ask(pap("ann", "wrong", identifier=2, signed=False)) == ACCESS_REJECT
     assert next(event.reason for event in await events(wire.areas)) == "wrong password"
     assert [sender.reason for sender in wire.senders.all()] == ["unverified"]

@@ -45,7 +45,7 @@ async def staff(wire: Wire) -> int:
     await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": "600"})
     for rule in (
         {"name": "staff", "action": "mfa_required", "groups": ["Staff"], "priority": 1},
-        {"name": "rest", "action": "block", "priority": 2},
+        {"name": "rest", "action": "block", "priority": 2, "everyone": True},
     ):
         await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
     return group

@@ -14,6 +14,7 @@ from sallyport.certs.authority import fingerprint
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory, present, read_certificates
 from sallyport.listen.radsec import WATCH_S, Limits
+from sallyport.listen.senders import cause
 from sallyport.listen.tls import radsec_context
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
 from tests.areas import SECRET
@@ -136,7 +137,14 @@ async def test_a_certificate_without_a_client(secure: Secure) -> None:
     is listed."""
     assert await secure.refused("ann@example.org")
     assert secure.dropped("unknown_client") == 1
-    assert [(each.host, each.reason) for each in secure.wire.senders.all()] == [("127.0.0.1", "unknown_client")]
+    (sender,) = secure.wire.senders.all()
+    assert (sender.host, sender.reason) == ("127.0.0.1", "unknown_certificate")
+    why = cause(sender, None)
+    assert why.verdict == "no RADIUS client of its tenant has the name in the certificate"
+    assert "sallyport client add NAME --tls-name ann@example.org --address 127.0.0.1" in why.remedy
+    async with secure.connected() as client:
+        assert await client.ask(pap("ann", "hello", secret=OVER_TLS)) == ACCESS_ACCEPT
+    assert secure.wire.senders.all() == []
 
 
 async def test_a_client_without_a_certificate(secure: Secure) -> None:

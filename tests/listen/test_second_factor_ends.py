@@ -267,7 +267,9 @@ async def test_an_approval_is_decided_by_the_present_state(
     if change == "password":
         await areas.add_user(areas.domain, "ann", b"another")
     elif change == "blocked":
-        await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+        await areas.rules.add(
+            areas.domain, RuleFields.model_validate({"name": "r", "action": "block", "everyone": True})
+        )
     elif change == "monitor":
         await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     script.answer(0, Outcome.DENIED if change == "monitor" else Outcome.APPROVED)

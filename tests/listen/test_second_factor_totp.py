@@ -10,7 +10,7 @@ from sallyport.base.clock import SECOND
 from sallyport.domains.domain import Mode
 from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
-from sallyport.radius.attributes import CLASS, STATE
+from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire
@@ -153,7 +153,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
     assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     for action in ("mfa_required", "block", "allow"):
-        await areas.rules.update(areas.domain, rule, RuleFields(action=action, everyone=action == "allow"))
+        await areas.rules.update(areas.domain, rule, RuleFields(action=action, everyone=action != "mfa_required"))
         code, first = await exchange(wire, a_login())
         assert (code, carried(first)) == (ACCESS_ACCEPT, everything), action
     code, first = await exchange(wire, a_login(password="wrong"))
@@ -161,7 +161,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     code, first = await exchange(wire, a_login())
     assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
-    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "block"}))
+    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "block", "everyone": True}))
     code, first = await exchange(wire, a_login())
     assert (code, carried(first)) == (ACCESS_REJECT, (None, None))
 
@@ -179,3 +179,14 @@ async def test_an_unsigned_answer_to_a_challenge(wire: Wire, app: App, areas: Ar
     datagram = typed("123456", first[STATE], signed=False)
     wire.put(datagram)
     assert (await answer(wire, datagram))[0] == ACCESS_ACCEPT
+
+
+async def test_the_event_says_how_far_the_clock_is_off(wire: Wire, areas: Areas, app: App) -> None:
+    """The event of a code of another time names the difference. The user is not told, because a guess may
+    become valid later."""
+    state = await challenged(wire)
+    code, values = await exchange(wire, typed(app.code(4), state))
+    assert (code, values[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Wrong code. Enter your code")
+    event = (await events(areas))[-1]
+    assert event.reason == "wrong code, asked again"
+    assert "the phone's clock is off by about" in (event.detail or "")

@@ -22,15 +22,35 @@ def client(name: str = "vpn", *, tenant_id: int = 1, signatures: str = "auto", l
     )  # fmt: skip
 
 
-def test_a_sender_is_counted() -> None:
-    """A sender has the number of its datagrams, its first and last time, and the reason of the last datagram."""
+def test_each_cause_of_a_sender_is_counted() -> None:
+    """Each reason has the number of its datagrams, and their first and last time. The latest reason comes first."""
     senders = Senders()
-    for at, reason in ((10, "unknown_client"), (20, "malformed"), (30, "unverified")):
+    for at, reason in ((10, "bad_authenticator"), (20, "unknown_type"), (30, "bad_authenticator"), (40, "unverified")):
         senders.note("192.0.2.1", reason, at)
-    (sender,) = senders.all()
-    assert (sender.host, sender.packets, sender.first_at, sender.last_at, sender.reason) == (
-        "192.0.2.1", 3, 10, 30, "unverified",
-    )  # fmt: skip
+    assert [(each.reason, each.packets, each.first_at, each.last_at) for each in senders.all()] == [
+        ("unverified", 1, 40, 40), ("bad_authenticator", 2, 10, 30), ("unknown_type", 1, 20, 20),
+    ]  # fmt: skip
+
+
+def test_an_address_that_became_a_client_keeps_its_other_causes() -> None:
+    """If an unknown address becomes a RADIUS client, only the cause that it is unknown is forgotten."""
+    senders = Senders()
+    senders.note("192.0.2.1", "unknown_client", 10)
+    senders.note("192.0.2.1", "bad_authenticator", 20, client=client())
+    senders.forget("192.0.2.1")
+    assert [each.reason for each in senders.all()] == ["bad_authenticator"]
+    senders.note("192.0.2.2", "unknown_client", 30)
+    senders.forget("192.0.2.2")
+    assert [each.host for each in senders.all()] == ["192.0.2.1"]
+
+
+def test_a_peer_that_connects_is_no_longer_listed() -> None:
+    """If a RadSec peer connects, its refused connections are over. Its refused packets over UDP are not."""
+    senders = Senders()
+    for reason in ("handshake", "unknown_certificate", "bad_authenticator"):
+        senders.note("192.0.2.1", reason, 10, datagram=b"\1" if reason == "bad_authenticator" else b"")
+    senders.welcomed("192.0.2.1")
+    assert [each.reason for each in senders.all()] == ["bad_authenticator"]
 
 
 def test_who_sent_last_comes_first() -> None:

@@ -184,14 +184,15 @@ async def test_latches_of_a_single_address(wire: Wire, datagram: bytes, signatur
     assert [what for _, what in wire.learned] == [what for what, latched in wanted if latched]
 
 
+@pytest.mark.parametrize("mark", ["NAS_IDENTIFIER", "CONNECT_INFO"])
 @pytest.mark.parametrize("signed", [True, False])
-async def test_a_check_latches_nothing(wire: Wire, signed: bool) -> None:
-    """A successful login with the NAS-Identifier of `sallyport check` latches nothing.
+async def test_a_check_latches_nothing(wire: Wire, signed: bool, mark: str) -> None:
+    """A successful login of `sallyport check` latches nothing, whatever NAS-Identifier it has.
 
     A client that has latched refuses it like any other request.
     """
     source = await client(wire, "192.0.2.2/32")
-    check = attributes(NAS_IDENTIFIER=CHECK)
+    check = attributes(**{mark: CHECK})
     assert await wire.ask(pap("ann", "hello", check, signed=signed), source=source) == ACCESS_ACCEPT
     assert await wire.ask(pap("ann", "wrong", check, identifier=1, signed=signed), source=source) == ACCESS_REJECT
     assert wire.learned == []

@@ -20,6 +20,7 @@ mfa_required  (approved)                                         accept     acce
 mfa_required  second factor asked for                            challenge  challenge  -       -
 mfa_required  enrolment not known yet                            challenge  challenge  -       -
 mfa_required  second factor denied                               reject     reject     deny    deny
+mfa_required  wrong code, asked again                            challenge  challenge  -       -
 mfa_required  wrong code                                         reject     reject     deny    deny
 mfa_required  not enrolled                                       reject     reject     deny    deny
 mfa_required  this kind of login cannot ask for a code           reject     reject     deny    deny
@@ -43,7 +44,8 @@ FIRST = [
     Reason.MAY_NOT_VOUCH, Reason.VOUCHES_UNSIGNED, Reason.ACCOUNT_LOCKED, Reason.ACCOUNT_DISABLED,
     Reason.ACCOUNT_EXPIRED, Reason.PASSWORD_EXPIRED, Reason.PASSWORD_MUST_CHANGE, Reason.LOGON_RESTRICTED,
     Reason.NO_SERVER_CERTIFICATE, Reason.METHOD_NOT_OFFERED, Reason.SERVER_UNTRUSTED, Reason.CERTIFICATE_REFUSED,
-    Reason.TLS_FAILED, Reason.EAP_BROKEN, Reason.PROXY_LOOP, Reason.LOCKED_OUT, Reason.REFUSED_UPSTREAM,
+    Reason.TLS_FAILED, Reason.EAP_BROKEN, Reason.PROXY_LOOP, Reason.LOCKED_OUT,
+    Reason.STATION_LOCKED_OUT, Reason.REFUSED_UPSTREAM,
     Reason.DOMAIN_REMOVED, Reason.CHALLENGE_OVER,
 ]  # fmt: skip
 SECOND = [Reason.NONE, *[each for each in Reason if each not in FIRST and each is not Reason.BLOCKED], FIRST[-1]]

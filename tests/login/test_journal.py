@@ -81,6 +81,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         first_us=0,
         second_us=0,
         attributes=None,
+        detail=None,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.request.authenticator

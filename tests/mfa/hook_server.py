@@ -53,7 +53,7 @@ class HookServer:
             assert set(asked) == {"type", "user"}
             status = 200 if self.knows_enrolment else 400
             return Reply(status, {"status": "enrolled" if known else "unknown_user"})
-        assert set(asked) == {"type", "challenge_id", "user", "domain", "device", "source", "expires_at"}
+        assert set(asked) == {"type", "challenge_id", "user", "domain", "device", "source", "station", "expires_at"}
         assert call.headers["x-sallyport-id"] == asked["challenge_id"]
         if not known:
             return Reply(200, {"status": "unknown_user"})

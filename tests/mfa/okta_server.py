@@ -8,16 +8,20 @@ from tests.mfa.host import USER
 from tests.mfa.web import Call, Reply, WebServer
 
 TOKEN = "00QCjAl4MlV-WPXM_ApiTokenOfTheTests"
-CODE = "123456"
+CODE, SECOND_CODE = "123456", "654321"
 PUSH = {"id": "opf3hkfocI4JTLAju0g4", "factorType": "push", "status": "ACTIVE"}
 TOTP = {"id": "ostf1fmaMGJLMNGNLIVG", "factorType": "token:software:totp", "status": "ACTIVE"}
+SECOND_PUSH = {"id": "opf-second-phone", "factorType": "push", "status": "ACTIVE"}
+SECOND_TOTP = {"id": "ost-second-app", "factorType": "token:software:totp", "status": "ACTIVE", "provider": "GOOGLE"}
 PENDING = {"id": "xyz", "factorType": "push", "status": "PENDING_ACTIVATION"}
 SMS = {"id": "smsgl1", "factorType": "sms", "status": "ACTIVE"}
 USER_PATH = "/api/v1/users/00u15s1KDETTQMQYABRL"
 
 
 class OktaServer:
-    """One user with factors."""
+    """One user with factors. codes: the right code of each app. results: the result of the push to each phone, if it is
+    not the result of the behaviour. tried: the apps with which codes were checked, in order.
+    """
 
     everything: ClassVar = [PENDING, SMS, PUSH, TOTP]
 
@@ -29,13 +33,16 @@ class OktaServer:
         self.token_allowed = True
         self.cancelled: list[str] = []
         self.poll_origin: str | None = None
+        self.codes = {TOTP["id"]: CODE, SECOND_TOTP["id"]: SECOND_CODE}
+        self.results: dict[str, str] = {}
+        self.tried: list[str] = []
 
     async def __call__(self, call: Call) -> Reply:
         """Answer a request."""
         assert call.headers["user-agent"].startswith("Sallyport/")
         if call.headers.get("authorization") != f"SSWS {TOKEN}":
             return Reply(401, {"errorCode": "E0000011"})
-        if call.path == f"{USER_PATH}/factors/{PUSH['id']}/transactions/v2mst.1":
+        if call.path.endswith("/transactions/v2mst.1"):
             return self._transaction(call)
         if call.path.endswith("/verify"):
             return self._verify(call)
@@ -52,26 +59,32 @@ class OktaServer:
         if call.method == "DELETE":
             self.cancelled.append(call.path)
             return Reply(200, {})
-        if self.web.behaviour is Behaviour.WAIT:
-            return Reply(200, self._waiting())
-        return Reply(200, {"factorResult": "SUCCESS" if self.web.behaviour is Behaviour.APPROVE else "REJECTED"})
+        phone = call.path.split("/")[-3]
+        result = "SUCCESS" if self.web.behaviour is Behaviour.APPROVE else "REJECTED"
+        result = self.results.get(phone, "WAITING" if self.web.behaviour is Behaviour.WAIT else result)
+        return Reply(200, self._waiting(phone) if result == "WAITING" else {"factorResult": result})
 
     def _verify(self, call: Call) -> Reply:
         assert call.method == "POST"
-        if call.path == f"{USER_PATH}/factors/{TOTP['id']}/verify":
-            return self._code(call)
-        assert call.path == f"{USER_PATH}/factors/{PUSH['id']}/verify"
+        factor = call.path.split("/")[-2]
+        if factor in self.codes:
+            return self._code(call, factor)
+        assert factor in (PUSH["id"], SECOND_PUSH["id"])
         self.prompts += 1
-        return Reply(201, self._waiting())
+        if self.results.get(factor) == "FAILED":
+            return Reply(500, {"errorCode": "E0000009"})
+        return Reply(201, self._waiting(factor))
 
-    def _code(self, call: Call) -> Reply:
+    def _code(self, call: Call, factor: str) -> Reply:
         if not self.token_allowed:
             return Reply(403, {"errorCode": "E0000006"})
-        right = call.json() == {"passCode": CODE} and self.web.behaviour in {Behaviour.APPROVE, Behaviour.WAIT}
+        self.tried.append(factor)
+        is_right = call.json() == {"passCode": self.codes[factor]}
+        right = is_right and self.web.behaviour in {Behaviour.APPROVE, Behaviour.WAIT}
         return Reply(200, {"factorResult": "SUCCESS"}) if right else Reply(403, {"errorCode": "E0000068"})
 
-    def _waiting(self) -> dict[str, object]:
+    def _waiting(self, phone: str) -> dict[str, object]:
         origin = self.poll_origin or f"http://127.0.0.1:{self.web.port}"
-        link = f"{origin}{USER_PATH}/factors/{PUSH['id']}/transactions/v2mst.1"
+        link = f"{origin}{USER_PATH}/factors/{phone}/transactions/v2mst.1"
         links = {"poll": {"href": link, "hints": {"allow": ["GET"]}}, "cancel": {"href": link}}
         return {"factorResult": "WAITING", "_links": links}

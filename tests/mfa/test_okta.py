@@ -1,5 +1,6 @@
 """Tests of Okta: it sends a push if this is possible, and otherwise asks for a code."""
 
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -8,7 +9,17 @@ from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, okta_bench
 from tests.mfa.host import USER, assert_unknown, question
-from tests.mfa.okta_server import CODE, PENDING, PUSH, SMS, TOTP, OktaServer
+from tests.mfa.okta_server import (
+    CODE,
+    PENDING,
+    PUSH,
+    SECOND_CODE,
+    SECOND_PUSH,
+    SECOND_TOTP,
+    SMS,
+    TOTP,
+    OktaServer,
+)
 
 Bench = HttpBench[OktaServer]
 
@@ -123,4 +134,85 @@ async def test_a_foreign_handle_is_a_failure(bench: Bench, handle: str) -> None:
     provider = bench.make()
     with pytest.raises(ProviderError):
         await provider.poll(handle)
+    await provider.aclose()
+
+
+# --- several factors of a type --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factors", [[TOTP, SECOND_TOTP], [SECOND_TOTP, TOTP]], ids=["first", "last"])
+@pytest.mark.parametrize("code", [CODE, SECOND_CODE])
+async def test_the_code_of_any_app_is_right(bench: Bench, factors: list[dict[str, str]], code: str) -> None:
+    """If a user has the apps of two vendors, a code of each app is right, and any other code is wrong."""
+    bench.server.factors = factors
+    provider = bench.make()
+    assert (await provider.verify(question(), Code(code), "")).outcome is Outcome.APPROVED
+    assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.WRONG_CODE
+    await provider.aclose()
+
+
+async def test_the_app_that_was_used_last_is_asked_first(bench: Bench) -> None:
+    """Okta counts each wrong code. So the next code is checked with the app that has accepted the last one."""
+    bench.server.factors = [TOTP, SECOND_TOTP]
+    provider = bench.make()
+    for _ in range(2):
+        assert (await provider.verify(question(), Code(SECOND_CODE), "")).outcome is Outcome.APPROVED
+    assert bench.server.tried == [TOTP["id"], SECOND_TOTP["id"], SECOND_TOTP["id"]]
+    await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        ("SUCCESS", "WAITING", Outcome.APPROVED), ("WAITING", "SUCCESS", Outcome.APPROVED),
+        ("TIMEOUT", "SUCCESS", Outcome.APPROVED), ("WAITING", "WAITING", Outcome.WAITING),
+        ("TIMEOUT", "WAITING", Outcome.WAITING), ("WAITING", "TIMEOUT", Outcome.WAITING),
+        ("TIMEOUT", "TIMEOUT", Outcome.DENIED), ("REJECTED", "WAITING", Outcome.DENIED),
+        ("WAITING", "REJECTED", Outcome.DENIED), ("SUCCESS", "REJECTED", Outcome.DENIED),
+        ("CANCELLED", "WAITING", Outcome.WAITING), ("CANCELLED", "SUCCESS", Outcome.APPROVED),
+        ("CANCELLED", "TIMEOUT", Outcome.WAITING),
+    ],
+)  # fmt: skip
+async def test_all_phones_get_the_push(bench: Bench, first: str, second: str, outcome: Outcome) -> None:
+    """The push goes to all phones, and the first answer counts. Then the other prompts are cancelled."""
+    bench.behave(Behaviour.WAIT)
+    bench.server.factors = [PUSH, SECOND_PUSH]
+    provider = bench.make()
+    answer = await provider.start(question())
+    assert (answer.outcome, bench.prompts) == (Outcome.WAITING, 2)
+    bench.server.results = {PUSH["id"]: first, SECOND_PUSH["id"]: second}
+    answer = await provider.poll(answer.handle)
+    assert answer.outcome is outcome
+    assert len(bench.server.cancelled) == (0 if outcome is Outcome.WAITING else 2)
+    await provider.aclose()
+
+
+async def test_a_phone_that_cannot_be_reached_does_not_end_the_login(bench: Bench) -> None:
+    """If Okta cannot send the push to one phone, the other phone decides."""
+    bench.behave(Behaviour.WAIT)
+    bench.server.factors, bench.server.results = [PUSH, SECOND_PUSH], {PUSH["id"]: "FAILED"}
+    provider = bench.make()
+    answer = await provider.start(question())
+    bench.server.results[SECOND_PUSH["id"]] = "SUCCESS"
+    assert (await provider.poll(answer.handle)).outcome is Outcome.APPROVED
+    await provider.aclose()
+
+
+async def test_polling_fails_if_no_phone_can_be_polled(bench: Bench) -> None:
+    bench.behave(Behaviour.WAIT)
+    bench.server.factors = [PUSH, SECOND_PUSH]
+    provider = bench.make()
+    answer = await provider.start(question())
+    bench.server.results = {PUSH["id"]: "CANCELLED", SECOND_PUSH["id"]: "ERROR"}
+    with pytest.raises(ProviderError, match="factorResult"):
+        await provider.poll(answer.handle)
+    await provider.aclose()
+
+
+async def test_a_push_of_an_older_version_is_polled(bench: Bench) -> None:
+    """The handle of a push that was sent before an upgrade has the links of one phone."""
+    bench.behave(Behaviour.WAIT)
+    provider = bench.make()
+    (links,) = json.loads((await provider.start(question())).handle)
+    assert (await provider.poll(json.dumps(links))).outcome is Outcome.WAITING
     await provider.aclose()

@@ -8,7 +8,7 @@ import pytest
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError, StoreError
 from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
-from sallyport.mfa.totp import Totp, hotp, seed_octets, step_at
+from sallyport.mfa.totp import STEP_S, Totp, hotp, seed_octets, step_at
 from sallyport.radius.password import chap_response
 from tests.mfa.benches import SEED, TotpBench
 from tests.mfa.host import USER, MemorySeeds, make_host, question
@@ -130,3 +130,37 @@ async def test_unreadable_seeds_are_a_failure() -> None:
 
 def test_the_seed_of_the_tests_is_the_rfcs() -> None:
     assert seed_octets(SEED) == RFC_SEED
+
+
+@pytest.mark.parametrize(
+    ("seconds", "detail"),
+    [
+        (65, "the code is right for another time: the phone's clock is off by about 65 s (fast)"),
+        (-65, "the code is right for another time: the phone's clock is off by about 55 s (slow)"),
+        (600, "the code is right for another time: the phone's clock is off by about 605 s (fast)"),
+        (3600, ""),
+    ],
+)
+async def test_a_code_of_another_time_is_recognised(seconds: int, detail: str) -> None:
+    """A code of a time step nearby is wrong, and the detail says how far the phone's clock is off."""
+    bench = TotpBench()
+    now = bench.clock() // SECOND
+    bench.clock.now -= (now % STEP_S - 10) * SECOND  # ten seconds after the beginning of a time step
+    typed = hotp(seed_octets(SEED), step_at(bench.clock() + seconds * SECOND))
+    answer = await bench.make().verify(question(), Code(typed), "")
+    assert (answer.outcome, answer.detail) == ("wrong code", detail)
+    assert bench.seeds.spent == {}
+
+
+async def test_a_used_code_is_recognised() -> None:
+    """The detail tells that a code was used before."""
+    bench = TotpBench()
+    provider = bench.make()
+    await provider.verify(question(), Code(bench.code()), "")
+    answer = await provider.verify(question(), Code(bench.code()), "")
+    assert answer.detail == "the code, or a newer one, was used before"
+
+
+async def test_another_code_has_no_detail() -> None:
+    """Nothing is said about a code of no time step nearby."""
+    assert (await TotpBench().make().verify(question(), Code("abcdef"), "")).detail == ""

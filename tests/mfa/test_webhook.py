@@ -29,7 +29,7 @@ def test_the_signature_is_an_hmac() -> None:
 
 
 async def test_a_request_describes_the_login(bench: Bench) -> None:
-    """A request contains the challenge, the user, the domain, the device, its address and the expiry."""
+    """A request contains the challenge, the user, the domain, the device, its address, the station and the expiry."""
     asked = question()
     provider = bench.make()
     answer = await provider.start(asked)
@@ -42,6 +42,7 @@ async def test_a_request_describes_the_login(bench: Bench) -> None:
         "domain": "corp",
         "device": "switch-7",
         "source": "192.0.2.7",
+        "station": asked.station,
         "expires_at": iso(asked.expires_at),
     }
     await provider.aclose()

@@ -7,7 +7,7 @@ from threading import Barrier
 import trio
 
 from sallyport.inventory.devices.device import Device, Station
-from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sightings
+from sallyport.inventory.devices.sightings import Registered, Sighting, write_first_sightings
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
@@ -15,7 +15,7 @@ from tests.areas import Areas, SetClock, keep_files_in
 from tests.peers.postgres import needs_postgres
 
 pytestmark = needs_postgres
-Sightings = list[Registered | Refused]
+Sightings = list[Sighting]
 
 
 async def submitted(store: PostgresStore, work: Callable[[Tx], Sightings], found: list[Sightings]) -> None:

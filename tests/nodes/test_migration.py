@@ -140,6 +140,7 @@ def test_a_database_of_the_baseline_gets_the_tables_of_the_console(tmp_path: Pat
         "p0008_login_attributes",
         "p0009_answers_by_id",
         "p0010_did_kinds",
+        "p0015_learned_values",
     ]
     with connect(url) as connection:
         assert connection.execute("select count(*) from console_sessions, administrators, identities").fetchone() == (

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.commands import ROOT
+from tests.peers.authority import Authority
 from tests.peers.eapol import SUCCESS, eapol_test
 from tests.peers.programs import needs
 from tests.service import RunningService, running_service
@@ -94,6 +96,22 @@ def test_an_outer_identity_without_a_user(site: Site, tmp_path: Path, method: st
     output = site.eapol(tmp_path, shown if method == "eap-tls" else [*METHODS[method], *typed])
     assert SUCCESS in output, output
     assert site.event() == ("ann", method, "accept")
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+@pytest.mark.parametrize("page", ["docs/guides/eap.md", "docs/operate/troubleshooting.md"])
+def test_an_untrusted_server_leaves_what_the_documents_say(site: Site, tmp_path: Path, page: str, version: str) -> None:
+    """A supplicant without the authority ends the login. The event has the reason, and the log the event, that the
+    pages name."""
+    other = Authority("another CA")
+    (tmp_path / "other.pem").write_text(other.pem)
+    lines = ["eap=PEAP", 'phase2="auth=MSCHAPV2"', 'identity="ann"', f'password="{PASSWORD}"', f'phase1="{version}"']
+    network = "\n".join([f'ca_cert="{tmp_path / "other.pem"}"', *lines])
+    assert SUCCESS not in eapol_test(tmp_path, site.service.ports.auth, SECRET, network)
+    (reason,) = site.service.rows("select reason from events order by id desc limit 1")[0]
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert f"`{reason}`" in text
+    assert "eap_conversation_failed" in site.service.log() and "`eap_conversation_failed`" in text
 
 
 def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:

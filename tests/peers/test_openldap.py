@@ -50,6 +50,28 @@ async def test_everybody_is_found(directory: Slapd) -> None:
         assert await asked.bind("ann", "Hello") is R.WRONG_PASSWORD
 
 
+@pytest.mark.parametrize(
+    "uid", ["uid:: IHRpbSA=", "uid:: dGltwqA=", "uid;lang-en: tim"], ids=["blank", "no-break", "language"]
+)
+async def test_a_name_that_the_directory_finds_is_known(directory: Slapd, uid: str) -> None:
+    """slapd finds a name although its value has a blank or a no-break space around it, or a language option."""
+    dn = f"cn=tim,{STAFF}"
+    directory.add(f"dn: {dn}\nobjectClass: inetOrgPerson\n{uid}\ncn: tim\nsn: tim\nuserPassword: hello\n")
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        assert await asked.bind("tim", "hello") is R.NONE
+        assert await asked.bind("tim ", "hello") is R.UNKNOWN_USER
+    directory.add(f"dn: {dn}\nchangetype: delete\n")
+
+
+async def test_an_account_that_has_ended(directory: Slapd) -> None:
+    """slapd refuses the bind of an account that has ended. Without a bind, its attributes say that it has ended."""
+    directory.change(dn_of("pia"), "add: pwdEndTime", "pwdEndTime: 20200101000000Z")
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        assert await asked.bind("pia", "hello") is R.ACCOUNT_LOCKED
+        assert (await asked.ldap.look_up("pia", asked.steps.append))[0] is R.ACCOUNT_EXPIRED
+    directory.change(dn_of("pia"), "delete: pwdEndTime")
+
+
 async def test_groups_and_units(directory: Slapd) -> None:
     """The login has the groups of the person and the units of the entry."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:

@@ -154,6 +154,27 @@ async def test_groups_outside_the_base_stay_with_the_person(directory: Slapd) ->
     assert set(map(normalized, reading.people["ann"].member_of)) == {f"cn=admins\\, all,{BASE}", VPN}
 
 
+async def test_accounts_outside_of_their_time(directory: Slapd) -> None:
+    """An account that has ended is expired, and an account that has not begun is disabled."""
+    times = {"ended": "pwdEndTime: 20200101000000Z", "early": "pwdStartTime: 29990101000000Z"}
+    for name, line in times.items():
+        directory.add(_person(name))
+        directory.change(f"uid={name},{STAFF}", f"add: {line.partition(':')[0]}", line)
+    people = (await read(source_of(directory))).people
+    assert (people["ended"].status, people["early"].status) == (Status.EXPIRED, Status.DISABLED)
+    for name in times:
+        directory.add(f"dn: uid={name},{STAFF}\nchangetype: delete\n")
+
+
+async def test_options_and_blanks(directory: Slapd) -> None:
+    """A value with a language is a further value of its attribute. A blank at the end of a name is not read."""
+    directory.add(_person("olga", "cn;lang-ru: Ольга", "mail;lang-ru: olga@example.ru", "uid:: b2xseSA="))
+    found = (await read(source_of(directory))).people["olga"]
+    assert (found.aliases, found.attributes["mail"]) == (("olly",), ("olga@example.ru",))
+    assert found.attributes["cn"] == ("olga", "Ольга")
+    directory.add(f"dn: uid=olga,{STAFF}\nchangetype: delete\n")
+
+
 # --- what changes -----------------------------------------------------------------------------------------------
 
 
@@ -193,7 +214,7 @@ async def test_changes_without_a_timestamp(directory: Slapd) -> None:
     Both changes are found although no timestamp changes.
     """
     directory.add(f"dn: ou=moving,{BASE}\nobjectClass: organizationalUnit\nou: moving\n")
-    directory.add(_person("mover", f"ou=moving,{BASE}"))
+    directory.add(_person("mover", parent=f"ou=moving,{BASE}"))
     before = await read(source_of(directory))
     since = await _a_second_after(before.cursor)
     directory.add(f"dn: ou=moving,{BASE}\nchangetype: modrdn\nnewrdn: ou=moved\ndeleteoldrdn: 1\n")
@@ -310,8 +331,9 @@ async def test_egress_is_obeyed(directory: Slapd) -> None:
 # --- helpers ----------------------------------------------------------------------------------------------------
 
 
-def _person(name: str, parent: str = STAFF) -> str:
-    return f"dn: uid={name},{parent}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: {name}\nsn: {name}\n"
+def _person(name: str, *more: str, parent: str = STAFF) -> str:
+    lines = ("objectClass: inetOrgPerson", f"uid: {name}", f"cn: {name}", f"sn: {name}", *more)
+    return "\n".join((f"dn: uid={name},{parent}", *lines, ""))
 
 
 async def _a_second_after(cursor: str) -> str:

@@ -129,7 +129,7 @@ class Book:
             )
             assert found is not None
             if columns:
-                posture = {**zeros, **columns, "device_id": found}
+                posture = {**zeros, "gave_up_at": areas.clock(), **columns, "device_id": found}
                 tx.insert("device_posture", tuple(posture), [tuple(posture.values())])
             return found
 

@@ -116,7 +116,7 @@ async def compare(areas: Areas, scene: Scene) -> None:
     for rule in scene.rules:
         await areas.rules.add(
             areas.domain,
-            RuleFields.model_validate({**dict(rule), "everyone": rule[1][1] == "allow" and len(rule) == 2}),
+            RuleFields.model_validate({**dict(rule), "everyone": rule[1][1] != "mfa_required" and len(rule) == 2}),
         )
     listener = FakeListener(areas, await areas.client("192.0.2.1/32", product="Cisco ASA"), Answers())
 

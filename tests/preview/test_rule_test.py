@@ -53,12 +53,12 @@ async def test_each_rule_before_the_deciding_one_has_its_reason(office: Areas) -
     """
     await rule(office, "bob's", "allow", users=["bob"])
     await rule(office, "admins", "block", groups=["admins"])
-    await rule(office, "off", "block", enabled=False)
+    await rule(office, "off", "block", enabled=False, everyone=True)
     await rule(office, "elsewhere", "block", clients=["198.51.100.0/24"])
     await rule(office, "at night", "block", time={"from": "01:00", "until": "02:00"})
     await rule(office, "switches", "block", products=["Cisco IOS"], kinds=["user"])
     decides = await rule(office, "vpn", "mfa_required", clients=["VPN"])
-    await rule(office, "last", "block")
+    await rule(office, "last", "block", everyone=True)
     answer = await ask(office, client="vpn")
     assert answer.rule is not None and answer.rule.id == decides
     assert read(answer) == [

@@ -195,7 +195,7 @@ async def test_outcomes_of_devices(book: Book) -> None:
     """
     await book.provider(enrolled="ann")
     await book.users("ann", "bob")
-    vpn, wifi = await book.device("vpn"), await book.device("wifi", challenges=9)
+    vpn, wifi = await book.device("vpn"), await book.device("wifi", unanswered=9, challenged_at=book.areas.clock())
     await book.rule(action="block", clients=["192.0.2.99"])
     await book.events(["ann", "bob"], device_id=vpn, device_name="vpn")
     await book.events(["ann"], device_id=wifi, device_name="wifi")
@@ -238,7 +238,7 @@ async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
     await book.provider(enrolled="ann,bob,cy,dan")
     await book.users("ann", "bob", "cy", "dan", "eve")
     short, long = await book.device("short", give_up_ms=20_000), await book.device("long", give_up_ms=60_000)
-    able = await book.device("able", give_up_ms=20_000, challenges=9, challenge_answers=1)
+    able = await book.device("able", give_up_ms=20_000, answered_at=areas.clock(), challenged_at=areas.clock())
     for user, device in (("ann", short), ("bob", long), ("cy", able), ("dan", 0), ("eve", short)):
         await book.events([user], device_id=device)
     slow = Slow(areas.providers, areas.second.enrolments)
@@ -379,7 +379,7 @@ async def test_the_rules_that_decide(book: Book) -> None:
     await book.users("ann", "bob", "cy")
     await book.rule(name="printers", action="allow", users=["ann"])
     await book.rule(name="unused", action="block", users=["dan"])
-    await book.rule(name="off", action="block", enabled=False)
+    await book.rule(name="off", action="block", enabled=False, everyone=True)
     await book.events(["ann", "ANN", "bob", "cy", "ann", "cy"])
     rules = [(each.name, each.action, each.logins, each.users) for each in (await book.impact()).rules]
     assert rules == [("", "mfa_required", 3, 2), ("printers", "allow", 3, 1)]

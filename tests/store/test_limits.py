@@ -22,6 +22,7 @@ OTHER_ROWS = {
         "endpoint_credential_policies", "first_factors", "mfa_providers", "totp_enrolments",
     },
     "one for 65,536 credentials of an issuer": {"status_lists"},
+    "one for the name and each realm of a domain": {"domain_realms"},
     "added by RADIUS traffic, not by a token": {
         "accounting_records", "answers", "challenges", "device_posture", "events", "lockouts", "sessions",
     },

@@ -13,7 +13,8 @@ from sallyport.base.secret import Secret
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.users.account import UserChange
 from sallyport.store.model import Store, T, Tx, Work
-from sallyport.store.rotation import BATCH, SEALED_COLUMNS, Rotation, Sealed
+from sallyport.store.rotation import Rotation
+from sallyport.store.sealed import BATCH, SEALED_COLUMNS, Sealed, check_keys
 from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys
 from tests.areas import Areas, areas, clock
 from tests.did.world import identity
@@ -109,6 +110,68 @@ def kept_keys(areas: Areas, directory: Path) -> Vault:
     (directory / FILE).write_text(bytes(32).hex())
     areas.vault.file = directory / FILE
     return areas.vault
+
+
+async def test_a_store_is_checked_against_the_keys(areas: Areas) -> None:
+    """A store with a value of another master key in any column is refused before it replaces the present store."""
+    await areas.store.read(lambda tx: check_keys(tx, Vault(Secret(b"1" * 32))))
+    await everything(areas)
+    await areas.store.read(lambda tx: check_keys(tx, areas.vault))
+    other = Vault(MasterKeys({2: Secret(b"1" * 32)}))
+    for place in SEALED_COLUMNS:
+        with pytest.raises(SecretError, match=f"{place.identity.partition('/')[0]}/.* needs version 2"):
+            await areas.store.write(partial(check_with, areas.vault, place, other))
+
+
+def check_with(vault: Vault, place: Sealed, other: Vault, tx: Tx) -> None:
+    """Seal one value of a column under another master key, and check the store. The error rolls the change back."""
+    *key, _ = tx.rows(
+        f"select {', '.join(place.key)}, 1 from {place.table} where {place.column} is not null limit 1"  # noqa: S608
+    )[0]
+    where = " and ".join(f"{name} = :{name}" for name in place.key)
+    tx.execute(
+        f"update {place.table} set {place.column} = :sealed where {where}",  # noqa: S608
+        sealed=other.seal(b"secret", place.identity.format(*key)),
+        **dict(zip(place.key, key, strict=True)),
+    )
+    check_keys(tx, vault)
+
+
+async def test_a_key_that_only_the_memory_has_is_missing_at_the_next_start(areas: Areas, tmp_path: Path) -> None:
+    """After a rotation, the process opens old values, but the next start does not. The error says which file has the
+    key and where to add it.
+    """
+    vault = kept_keys(areas, tmp_path)
+    old = vault.seal(b"secret", "a/1")
+    await Rotation(areas.store, vault, areas.clock, late_s=LATE_S).rotate()
+    assert vault.open(old, "a/1") == b"secret"
+    file = tmp_path / FILE
+    message = (
+        f"a/1 cannot be decrypted: it needs version 1 of the master key, which {file} does not have: "
+        f"add the line in {file}.1 to {file}"
+    )
+    with pytest.raises(SecretError, match=f"^{re.escape(message)}$"):
+        vault.at_next_start().open(old, "a/1")
+    started = vault.at_next_start()
+    file.write_text(file.read_text() + (tmp_path / f"{FILE}.1").read_text())
+    assert vault.at_next_start().open(old, "a/1") == b"secret"
+    with pytest.raises(SecretError, match="restart the service"):
+        started.open(old, "a/1")
+
+
+def test_a_missing_key_of_the_environment_is_named() -> None:
+    """If the keys come from the environment, the error names the variable and the form of the entry."""
+    old = Vault(Secret(bytes(32))).seal(b"secret", "a/1")
+    with pytest.raises(SecretError, match="SALLYPORT_MASTER_KEY does not have: add 1:KEY to it"):
+        Vault(MasterKeys({2: Secret(bytes(32))})).open(old, "a/1")
+
+
+def test_a_missing_key_without_its_file_is_named(tmp_path: Path) -> None:
+    """If no file has the old key, the error names the file to which its line belongs."""
+    old = Vault(Secret(bytes(32))).seal(b"secret", "a/1")
+    (tmp_path / FILE).write_text(f"2:{'00' * 32}")
+    with pytest.raises(SecretError, match=f"add the line 1:KEY to {tmp_path / FILE}, .* moved to master.key.1$"):
+        Vault(MasterKeys({2: Secret(bytes(32))}, tmp_path / FILE)).open(old, "a/1")
 
 
 async def test_everything_is_sealed_under_the_new_key(areas: Areas, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sallyport.store.sqlite import SqliteStore
-from tests.areas import clock, running_store
+from tests.areas import areas, clock, running_store
 
-__all__ = ["clock"]
+__all__ = ["areas", "clock"]
 
 
 @pytest.fixture

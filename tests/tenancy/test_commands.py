@@ -11,6 +11,7 @@ from sallyport.base.wire import JSON
 from sallyport.store.sqlite import SqliteStore
 from sallyport.tenancy.commands import commands
 from sallyport.tenancy.service import Tenancy
+from sallyport.tenancy.tenants import Tenants
 from tests.areas import SetClock
 
 
@@ -21,9 +22,9 @@ def tenancy(store: SqliteStore, clock: SetClock) -> Tenancy:
 
 
 @pytest.fixture
-def run(tenancy: Tenancy, clock: SetClock) -> Commands:
+def run(store: SqliteStore, tenancy: Tenancy, clock: SetClock) -> Commands:
     """The commands of the tenancy area."""
-    return Commands([commands(tenancy, clock)])
+    return Commands([commands(tenancy, Tenants(store, tenancy, clock), clock)])
 
 
 async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:

@@ -28,6 +28,7 @@ _FIRST = (
     "/network_device/ListClients",
     "/api/v1/endpointUsers/addEpmUserInfo",
     "/network_device/GetDevice",
+    "/network_device/ResetDevice",
     "/network_device/DeleteDevice",
     "/api/v1/instances/addInstance",
     "/api/v1/agent/createKey",

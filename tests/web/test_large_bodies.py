@@ -102,8 +102,13 @@ async def test_a_tenant_has_a_limited_number_of_large_bodies_in_memory() -> None
     gate = Gate(TwoTenants(), SampleOwners())
     operations = Operations("Large", gate)
 
+    class Large(Body):
+        """A body with a text of any length."""
+
+        text: str
+
     @operations.post(PATH, roles=OPERATORS)
-    async def large(body: Body, caller: Caller) -> str:
+    async def large(body: Large, caller: Caller) -> str:
         """Take a large body."""
         return ""
 

@@ -87,7 +87,7 @@ from sallyport.metrics import (
 )
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
-from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles, check_key
+from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
 from sallyport.nodes.watch import Watch
@@ -104,6 +104,7 @@ from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
 from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
+from sallyport.store.sealed import check_keys
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
@@ -350,7 +351,12 @@ class App:
             self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.present(domain_id).issuer, self.clock
+            self.store,
+            vault,
+            self.users,
+            lambda domain_id: self.domains.table.present(domain_id).issuer,
+            self.clock,
+            find_person=lambda domain_id, name: self.logins.people.find(domain_id, name),  # noqa: PLW0108  made later
         )
 
     def _wire_logins(self) -> None:
@@ -473,19 +479,12 @@ class App:
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
-        """Check that the master key can decrypt the secrets in a store. Raises SecretError.
+        """Check that the master keys can decrypt the secrets in a store: the keys of the next start, and those of this
+        process, which may be others after a rotation. Raises SecretError, ConfigError.
 
         In a restore, the check runs on the rows of the backup, before the backup replaces the store.
         """
-        self.clients.check_key(tx)
-        self.users.check_key(tx)
-        self.logins.providers.check_key(tx)
-        self.logins.first_settings.check_key(tx)
-        self.did.dids.check_key(tx)
-        self.directory.directories.check_key(tx)
-        self.agents.check_key(tx)
-        self.administrators.check_key(tx)
-        check_key(tx, self.vault)
+        check_keys(tx, self.vault.at_next_start(), self.vault)
 
     def apply(self, settings: Settings) -> None:
         """Apply the settings that may change while the service runs.
@@ -505,7 +504,7 @@ class App:
         try:
             await self.configuration.reload()
         except SecretError as error:
-            raise ConfigError(f"{error}: use the master key that belongs to this store") from error
+            raise ConfigError(str(error)) from error
         self.reloaded()
         self.copies.clear()
         await self.copies.remember()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sallyport.login.first.checker import Host as FirstHost
+from sallyport.login.first.people import People
 from sallyport.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
@@ -53,6 +54,7 @@ class Logins:
         kinds = KINDS if overrides.first_factors is None else overrides.first_factors
         self.first_settings = FirstFactorSettings(app.configuration, app.vault, kinds, self._first_host, clock)
         self.first = self.first_settings.factors
+        self.people = People(app.store, self.first, lambda domain_id: app.domains.table.present(domain_id))  # noqa: PLW0108
         self.lockouts = Lockouts(
             app.store,
             LockoutMetrics(app.registry),

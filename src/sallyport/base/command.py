@@ -225,3 +225,5 @@ def note_new(line: CommandLine, made: Row) -> None:
     new = made["new"]
     for each in new if isinstance(new, list) else ():
         line.note(f"{each} is new")
+    if new:
+        line.note("if a number is wrong, `sallyport tenant remove` removes the new tenant")

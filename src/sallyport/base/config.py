@@ -261,7 +261,7 @@ class Settings(BaseModel):
         (),
         description="outlets that receive each decision, separated by spaces: `file:///PATH`, `unix:///PATH`, "
         "`tcp://HOST:PORT` (JSON lines); `syslog+udp://HOST:514`, `syslog+tcp://HOST:601`, "
-        "`syslog+tls://HOST:6514?ca=/PATH` (RFC 5424)",
+        "`syslog+tls://HOST:6514?ca=/PATH` (RFC 5424); with `?format=json`, syslog has the JSON object as its text",
         json_schema_extra=unset("none"),
     )
     audit_outlets: bool = Field(True, description="whether the audit trail is sent to `event_outlets` too")

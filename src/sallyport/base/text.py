@@ -18,6 +18,8 @@ from unicodedata import category, combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
+CODE: Final = 40
+"""Maximum length of a code with its separators, in characters."""
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
 """Maximum number of known names that are compared with an unknown name."""
@@ -66,6 +68,18 @@ def password_spellings(password: bytes) -> tuple[bytes, ...]:
         return password, password.decode().translate(_OCTETS).encode("latin-1")
     except UnicodeError:  # it is not UTF-8, or Windows-1252 lacks a character
         return (password,)
+
+
+def plain_code(text: str) -> str:
+    """Return the digits of a code that was typed as authenticator apps show it, such as `123 456` or `123-456`.
+
+    Blanks of any kind, invisible characters and dashes are removed. If the rest is not made of ASCII digits only, or if
+    the text has over CODE characters, the text is returned unchanged.
+    """
+    if len(text) > CODE or text.isdigit():
+        return text
+    rest = "".join(each for each in text if not each.isspace() and category(each) not in ("Cf", "Pd"))
+    return rest if rest.isascii() and rest.isdigit() else text
 
 
 def counted(number: object, one: str, several: str = "") -> str:

@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, ValidationError, WithJsonSchema
-from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from sallyport.base.clock import from_iso
 from sallyport.base.errors import BODY, MISSING, FieldError, Invalid, invalid_field
@@ -125,6 +132,28 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
     details = error.errors(include_url=False)
     fields = (field for detail in details for field in _fields(detail, within))
     return Invalid(_headline(details[0]), tuple(islice(fields, MAX_LISTED)))
+
+
+def one_or_several(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """Validate a list, or a single value as a list of one. For a wrap validator.
+
+    An error of a single value has no index in its path, because the caller has sent no list.
+    """
+    if isinstance(value, list) or value is None:
+        return handler(value)
+    try:
+        return handler([value])
+    except ValidationError as error:
+        if error.error_count() > MAX_COUNTED:
+            raise
+        raise ValidationError.from_exception_data(error.title, [_moved_up(each) for each in error.errors()]) from None
+
+
+def _moved_up(detail: ErrorDetails) -> InitErrorDetails:
+    context = detail.get("ctx", {})
+    kind = detail["type"] if detail["type"] != _UNFIT else PydanticCustomError(_UNFIT, "{message}", context)
+    place = detail["loc"][1:] if detail["loc"][:1] == (0,) else detail["loc"]
+    return InitErrorDetails(type=kind, loc=place, input=detail["input"], ctx=context)
 
 
 def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:

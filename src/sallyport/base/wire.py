@@ -9,7 +9,8 @@ A message is a dataclass whose annotations define the valid values of its fields
         since: Annotated[int, Whole(0, LATEST)] | None = None
 
 A field's name in JSON is the Python name in camelCase. A field with a default may be absent or `null`. Unknown fields
-are ignored, so that a newer sender can add fields. Errors contain the name of the wrong field and never its value.
+are ignored, so that a newer sender can add fields, unless the receiver decodes strictly. Errors contain the name of the
+wrong field and never its value.
 """
 
 import json
@@ -21,8 +22,9 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from sallyport.base.errors import BODY, WireError
 from sallyport.base.errors import MISSING as IS_MISSING
-from sallyport.base.errors import WireError
+from sallyport.base.spelling import Spellings, unknown_field
 
 LATEST: Final = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
@@ -110,13 +112,18 @@ def dumps(message: object) -> bytes:
     return json.dumps(encode(message), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
-    """Convert a JSON value to a message of class `kind`. Raises WireError with the path of the wrong field, such as
-    users[3].name."""
+def decode(kind: type[MessageT], value: object, path: str = "", *, strict: bool = False) -> MessageT:
+    """Convert a JSON value to a message of class `kind`. strict: whether unknown fields are errors.
+
+    Raises WireError with the path of the wrong field, such as users[3].name.
+    """
     if not isinstance(value, dict):
         raise WireError(f"{path or 'message'}: must be an object")
     found: dict[str, object] = {}
-    for name, key, required, read in _plan(cast(Hashable, kind)):
+    plan = _plan(cast(Hashable, kind), strict)
+    if strict:
+        _check_names(value, [key for _, key, _, _ in plan], path)
+    for name, key, required, read in plan:
         sent = value.get(key)
         here = f"{path}.{key}" if path else key
         if sent is not None:
@@ -150,8 +157,16 @@ def camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
+def _check_names(value: dict[str, object], known: list[str], path: str) -> None:
+    unknown = next((name for name in value if name not in known), None)
+    if unknown is not None:
+        meant = Spellings(known).nearest(unknown)
+        place = ".".join(filter(None, (path, meant))) or BODY
+        raise WireError(f"{place}: {unknown_field([meant] if meant else [], () if meant else known)}")
+
+
 @cache
-def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
+def _plan(kind: Hashable, strict: bool) -> tuple[tuple[str, str, bool, _Reader], ...]:
     """Return one tuple for each field of a message class: the name, the name in JSON, whether the field is required,
     and the function that reads its value."""
     hints = get_type_hints(kind, include_extras=True)
@@ -160,7 +175,7 @@ def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
             field.name,
             camel(field.name),
             field.default is MISSING and field.default_factory is MISSING and not _takes_none(hints[field.name]),
-            _reader(hints[field.name]),
+            _reader(hints[field.name], strict),
         )
         for field in fields(cast("type[_Dataclass]", kind))
     )
@@ -175,18 +190,20 @@ def _takes_none(hint: object) -> bool:
     return get_origin(hint) in {Union, UnionType} and NoneType in get_args(hint)
 
 
-def _reader(hint: object) -> _Reader:
+def _reader(hint: object, strict: bool) -> _Reader:
     if _takes_none(hint):
-        return _reader(next(each for each in get_args(hint) if each is not NoneType))
+        return _reader(next(each for each in get_args(hint) if each is not NoneType), strict)
     if get_origin(hint) is Annotated:
         kind, check = get_args(hint)
-        return _many(_reader(get_args(kind)[0]), check.most) if isinstance(check, Many) else cast(_Reader, check)
+        if isinstance(check, Many):
+            return _many(_reader(get_args(kind)[0], strict), check.most)
+        return cast(_Reader, check)
     if hint is bool:
         return _flag
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return _choice(hint)
     if isinstance(hint, type) and is_dataclass(hint):
-        return lambda value, path: decode(hint, value, path)
+        return lambda value, path: decode(hint, value, path, strict=strict)
     raise TypeError(f"{hint!r} has no bounds: annotate it with Text, Whole or Many")
 
 

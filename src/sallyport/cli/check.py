@@ -14,6 +14,7 @@ from sallyport.inventory.clients.client import CHECK
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     ACCT_STATUS_TYPE,
+    CONNECT_INFO,
     NAS_IDENTIFIER,
     REPLY_MESSAGE,
     STATE,
@@ -73,7 +74,7 @@ def check() -> None:
     "--nas-identifier",
     default=CHECK.decode(),
     show_default=True,
-    help="NAS-Identifier of the check. With any other value, the check may change learned settings of the client.",
+    help="NAS-Identifier of the check.",
 )
 @click.pass_obj
 def radius(
@@ -102,7 +103,7 @@ def radius(
     octets = _octets(line, secret, "Secret")
     clear = _octets(line, password or "", "Password")
     address = _address(server, 1813 if accounting else 1812)
-    nas = push_attribute(NAS_IDENTIFIER, nas_identifier.encode())
+    nas = push_attribute(NAS_IDENTIFIER, nas_identifier.encode()) + push_attribute(CONNECT_INFO, CHECK)
     began = iso(now_us())
     with RadiusClient(address, octets, timeout=timeout, retries=retries) as client:
         try:

@@ -42,6 +42,8 @@ REMEDIES: Final = {
     "in time; sallyport provider set --timeout-seconds changes the time",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
+    "station locked out after failures": "sallyport lockout list shows the station; sallyport lockout remove --domain "
+    "{domain} --station STATION unlocks it",
     "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if the "
     "RADIUS client checks passwords",
     "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",

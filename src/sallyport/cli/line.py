@@ -59,8 +59,8 @@ class Line:
         domain: str | None = None,
         size: int = 1000,
     ) -> "Iterator[Row]":
-        for page in count(1):  # each operation uses either pageId or pageNumber, and ignores the other
-            asked = {**body, "pageId": page, "pageNumber": page, "pageSize": size}
+        for page in count(1):
+            asked = {**body, "pageId": page, "pageSize": size}
             found = _entries(path, self._answer(path, asked, domain), field)
             yield from found
             if len(found) < size:

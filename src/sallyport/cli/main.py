@@ -70,6 +70,7 @@ SECTIONS: Sections = {
         "doctor": ("sallyport.cli.doctor:doctor", "Find faults and weaknesses of this installation."),
         "admin": ("sallyport.cli.admin:admin", "Local administrators of the console, and sessions."),
         "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
+        "tenant": ("sallyport.tenancy.cli:tenant", "Organizations and tenants: list, rename, remove."),
         "node": ("sallyport.nodes.cli:node", "Nodes: the services that use the same database."),
         "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),
         "audit": ("sallyport.audit.cli:audit", "The audit trail: changes with actor and time."),

@@ -22,12 +22,14 @@ from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import as_mac
 from sallyport.base.text import counted
 from sallyport.console import columns
+from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
 from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    "symbols.svg": "image/svg+xml",
 }
 T = TypeVar("T")
 RENDERING: Final = 1
@@ -49,6 +51,9 @@ class Assets:
         )
         self._environment.filters |= {
             "time": columns.as_time,
+            "ago": columns.as_age,
+            "clock": columns.as_clock,
+            "breakable": columns.breakable,
             "counted": counted,
             "share": columns.as_percent,
             "mac": as_mac,
@@ -60,6 +65,9 @@ class Assets:
             "cell": columns.cell,
             "with_cells": columns.with_cells,
             "class_of": columns.class_of,
+            "label": label,
+            "first_factors": FIRST_FACTORS,
+            "providers": PROVIDERS,
         }
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 

@@ -1,6 +1,7 @@
 """The columns of lists, and their cells as HTML. Cells are made here instead of in a template, because a page has
 hundreds of them, and a template takes several times as long for each."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,10 +13,14 @@ from markupsafe import Markup
 from sallyport.base.mac import as_mac
 from sallyport.base.wire import JSON, Row
 
-Kind = Literal["text", "long", "time", "number", "share", "duration", "code", "mac", "flag", "outcome"]
-"""The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. share: a number
-from 0 to 1, shown as a percentage. duration: a number of seconds, shown as hours and minutes. mac: a MAC address in any
-notation, shown in one notation; a CSV file has it as the device sent it. Any other text is shown unchanged."""
+Kind = Literal[
+    "text", "long", "time", "age", "number", "share", "duration", "code", "mac", "flag", "outcome", "verdict", "changes"
+]
+"""The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. age: a time
+that the script shows relative to now, such as `5 min ago`. verdict: an outcome with its reason, such as `reject:
+wrong password`. changes: a list of lines; the times in them are shown like other times. share: a number from 0 to 1,
+shown as a percentage. duration: a number of seconds, shown as hours and minutes. mac: a MAC address in any notation,
+shown in one notation; a CSV file has it as the device sent it. Any other text is shown unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,12 @@ class Column:
 
 _EMPTY: Final = '<span class="none">&ndash;</span>'
 _CLASSES: Final[Mapping[str, str]] = MappingProxyType(
-    dict.fromkeys(("number", "share", "duration"), ' class="number"') | {"long": ' class="long"'}
+    dict.fromkeys(("number", "share", "duration"), ' class="number"')
+    | {"long": ' class="long"', "changes": ' class="long"', "time": ' class="time"'}
 )
+_PARTS: Final = re.compile(r"(?<=[,/:;@=])(?=[^/\s])")
+"""The places in a long value at which a line may break."""
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 
 def with_cells(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[tuple[Row, Markup]]:
@@ -56,6 +65,21 @@ def cell(row: Row, column: Column) -> Markup:
 def as_time(text: object) -> Markup:
     """Return an ISO 8601 time in UTC as an element that the script converts to the viewer's zone."""
     return Markup(_as_time(str(text)) if text else "")  # noqa: S704  all parts are escaped
+
+
+def as_age(text: object) -> Markup:
+    """Return an ISO 8601 time in UTC as an element that the script shows relative to now."""
+    return Markup(_as_age(str(text)) if text else "")  # noqa: S704  all parts are escaped
+
+
+def as_clock(text: object) -> Markup:
+    """Return the time of the service as an element that the script keeps running."""
+    return Markup(_as_time(str(text), " data-clock"))  # noqa: S704  all parts are escaped
+
+
+def breakable(value: object) -> Markup:
+    """Return a long value with places at which a line may break, so that no name in it is broken."""
+    return Markup("<wbr>".join(map(escape, _PARTS.split(str(value)))))  # noqa: S704  all parts are escaped
 
 
 def as_duration(seconds: float) -> str:
@@ -85,9 +109,25 @@ def _as_text(value: JSON) -> str:
     return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-def _as_time(value: JSON) -> str:
+def _as_time(value: JSON, attribute: str = "") -> str:
     text = str(value)
-    return f'<time datetime="{escape(text)}">{escape(text[:19].replace("T", " "))} UTC</time>'
+    return f'<time datetime="{escape(text)}"{attribute}>{escape(text[:19].replace("T", " "))} UTC</time>'
+
+
+def _as_age(value: JSON) -> str:
+    return _as_time(value, " data-ago")
+
+
+def _as_changes(value: JSON) -> str:
+    """Return each line as a list entry."""
+    lines = value if isinstance(value, list) else [value]
+    found = [_TIME.sub(lambda time: _as_time(time[0]), escape(str(each))) for each in lines]
+    return f'<ul class="plain">{"".join(f"<li>{each}</li>" for each in found)}</ul>'
+
+
+def _as_verdict(value: JSON) -> str:
+    outcome, _, reason = str(value).partition(": ")
+    return f"{_as_outcome(outcome)} {escape(reason)}".strip()
 
 
 def _as_code(value: JSON) -> str:
@@ -106,6 +146,9 @@ def _as_outcome(value: JSON) -> str:
 _HTML: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
     {
         "time": _as_time,
+        "age": _as_age,
+        "changes": _as_changes,
+        "verdict": _as_verdict,
         "mac": lambda value: _as_code(as_mac(str(value))),
         "code": _as_code,
         "duration": lambda value: as_duration(cast(float, value)),
@@ -115,5 +158,7 @@ _HTML: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
     }
 )
 """The HTML of a value by the kind of its column; any other kind is text."""
-_LINKED: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType({"time": _as_time, "mac": _as_linked_mac})
+_LINKED: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
+    {"time": _as_time, "age": _as_age, "mac": _as_linked_mac}
+)
 """The same for the text of a link."""

@@ -27,19 +27,34 @@ from sallyport.web import problem
 from sallyport.web.content import headers_of
 from sallyport.web.peer import PEER
 from sallyport.web.routing import TemplateRoute
-from sallyport.web.scope import Role
+from sallyport.web.scope import INSTALLATIONS, Role
 
 MENU: Final = (
     "", "Logins", "Network", "Sign-in policy", "People", "Endpoints", "Credentials", "Administration", "Installation",
 )  # fmt: skip
 """The headings of the menu, in their order. The pages under the first have no heading."""
+CLOSED: Final = frozenset({"Endpoints", "Credentials", "Administration", "Installation"})
+"""The groups of the menu that are open only while one of their pages is shown, so that the menu fits on the screen. The
+script keeps the groups that a person has opened or closed."""
 TENANTS: Final = "/tenants"
 """The page on which an installation administrator chooses a tenant."""
+CLOSED_PAGES: Final = "/installation"
+"""The page that says how to open the pages of the installation. Installation administrators do not need it."""
 MOST_EXAMINED: Final = 100
 """Maximum number of domains of a tenant among which the first one with a login is found."""
 QUIET: Final = "x-refresh"
 """The header of a request that the script has sent without the person."""
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of the menu. symbol: the name of its icon in `symbols.svg`."""
+
+    heading: str
+    symbol: str
+    pages: Sequence[Page]
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,7 @@ class Site:
         self._guard = Guard(public_url)
         self._assets = services.assets
         self._exports = Exports(services.assets, services.gate.answers)
+        self._status = services.status
         self.running = running.Running(answers, services.gate.answers)
         """The slow actions. The owner of the site runs it."""
         self._places: dict[str, _Place] = {}
@@ -131,7 +147,9 @@ class Site:
         if not visit.may(page.roles):
             if visit.person.is_installation and Role.ADMIN in page.roles:
                 return RedirectResponse(TENANTS, 303, HEADERS)
-            raise Forbidden("your role does not allow this page")
+            if page.roles == INSTALLATIONS:
+                return await self._rendered(page, self._places[CLOSED_PAGES].page.template, {}, visit, 403)
+            raise Forbidden(_needed("page", page.roles, visit))
         content = await (self._exports.part(page, visit) if is_export(visit) else page.show(visit))
         await trio.lowlevel.checkpoint()
         if isinstance(content, Response):
@@ -143,7 +161,7 @@ class Site:
 
     async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
         if not visit.may(form.roles):
-            raise Forbidden("your role does not allow this change")
+            raise Forbidden(_needed("change", form.roles, visit))
         try:
             answer = await form.submit(visit)
         except Refused as error:
@@ -195,7 +213,8 @@ class Site:
             "here": page.path if page else "",
             "visit": visit,
             "person": visit.person,
-            "menu": self._menu(visit.person.roles),
+            "menu": self._menu(visit.person, page),
+            "status_line": await self._status.read(),
             "csrf": form_token(self._guard.cookie(request, SESSION)),
             "notice": notice,
             "problem": visit.problem,
@@ -207,11 +226,19 @@ class Site:
             self._guard.set_cookie(request, response, NOTICE, "")
         return response
 
-    def _menu(self, roles: frozenset[Role]) -> list[tuple[str, list[Page]]]:
-        """Return the pages of the menu that a person with these roles may open, by heading."""
-        pages = [place.page for place in self._places.values() if roles & place.page.roles]
-        found = [(heading, [page for page in pages if page.menu == heading]) for heading in MENU]
-        return [(heading, listed) for heading, listed in found if listed]
+    def _menu(self, person: Person, shown: Page | None) -> list[Group]:
+        """Return the groups of the menu, with the pages that the person may open. shown: the page that is shown."""
+        pages = [place.page for place in self._places.values() if person.roles & place.page.roles]
+        if person.is_installation:
+            pages = [page for page in pages if page.path != CLOSED_PAGES]
+        groups = list[Group]()
+        for heading in MENU:
+            listed = [page for page in pages if page.menu == heading]
+            symbol = heading.lower().replace(" ", "-") or "home"
+            is_open = heading not in CLOSED or len(listed) == 1 or any(_is_under(shown, page) for page in listed)
+            if listed:
+                groups.append(Group(heading, symbol, listed, is_open))
+        return groups
 
     # --- session ----------------------------------------------------------------------------------------------
 
@@ -289,3 +316,14 @@ class Site:
             return await self._rendered(None, "error.html", variables, visit, told.status_code)
         octets = await self._assets.render("error_bare.html", variables)
         return Response(octets, told.status_code, HEADERS, media_type="text/html")
+
+
+def _is_under(shown: Page | None, page: Page) -> bool:
+    """Return whether the shown page is this page of the menu, or a page below it."""
+    return shown is not None and f"{shown.path}/".startswith(f"{page.path}/")
+
+
+def _needed(thing: str, roles: frozenset[Role], visit: Visit) -> str:
+    """Return the message for a person whose role does not allow a page or a change."""
+    needed = " or ".join(sorted(each.value for each in roles))
+    return f"this {thing} needs the role {needed}; you are signed in with the role {visit.person.session.role}"

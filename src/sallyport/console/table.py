@@ -20,6 +20,8 @@ from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
 
 SIZE: Final = 50
+SIZES: Final = (25, SIZE, 100)
+"""Numbers of rows that a page of a list can have."""
 LOGINS: Final = "/ad/GetAuthLog"
 SEARCHED: Final = 20_000
 """Number of the newest entries of a log that a filter without an index searches at first."""
@@ -37,8 +39,8 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An action on rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
-    the action. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
+    """A deletion of rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
+    the deletion. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
     field that names a row. button: the text of the button."""
 
     path: str
@@ -80,6 +82,8 @@ class Table:
     choice: Choice | None = None
     no_match: str = ""
     no_match_url: str = ""
+    sizes: Sequence[int] = ()
+    """Numbers of rows that the person can choose for a page; empty if the page has a fixed number."""
 
     @cached_property
     def chosen(self) -> list[Column]:
@@ -147,14 +151,16 @@ async def listed(
     """Return one page of a list operation, or one part of an export. rows: the field of the answer that contains the
     rows. most: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     page, exports = page_of(visit), is_export(visit)
-    size = most if exports else SIZE
-    paging: dict[str, JSON] = {"pageId": page, "pageNumber": page, "pageSize": size}
+    size = most if exports else size_of(visit)
+    paging: dict[str, JSON] = {"pageId": page, "pageSize": size}
     answer = await visit.call(path, {**body, **paging}, domain=domain)
     found = entries(answer.get(rows))
     total = int(str(answer.get("totalCount", answer.get("count", len(found)))))
     next_url = visit.url(page=page + 1) if exports and len(found) == size else ""
     is_minimum = bool(answer.get("totalIsMinimum"))
-    return Table(visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum, next_url=next_url)
+    return Table(
+        visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum, next_url=next_url, sizes=SIZES
+    )
 
 
 async def recent(
@@ -213,10 +219,16 @@ def complete(
     sort = visit.query.get("sort", "")
     if sort.removeprefix("-") in {column.key for column in columns}:
         rows = sorted(rows, key=lambda row: _order(row.get(sort.removeprefix("-"))), reverse=sort.startswith("-"))
-    page, total = page_of(visit), len(rows)
+    page, size, total = page_of(visit), size_of(visit), len(rows)
     if not is_export(visit):
-        rows = rows[(page - 1) * SIZE : page * SIZE]
-    return Table(visit, columns, rows, total, page, SIZE, filters, empty, can_sort=True)
+        rows = rows[(page - 1) * size : page * size]
+    return Table(visit, columns, rows, total, page, size, filters, empty, can_sort=True, sizes=SIZES)
+
+
+def size_of(visit: Visit) -> int:
+    """Return the number of rows of a page in the address; SIZE if it has none of SIZES."""
+    text = visit.query.get("size", "")
+    return next((size for size in SIZES if str(size) == text), SIZE)
 
 
 def page_of(visit: Visit) -> int:

@@ -21,6 +21,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
 from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams, Viewer
+from sallyport.console.status import StatusLine
 from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
 from sallyport.events.service import Events
@@ -37,7 +38,8 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
 class Services:
     """The objects that pages may use: the operations of the API, the commands of the control socket, the sessions, the
-    stream of new logins, and the settings for display. stopping: an event that is set when the service begins to stop.
+    stream of new logins, the status line, and the settings for display. stopping: an event that is set when the
+    service begins to stop.
     open_id: the identity providers.
     """
 
@@ -53,6 +55,7 @@ class Services:
         settings: Settings,
         stopping: trio.Event,
         open_id: OpenId,
+        status: StatusLine,
         clock: Clock,
     ) -> None:
         self.commands = commands
@@ -61,6 +64,7 @@ class Services:
         self.tenancy = tenancy
         self.sessions = sessions
         self.open_id = open_id
+        self.status = status
         self.clock = clock
         self.settings = settings
         self.assets = Assets()
@@ -70,6 +74,10 @@ class Services:
         for each in (operation for several in operations for operation in several.all):
             for path in each.paths:
                 self._operations.setdefault(path, each)
+
+    def takes(self, path: str, field: str) -> bool:
+        """Return whether the body of an operation has a field."""
+        return self._operations[path].takes(field)
 
     async def run(self, path: str, body: object, caller: Caller) -> JSON:
         """Run an operation after all checks of the API. Raises Refused, StoreError."""
@@ -141,12 +149,12 @@ class Visit:
         """Run an operation of the API, and return its answer. If the answer is not an object, the result is an object
         that has the answer in the field `message`.
 
-        The method adds orgId and tenantId to the body. If `domain` is given, it adds domainId. Raises the same Refused
-        or StoreError as the API.
+        The method adds orgId and tenantId to the body. If `domain` is given and the operation has a
+        domainId, it adds domainId. Raises the same Refused or StoreError as the API.
         """
         caller = self.caller
         filled: dict[str, JSON] = {"orgId": caller.organization, "tenantId": caller.tenant_number}
-        if domain is not None:
+        if domain is not None and self.services.takes(path, "domainId"):
             filled["domainId"] = domain
         whole: object = {**filled, **body} if isinstance(body, Mapping) else [{**filled, **each} for each in body]
         return _object(await self.services.run(path, whole, caller))

@@ -47,6 +47,8 @@ _CONFLICTS: Final = ("nsds5replconflict", "ds-sync-conflict")
 # Parts of the names of conflict entries and deleted entries: in 389 DS, in OpenDJ, and in Active Directory.
 _LIKE_REMOVED: Final = ("nsuniqueid", "entryuuid", "cnf:", "del:")
 _DELETED: Final = ("isdeleted", "isrecycled")
+_PROVISIONING: Final = re.compile(r",\s*cn=(?:deleted|staged) users,\s*cn=accounts,\s*cn=provisioning,", re.IGNORECASE)
+"""Matches the name of an entry of FreeIPA that is no user any more, or no user yet."""
 _CONFLICT_MARKS: Final = ("\ncnf:", "\ndel:")
 _UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string after a name
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
@@ -230,15 +232,21 @@ def _is_removed(raw: Raw, kinds: Collection[str]) -> bool:
         not _REMOVED.isdisjoint(kinds)
         or any(name in raw.attributes for name in _CONFLICTS)
         or any(value.strip().upper() == "TRUE" for name in _DELETED for value in _texts(raw, name))
-        or _has_replaced_name(raw.dn)
+        or has_replaced_name(raw.dn)
+        or _PROVISIONING.search(raw.dn) is not None
     )
 
 
-def _has_replaced_name(dn: str) -> bool:
+def has_replaced_name(dn: str) -> bool:
+    """Return whether a name is one that a directory gives to a deleted entry, or to an entry that lost a conflict of
+    replication. Return False if dn is not a distinguished name."""
     lower = dn.lower()
     if not any(part in lower for part in _LIKE_REMOVED):
         return False
-    own = next(iter(parsed(dn)), [])
+    try:
+        own = next(iter(parsed(dn)), [])
+    except Invalid:
+        return False
     kinds = {kind for kind, _ in own}
     return (
         "nsuniqueid" in kinds

@@ -16,7 +16,6 @@ from sallyport.directory.schedule import Schedule
 from sallyport.store import audit
 from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx, Value
-from sallyport.store.vault import Vault
 
 _SELECT: Final = (
     "select id, domain_id, name, kind, account_name, app_url, settings, secret, cursor, mapping, created_at, "
@@ -114,14 +113,6 @@ def note(
     """Record an action on a directory in the audit trail. part: a text to append to the directory's name."""
     target = f"directory {directory.id} {directory.name}{part}"
     audit.record_in(tx, action, directory.domain_id, target, changes, at=at)
-
-
-def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault has the right key. For this, a stored secret is decrypted. If no secret is stored, do
-    nothing. Raises SecretError if the key is wrong."""
-    found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
-    if found is not None and found.secret is not None:
-        vault.open(found.secret, identity(found.id))
 
 
 # --- schedules ------------------------------------------------------------------------------------------------------

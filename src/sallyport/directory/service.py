@@ -272,11 +272,6 @@ class Directories:
             raise NotFound(NO_DIRECTORY)
         return directory
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the vault's master key fits a store that is about to replace the current store. For this, a secret
-        in the new store is decrypted. Raises SecretError if the key does not fit."""
-        repo.check_key(tx, self._vault)
-
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
     """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the secret.

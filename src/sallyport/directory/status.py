@@ -2,11 +2,13 @@
 
     Active Directory     userAccountControl (MS-ADTS section 2.2.16), accountExpires, lockoutTime
     AD LDS               msDS-UserAccountDisabled, ms-DS-UserAccountAutoLocked
-    OpenLDAP             pwdAccountLockedTime, pwdStartTime, pwdEndTime (draft-behera-ldap-password-policy section 5.3)
+    OpenLDAP             pwdAccountLockedTime, pwdStartTime, pwdEndTime (draft-behera-ldap-password-policy section 5.3),
+                         pwdAccountTmpLockoutEnd
     389 DS, FreeIPA      nsAccountLock, nsRoleDN of a disabled role, accountUnlockTime, krbPrincipalExpiration
     Oracle, OpenDJ       inetUserStatus, ds-pwp-account-disabled, ds-pwp-account-expiration-time, orclIsEnabled
     eDirectory           loginDisabled, loginExpirationTime, lockedByIntruder
     IBM                  ibm-pwdAccountLocked
+    universities         schacExpiryDate (SCHAC)
     Unix, Samba          shadowExpire (days), sambaKickoffTime (seconds), sambaAcctFlags
 
 The expiry of a password is no expiry of an account, and is left to the directory.
@@ -58,7 +60,7 @@ _DISABLED_IF: Final = {
 _DISABLED_ROLES: Final = ("cn=nsmanageddisabledrole,", "cn=nsdisabledrole,")
 _STARTS: Final = ("pwdstarttime", "orclactivestartdate", "ds-pwp-account-activation-time")
 _ENDS: Final = (
-    "krbprincipalexpiration", "pwdendtime", "loginexpirationtime", "ds-pwp-account-expiration-time",
+    "krbprincipalexpiration", "pwdendtime", "schacexpirydate", "loginexpirationtime", "ds-pwp-account-expiration-time",
     "orclactiveenddate",
 )  # fmt: skip
 _LOCKED_IF_TRUE: Final = ("ibm-pwdaccountlocked", "ms-ds-useraccountautolocked")
@@ -66,7 +68,7 @@ STATUS_ATTRIBUTES: Final = frozenset(
     {
         "useraccountcontrol", "msds-user-account-control-computed", "accountexpires", "lockouttime", "shadowexpire",
         "sambakickofftime", "sambaacctflags", "nsroledn", "accountunlocktime", "lockedbyintruder",
-        "loginintruderresettime", *_DISABLED_IF, *_STARTS, *_ENDS, *_LOCKED_IF_TRUE,
+        "loginintruderresettime", "pwdaccounttmplockoutend", *_DISABLED_IF, *_STARTS, *_ENDS, *_LOCKED_IF_TRUE,
     }
 )  # fmt: skip
 """Attributes that determine an account's status. They are always stored, because the status is computed again when an
@@ -106,6 +108,8 @@ def _is_locked(texts: Texts, now: int) -> bool:
     """Return whether the account is locked. msDS-User-Account-Control-Computed takes precedence over lockoutTime,
     because lockoutTime stays set after the lock has ended."""
     if texts("pwdaccountlockedtime") or "L" in _flags(texts) or any(_is_true(texts, name) for name in _LOCKED_IF_TRUE):
+        return True
+    if (_moment(texts, "pwdaccounttmplockoutend") or 0) > now:
         return True
     until, reset = _moment(texts, "accountunlocktime"), _moment(texts, "loginintruderresettime")
     if until is not None and (until <= 0 or until > now):  # 389 DS: 1970 stands for a lock without end

@@ -1,5 +1,5 @@
 """End and change sessions. The service finds the NAS, identifies the session to the NAS (RFC 5176 section 3), and
-records the result."""
+records the result. If the NAS does not know the session, the session has ended."""
 
 import ipaddress
 import re
@@ -20,6 +20,7 @@ from sallyport.dynamic import repo
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import Answer, Nas, RequestOutcome, Sender
 from sallyport.inventory.clients.client import Client
+from sallyport.inventory.sessions.repo import end_unknown
 from sallyport.inventory.sessions.session import SessionState
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.rule import Reply
@@ -39,7 +40,7 @@ from sallyport.radius.attributes import (
     pull_attributes,
     push_attribute,
 )
-from sallyport.radius.dynamic import ROOM, Kind
+from sallyport.radius.dynamic import NOT_FOUND, ROOM, Kind
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
@@ -225,8 +226,8 @@ class DynamicAuthorization:
     async def _record(
         self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
-        """Record results in the metrics, the log and the audit trail. Raises StoreError. The entries of the audit trail
-        are written in one transaction."""
+        """Record results in the metrics, the log and the audit trail, and end the sessions that the NAS does not know.
+        Raises StoreError. All entries of the audit trail are written in one transaction."""
         name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
@@ -236,6 +237,8 @@ class DynamicAuthorization:
         def work(tx: Tx) -> None:
             for each in results:
                 domain = domains[each.target.domain_id]
+                if each.answer.error_cause == NOT_FOUND and each.answer.outcome is RequestOutcome.NAK:
+                    end_unknown(tx, each.target.id, domain.id, at)
                 outcome: dict[str, JSON] = {"outcome": [None, each.answer.outcome.value]}
                 audit.record(
                     tx,

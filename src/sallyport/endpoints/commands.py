@@ -1,5 +1,5 @@
 """The commands for instances and users that exist only on the command line, not over HTTP: instance.import,
-instance.remove, user.import, user.export, user.totp.remove."""
+user.import, user.export, user.totp.remove."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ PAGE = 200
 
 
 class OneName(Arguments):
-    """Arguments that select an instance or a user of a domain by name."""
+    """Arguments that select a user of a domain by name."""
 
     domain: str
     name: str
@@ -39,10 +39,6 @@ def commands(
     store: Store, instances: Instances, users: Users, seeds: OneTimeSeeds, find_domain: FindDomain
 ) -> dict[str, Command]:
     """Return the commands of this package by name."""
-
-    async def remove_instance(wanted: OneName) -> JSON:
-        await instances.remove(find_domain(wanted.domain), wanted.name)
-        return None
 
     async def importing_instances(wanted: ImportRows) -> JSON:
         domain_id = find_domain(wanted.domain)
@@ -62,7 +58,6 @@ def commands(
 
     return {
         "instance.import": command(ImportRows, importing_instances),
-        "instance.remove": command(OneName, remove_instance),
         "user.export": command(ExportUsers, export_users),
         "user.import": command(ImportRows, importing_users),
         "user.totp.remove": command(OneName, remove_totp),

@@ -118,19 +118,6 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
     return name, ttl
 
 
-def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one of the passwords and one of the seeds, if there are any. Raises SecretError if
-    they were sealed with another master key."""
-    sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
-    row = tx.one(_Sealed, sql)
-    if row is not None and row.password is not None:
-        vault.open(row.password, password_identity(row.id))
-    sql = "select id as user_id, motp as sealed from endpoint_users where motp is not null order by id limit 1"
-    seed = tx.one(SealedSeed, sql)
-    if seed is not None:
-        seed.open(vault)
-
-
 def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -> None:
     """Seal and store a user's password."""
     tx.execute(

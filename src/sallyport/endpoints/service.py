@@ -150,11 +150,6 @@ class EndpointUsers:
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
         record_all_in(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the vault can open the secrets in a store that is about to be restored. Raises SecretError if it
-        cannot."""
-        repo.check_key(tx, self._vault)
-
     def forget(self) -> None:
         """Empty the cache because a restore has replaced the store."""
         self._changes += 1

@@ -10,7 +10,7 @@ import io
 import re
 import secrets
 from base64 import b32encode
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from hmac import compare_digest
 from typing import TypeVar
 from urllib.parse import quote
@@ -22,10 +22,12 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.secret import token_hash
+from sallyport.base.text import plain_code
 from sallyport.endpoints import repo
 from sallyport.endpoints.repo import Pending, SealedSeed
 from sallyport.endpoints.service import MAX_CACHED, EndpointUsers
 from sallyport.endpoints.user import NO_USER, CodeCheck, Enrolment, UserKey, UserRef, name_key
+from sallyport.endpoints.users.account import DIRECTORY, UserChange
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.model import Store, Tx, Work
@@ -49,12 +51,22 @@ _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
 IssuerOf = Callable[[int], str]
 """A function that takes the id of an existing domain and returns its issuer. Authenticator apps display the issuer."""
+FindPerson = Callable[[int, str], Awaitable[str | None]]
+"""A function that returns the name by which logins of a domain know a person, or None if the person is unknown. It is
+called for people without an endpoint user, such as those of a directory."""
 LinkTo = Callable[[str], str]
 """A function that takes the secret part of an enrolment's link and returns the URL of the page."""
 
 
+async def _no_person(_domain_id: int, _name: str) -> None:
+    """Return None: there are no people but endpoint users."""
+
+
 class OneTimeSeeds:
     """The seeds of all users. This class implements `mfa.host.Seeds`.
+
+    The seed of a person from a directory or from the first factor also needs an endpoint user. `enrol` adds this user,
+    without a password.
 
     `seed` keeps in memory, for each user, the sealed seed that it returned last. `spend` compares this seed with the
     seed in the store. If the two differ, the seed was replaced in the meantime, and `spend` stores nothing.
@@ -68,6 +80,7 @@ class OneTimeSeeds:
         issuer: IssuerOf,
         clock: Clock = now_us,
         *,
+        find_person: FindPerson = _no_person,
         max_given: int = MAX_CACHED,
     ) -> None:
         self._store = store
@@ -75,6 +88,7 @@ class OneTimeSeeds:
         self._users = users
         self._issuer = issuer
         self._clock = clock
+        self._find_person = find_person
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
@@ -107,14 +121,20 @@ class OneTimeSeeds:
         return await self._store.write(work)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
-        """Begin an enrolment with a new seed. Return the enrolment, and the secret part of the enrolment's link. Raises
-        NotFound if the user does not exist."""
+        """Begin an enrolment with a new seed. Return the enrolment, and the secret part of the enrolment's link. A
+        person of a directory or of the first factor becomes an endpoint user without a password.
+
+        Raises NotFound if the user is unknown. Raises Conflict if the first factor cannot be asked.
+        """
+        which, is_person = await self._named(domain_id, which)
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
         expires_at = at + LIFE_S * SECOND
 
         def work(tx: Tx) -> UserRef:
+            if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:
+                self._users.add_in(tx, domain_id, UserChange(which), source=DIRECTORY)
             user = _located(tx, domain_id, which)
             repo.begin_enrolment(
                 tx, self._vault, user.id, seed, link_hash=token_hash(link), at=at, expires_at=expires_at
@@ -122,7 +142,8 @@ class OneTimeSeeds:
             _note(tx, "user.totp.enrol", user, at)
             return user
 
-        user = await self._store.write(work)
+        touched = [] if isinstance(which, int) else [UserRef(0, domain_id, which)]
+        user = await self._change(work, touched)
         return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 
     async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
@@ -132,6 +153,8 @@ class OneTimeSeeds:
         In this case, the code does not count as a wrong code.
         """
 
+        which, _ = await self._named(domain_id, which)
+
         def find(tx: Tx, at: int) -> Pending | None:
             return repo.pending(tx, _located(tx, domain_id, which).id, at)
 
@@ -140,6 +163,7 @@ class OneTimeSeeds:
     async def remove(self, domain_id: int, which: UserKey) -> bool:
         """Delete the user's confirmed and pending seeds. Return whether there was a seed. Raises NotFound if the user
         does not exist."""
+        which, _ = await self._named(domain_id, which)
         at, touched = self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> bool:
@@ -151,6 +175,14 @@ class OneTimeSeeds:
             return cleared
 
         return await self._change(work, touched)
+
+    async def _named(self, domain_id: int, which: UserKey) -> tuple[UserKey, bool]:
+        """Return the id or the name under which a user's seed is stored, and whether a directory or the first factor
+        knows the person. An endpoint user with exactly this name is not looked for elsewhere."""
+        if isinstance(which, int) or await self._store.read(lambda tx: repo.locate(tx, domain_id, which)) is not None:
+            return which, False
+        person = await self._find_person(domain_id, which)
+        return (which, False) if person is None else (person, True)
 
     async def behind(self, link: str) -> Enrolment | None:
         """Return the enrolment of a link, or None if the link is unknown, used or expired. Raises StoreError,
@@ -270,9 +302,8 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """Return the six digits of a code. Blanks are removed, because apps display the code in two groups. Raises Invalid
-    if the code is not six digits."""
-    digits = "".join(code.split())
+    """Return the six digits of a code, see `plain_code`. Raises Invalid if the code is not six digits."""
+    digits = plain_code(code)
     if not _CODE.fullmatch(digits):
         raise Invalid.about("the code must have six digits", "code")
     return digits

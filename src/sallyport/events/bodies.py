@@ -96,6 +96,9 @@ class EventEntry(Model):
         description="Attributes of the answer, such as `Filter-Id = staff`, without those of the authentication "
         "method. A secret is shown as `***`. Empty if there are none."
     )
+    detail: str = Field(
+        description="What the MFA provider says about the outcome, such as why a code was wrong. Empty if nothing."
+    )
     latencyMs: float = Field(description="Time from receipt of the request to the decision, in milliseconds.")
     node: str = Field(description="Name of the node that made the decision. Empty if the node was removed.")
 

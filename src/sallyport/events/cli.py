@@ -47,6 +47,7 @@ ALL_COLUMNS = (
     "firstFactorMs",
     "secondFactorMs",
     "attributes",
+    "detail",
     "latencyMs",
     "node",
 )

@@ -72,6 +72,7 @@ def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSO
         "firstFactorMs": row.first_us / 1000 or None,
         "secondFactorMs": row.second_us / 1000 or None,
         "attributes": [*(row.attributes or "").splitlines()],
+        "detail": row.detail or "",
         "latencyMs": row.latency_us / 1000,
         "node": nodes.get(row.node_id, ""),
     }

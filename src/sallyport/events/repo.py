@@ -24,7 +24,8 @@ class EventRow:
     node_id: the node that decided, or 0 on an embedded database. rule_id, rule_name: the login rule that decided, with
     its name at that time; 0 and empty if no rule decided. rule_id is None in an event of an earlier version, which did
     not record the rule. first_us, second_us: the time for which the login waited for its first and its second factor,
-    or 0. attributes: the attributes of the answer, one in each line; None if there are none to show.
+    or 0. attributes: the attributes of the answer, one in each line; None if there are none to show. detail: what the
+    provider says about the outcome; None if nothing.
     """
 
     id: int
@@ -48,6 +49,7 @@ class EventRow:
     first_us: int
     second_us: int
     attributes: str | None
+    detail: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,11 @@ EVENTS = RetainedTable(
     "events",
     (COUNTER,),
     f"'{COUNTER}'",
-    (*(n for n, kind in EventRow.__annotations__.items() if kind is str), "coalesce(attributes, '')"),
+    (
+        *(n for n, kind in EventRow.__annotations__.items() if kind is str),
+        "coalesce(attributes, '')",
+        "coalesce(detail, '')",
+    ),
     60,
 )
 ACCOUNTING = RetainedTable(

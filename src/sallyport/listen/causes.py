@@ -21,6 +21,11 @@ UNKNOWN: Final = "unknown_client"
 UNPROVEN: Final = "unverified"
 """The reason why a sender is listed, if its login was unsigned and has failed."""
 
+CERTIFICATE: Final = "unknown_certificate"
+"""The reason why a RadSec peer is listed, if its certificate is valid and belongs to no RADIUS client."""
+OF_CONNECTIONS: Final = frozenset({"handshake", "overload", CERTIFICATE})
+"""The reasons for which a RadSec connection is refused before its first packet."""
+
 STRANGER: Final = "no RADIUS client has this address"
 WRONG_SECRET: Final = "wrong secret"  # noqa: S105  a verdict
 UNSURE: Final = Reason.WRONG_PASSWORD_OR_SECRET.value
@@ -31,6 +36,7 @@ FAILED: Final = "unsigned logins that failed"
 OTHER_PORT: Final = "a request for the other port"
 NO_DOMAIN: Final = "the client's tenant has no domain"
 OVERLOAD: Final = "too many requests wait"
+OTHER_NAME: Final = "no RADIUS client of its tenant has the name in the certificate"
 HANDSHAKE: Final = "the TLS handshake failed"
 INTERNAL: Final = "the service failed"
 NOISE: Final = "noise: no RADIUS request"
@@ -71,6 +77,16 @@ def cause_of(reason: str, host: str, client: Client | None, request: Request | N
     if client is None:
         return Cause(STRANGER, f"sallyport client add NAME --from-unknown --address {host} --org N --tenant N")
     return _of_client(reason, client, request, client.product or product)
+
+
+def of_certificate(host: str, option: str) -> Cause:
+    """Return the reason why a RadSec peer with a valid certificate was refused. option: the option of `client add` that
+    identifies the certificate."""
+    return Cause(
+        OTHER_NAME,
+        f"compare it with the column tls of sallyport client list; for a new peer: sallyport client add NAME {option} "
+        f"--address {host} --org N --tenant N",
+    )
 
 
 def _of_client(reason: str, client: Client, request: Request | None, product: str) -> Cause:

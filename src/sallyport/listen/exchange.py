@@ -16,7 +16,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
 from sallyport.domains.service import Domains
-from sallyport.inventory.clients.client import CHECK, LIMITED, SIGNED, Client
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, is_check
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.listen.causes import GARBLED, UNKNOWN, UNPROVEN
 from sallyport.listen.counts import Counts, Kind
@@ -31,7 +31,7 @@ from sallyport.login.login import AccountingRecord, Answered, Decision, Login, V
 from sallyport.login.pipeline import Pipeline, show_unproven
 from sallyport.login.second.conversation import OTHER_NODE
 from sallyport.metrics import LoginMetrics, RadiusMetrics
-from sallyport.radius.attributes import EAP_MESSAGE, NAS_IDENTIFIER, PROXY_STATE
+from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
@@ -289,7 +289,8 @@ class Exchange:
                 login.asked_us = self._clock() - began
                 login.waits = replace(login.waits, second_us=login.asked_us)
                 if login.noted:
-                    login.device.posture.measure(login.known, time.monotonic())
+                    if login.teaches:
+                        login.device.posture.measure(login.known, time.monotonic(), self._clock())
                     self._sightings.touch(login.device)
             if decision is None:  # a newer request gets the answer; duplicates of this one are dropped
                 self._done(login.request, login.client)
@@ -381,7 +382,7 @@ class Exchange:
         A request of `sallyport check` is ignored, because it does not come from the device. The device itself may never
         have signed a request.
         """
-        if request.first.get(NAS_IDENTIFIER) == CHECK:
+        if is_check(request):
             return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
             self._services.learn(client, SIGNED)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from shlex import quote
 from typing import Final
 
 import structlog
@@ -34,6 +35,7 @@ from sallyport.certs.authority import Peer, read_peer
 from sallyport.certs.credentials import Credentials
 from sallyport.certs.directory import present
 from sallyport.inventory.clients.client import Client, ClientTable
+from sallyport.listen.causes import CERTIFICATE
 from sallyport.listen.exchange import Exchange
 from sallyport.listen.senders import Senders
 from sallyport.listen.tls import radsec_context
@@ -46,6 +48,7 @@ LABEL: Final = "radsec"
 CHUNK = 8192
 AT_ONCE = 64  # number of packets of one connection after which the next connection has its turn
 WATCH_S = 0.5
+LONGEST_NAME: Final = 255
 
 log = structlog.get_logger()
 
@@ -274,9 +277,12 @@ class RadSec:
                 connection,
                 "unknown_client",
                 why=f"no RADIUS client of the certificate's tenant has one of the names in the certificate: {names}",
+                listed=CERTIFICATE,
+                option="" if who is None else _option(who),
             )
         if not self._room.take(client.id, client.tenant_id):
             return self._refuse(connection, "overload")
+        self._senders.welcomed(connection.source[0])
         connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
         log.info("radsec_connected", client=client.name, peer=connection.source[0])
         try:
@@ -351,16 +357,26 @@ class RadSec:
                     self._refuse(connection, "slow_reader")
         connection.scope.cancel()
 
-    def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
-        """Disconnect a peer, and count and log the reason. why: details for the log."""
+    def _refuse(
+        self, connection: _Connection, reason: str, why: str = "", *, listed: str = "", option: str = ""
+    ) -> None:
+        """Disconnect a peer, and count and log the reason. why: details for the log. listed: the reason in the list of
+        senders, if it differs. option: see `Sender`."""
         if connection.scope.cancel_called:
             return
         host = connection.source[0]
         self._metrics.discards.cell(LABEL, reason).count += 1
-        is_news = self._senders.note(host, reason, self._clock())
+        is_news = self._senders.note(host, listed or reason, self._clock(), option=option)
         connection.scope.cancel()
         if is_news:
             log.warning("radsec_refused", peer=host, reason=reason, why=why)
+
+
+def _option(peer: Peer) -> str:
+    """Return the option of `client add` for a peer's certificate: its first name, or its fingerprint if it has none."""
+    if peer.names:
+        return f"--tls-name {quote(peer.names[0][:LONGEST_NAME])}"
+    return f"--tls-fingerprint {peer.fingerprint}"
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:

@@ -1,12 +1,12 @@
-"""Unknown and unproven senders of datagrams, counted by address in a table of limited size.
+"""Unknown and unproven senders of datagrams, counted by address and cause in a table of limited size.
 
-The last datagram of each sender is stored. It is parsed only when an admin lists the senders. Therefore a flood of
+The last datagram of each cause is stored. It is parsed only when an admin lists the senders. Therefore a flood of
 datagrams costs little. The attributes of a stored datagram may be forged. They help an admin to recognize a device, but
 no decision depends on them.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -16,7 +16,7 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import PacketError
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients.client import Client
-from sallyport.listen.causes import UNKNOWN, UNPROVEN, Cause, cause_of
+from sallyport.listen.causes import CERTIFICATE, OF_CONNECTIONS, UNKNOWN, UNPROVEN, Cause, cause_of, of_certificate
 from sallyport.radius.attributes import NAS_IDENTIFIER
 from sallyport.radius.packet import CODE_NAMES, Request, peek
 from sallyport.vendors import identify
@@ -32,12 +32,12 @@ LOG_INTERVAL_US: Final = SECOND
 
 @dataclass(slots=True)
 class Sender:
-    """A source address whose datagrams got no answer.
+    """A source address whose datagrams got no answer for one reason.
 
     packets: the number of these datagrams. first_at, last_at: the times of the first and the last datagram, in
-    microseconds. reason: the reason for dropping the last datagram. client: the RADIUS client that sent the last
-    datagram, or None. datagram: the octets of the last datagram. logged: the reason that was logged last. is_over:
-    whether a later request of the same kind was answered.
+    microseconds. reason: the reason for dropping them. client: the RADIUS client that sent the last datagram, or None.
+    datagram: the octets of the last datagram. option: the option of `client add` for the certificate of a RadSec peer,
+    or empty. is_over: whether a later request of the same kind was answered.
     """
 
     host: str
@@ -47,7 +47,7 @@ class Sender:
     reason: str
     client: Client | None = None
     datagram: bytes = b""
-    logged: str = ""
+    option: str = ""
     is_over: bool = False
 
     def request(self) -> Request | None:
@@ -79,6 +79,14 @@ def sent_by(sender: Sender) -> Sent:
     return Sent(CODE_NAMES[request.code], request.text(NAS_IDENTIFIER), name, request.signed)
 
 
+@dataclass(slots=True)
+class _Address:
+    """The senders of one address by reason, the latest last. logged: the reason that was logged last."""
+
+    by_reason: dict[str, Sender] = field(default_factory=dict)
+    logged: str = ""
+
+
 class Senders:
     """The table of senders.
 
@@ -88,31 +96,31 @@ class Senders:
     """
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
-        self._senders = BoundedMap[str, Sender](max_senders)
+        self._addresses = BoundedMap[str, _Address](max_senders)
         self._logged_at: dict[int, int] = {}  # by tenant
         self.changes = 0
 
     def note(
-        self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
+        self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b"", option: str = ""
     ) -> Sender | None:
         """Count a datagram without an answer. Return its sender if the caller must log the sender, otherwise None.
 
         The caller must log the sender if its address or its reason is new. There are two exceptions. A failed login is
         not logged, and a tenant gets at most one log entry a second. client: the RADIUS client that sent the datagram,
-        or None.
+        or None. option: see `Sender`.
         """
-        sender, tenant_id = self._senders.get(host), STRANGERS if client is None else client.tenant_id
-        if sender is None:
-            sender = Sender(host, 0, at, at, reason)
+        address, tenant_id = self._addresses.get(host) or _Address(), STRANGERS if client is None else client.tenant_id
+        sender = address.by_reason.pop(reason, None) or Sender(host, 0, at, at, reason)
+        address.by_reason[reason] = sender
         sender.packets += 1
         sender.last_at = at
-        sender.reason, sender.client, sender.datagram, sender.is_over = reason, client, datagram, False
-        self._senders.put(host, sender, tenant_id)
+        sender.client, sender.datagram, sender.option, sender.is_over = client, datagram, option, False
+        self._addresses.put(host, address, tenant_id)
         self.changes += 1
         since_us = abs(at - self._logged_at.get(tenant_id, -LOG_INTERVAL_US))
-        if reason in (sender.logged, UNPROVEN) or since_us < LOG_INTERVAL_US:
+        if reason in (address.logged, UNPROVEN) or since_us < LOG_INTERVAL_US:
             return None
-        sender.logged, self._logged_at[tenant_id] = reason, at
+        address.logged, self._logged_at[tenant_id] = reason, at
         return sender
 
     def refused(self, host: str, reason: str, at: int, client: Client | None, datagram: bytes) -> None:
@@ -125,25 +133,41 @@ class Senders:
             log.warning("radius_sender_refused", source=host, client=name, **words)
 
     def answered(self, host: str, code: int) -> None:
-        """Record that a request was answered. code: its packet code. If the last dropped datagram of the address had
-        the same packet code, the sender is no longer listed.
+        """Record that a request was answered. code: its packet code. A cause of the address whose last dropped datagram
+        had the same packet code is no longer listed.
 
-        If several devices share the address, another datagram may be dropped later. Then the sender is listed again,
+        If several devices share the address, another datagram may be dropped later. Then the cause is listed again,
         with the number of all its dropped datagrams.
         """
-        sender = self._senders.get(host)
-        if sender is not None and not sender.is_over and sender.datagram[:1] == bytes((code,)):
-            sender.is_over, sender.logged = True, ""
-            self.changes += 1
+        self._end(host, lambda sender: sender.datagram[:1] == bytes((code,)))
+
+    def welcomed(self, host: str) -> None:
+        """Record that a peer has connected by RadSec. A refused connection of the address is no longer listed."""
+        self._end(host, lambda sender: sender.reason in OF_CONNECTIONS)
+
+    def _end(self, host: str, is_over: Callable[[Sender], bool]) -> None:
+        address = self._addresses.get(host)
+        if address is None:
+            return
+        for sender in address.by_reason.values():
+            if not sender.is_over and is_over(sender):
+                sender.is_over, address.logged = True, ""
+                self.changes += 1
 
     def forget(self, host: str) -> None:
-        """Remove an address from the table, because it now belongs to a RADIUS client."""
-        self._senders.pop(host)
+        """Remove an unknown address, because it now belongs to a RADIUS client."""
+        address = self._addresses.get(host)
+        if address is not None and UNKNOWN in address.by_reason:
+            del address.by_reason[UNKNOWN]
+            if not address.by_reason:
+                self._addresses.pop(host)
         self.changes += 1
 
     def all(self) -> list[Sender]:
-        """Return the senders to list, the most recent first. Senders whose cause is over are left out."""
-        return [each for each in self._senders.values()[::-1] if not each.is_over]
+        """Return the senders to list, the most recent address first, and of an address the most recent cause first.
+        Senders whose cause is over are left out."""
+        addresses = self._addresses.values()[::-1]
+        return [each for address in addresses for each in [*address.by_reason.values()][::-1] if not each.is_over]
 
 
 def listed(
@@ -168,11 +192,11 @@ def still_unknown(rows: Iterable[Row], find_client: Callable[[str], Client | Non
 
 def merged(rows: Iterable[Row]) -> list[Row]:
     """Merge the rows that several workers or nodes have listed, the latest first. Several of them may list the same
-    address: datagrams from different ports of an address may go to different workers, and a device may change to
-    another node. The row then has the names of all these nodes."""
-    found: dict[JSON, Row] = {}
+    address and cause: datagrams from different ports of an address may go to different workers, and a device may change
+    to another node. The row then has the names of all these nodes."""
+    found: dict[tuple[JSON, JSON], Row] = {}
     for row in sorted(rows, key=lambda row: str(row["last"]), reverse=True):
-        latest = found.setdefault(row["address"], row)
+        latest = found.setdefault((row["address"], row["reason"]), row)
         if latest is not row:
             latest["packets"] = int(str(latest["packets"])) + int(str(row["packets"]))
             latest["first"] = min(str(latest["first"]), str(row["first"]))
@@ -181,7 +205,9 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 
 def cause(sender: Sender, client: Client | None) -> Cause:
-    """Return why the last datagram of a sender got no answer. client: the RADIUS client that sent it, or None."""
+    """Return why the datagrams of a sender got no answer. client: the RADIUS client that sent it, or None."""
+    if sender.reason == CERTIFICATE:
+        return of_certificate(sender.host, sender.option)
     return cause_of(sender.reason, sender.host, client, sender.request(), sent_by(sender).product)
 
 

@@ -122,8 +122,12 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "Change the restriction in the directory.",
             ),
             Reason.LOCKED_OUT: (
-                "The user or the station has failed too often, so even the right password is refused for a while.",
+                "The user has failed too often, so even the right password is refused for a while.",
                 "Find the device with the old password, then unlock the user.",
+            ),
+            Reason.STATION_LOCKED_OUT: (
+                "Logins from the station have failed too often, so it is refused for a while, whatever the user.",
+                "Find the old password on the station, then unlock the station.",
             ),
             Reason.REFUSED_UPSTREAM: (
                 "The upstream server has refused the login.",
@@ -165,6 +169,10 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
             Reason.DENIED: (
                 "The user denied the prompt.",
                 "If the user did not log in, somebody else has the password: change it.",
+            ),
+            Reason.ASKED_AGAIN: (
+                "The code does not match, and the user was asked for another one.",
+                "Nothing to do if the next code is right. Otherwise check the clock of the user's phone.",
             ),
             Reason.WRONG_CODE: (
                 "The code does not match.",

@@ -15,13 +15,14 @@ from typing import Final
 
 from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.login.login import Decision, Login, Reason, Verdict
+from sallyport.policy.lockouts.failures import Kind
 from sallyport.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
 from sallyport.radius.mschap import Unusable, recognise
 from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
-CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
+CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ASKED_AGAIN, Reason.ENROLMENT_UNKNOWN})
 """The results of a second factor after which the user gets a challenge. In monitor mode no challenge is sent; the event
 records that enforce mode would send one."""
 CANNOT_ASK: Final = frozenset(
@@ -48,6 +49,8 @@ the last answer is an Access-Reject with the attributes in `login.found.refuse`.
 accepted login by EAP, the answer is the same Access-Accept, with `login.attributes` and `login.found.keys`.
 """
 
+LOCKED: Final = {Kind.USER: Reason.LOCKED_OUT, Kind.STATION: Reason.STATION_LOCKED_OUT}
+"""The reason of a refusal by each kind of lock."""
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {
     Reason.ACCOUNT_DISABLED: ErrorCode.ACCOUNT_DISABLED,

@@ -27,7 +27,7 @@ from sallyport.base.fair import FairQueue
 from sallyport.base.periodic import every
 from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices.device import Device, Station
-from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sightings
+from sallyport.inventory.devices.sightings import Sighting, write_first_sightings
 from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.login.accounting import write_accounting
 from sallyport.login.identity import kind
@@ -56,7 +56,7 @@ SKEW_US: Final = 180 * SECOND
 with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
-ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes")
+ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail")
 """The columns of a login that has waited, or whose answer has attributes."""
 
 
@@ -86,7 +86,7 @@ class Journal:
     def __init__(
         self,
         store: Store,
-        on_sightings: Callable[[list[Registered | Refused]], None],
+        on_sightings: Callable[[list[Sighting]], None],
         on_accounted: Callable[[Mapping[int, int]], None],
         *,
         keep_answers_s: float,
@@ -157,9 +157,7 @@ class Journal:
         self._gathers = False
         self.flush()
 
-    def _written(
-        self, batch: "_Batch", sightings: list[Registered | Refused] | None, error: BaseException | None
-    ) -> None:
+    def _written(self, batch: "_Batch", sightings: list[Sighting] | None, error: BaseException | None) -> None:
         self._writing -= 1
         if error is not None:
             batch.undo()  # before the next transaction asks which devices already have a row
@@ -253,7 +251,7 @@ class _Batch:
         self._new_devices: list[Device] = []
         self._new_stations: list[Station] = []
 
-    def write(self, tx: Tx) -> list[Registered | Refused]:
+    def write(self, tx: Tx) -> list[Sighting]:
         """Write the entries in the given transaction. If the engine undoes the transaction, this method runs again."""
         self.undo()
         try:
@@ -262,7 +260,7 @@ class _Batch:
             self.undo()  # before the next work in this transaction
             raise
 
-    def _write(self, tx: Tx) -> list[Registered | Refused]:
+    def _write(self, tx: Tx) -> list[Sighting]:
         """Write devices and stations, then accounting records, then events and answers with the totals of the events.
         Events refer to devices. The totals come last, because other work may wait while this transaction locks
         them."""
@@ -297,7 +295,7 @@ class _Batch:
 
     def _long_event(self, login: Login) -> tuple[Value, ...]:
         attributes = self._as_text(login.sent) if login.sent else ""
-        return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None
+        return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None, login.detail or None
 
     def undo(self) -> None:
         """After the transaction has failed, mark its new devices and stations as not stored."""
@@ -307,7 +305,7 @@ class _Batch:
             station.stored = False
         self._new_devices, self._new_stations = [], []
 
-    def _sightings(self, tx: Tx) -> list[Registered | Refused]:
+    def _sightings(self, tx: Tx) -> list[Sighting]:
         first = [(entry.device, entry.behind) for entry in self.entries if _is_first(entry)]
         if not first:
             return []

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sallyport.domains.domain import FirstFactor
+from sallyport.inventory.clients.client import is_check
 from sallyport.inventory.sessions.report import Report
 from sallyport.policy.lockouts.failures import Failure
 from sallyport.radius.attributes import SERVICE_TYPE
@@ -64,6 +65,7 @@ class Reason(StrEnum):
     PASSWORD_MUST_CHANGE = "password must be changed"  # noqa: S105
     LOGON_RESTRICTED = "logon hours or stations restricted"
     LOCKED_OUT = "locked out after failures"
+    STATION_LOCKED_OUT = "station locked out after failures"
     REFUSED_UPSTREAM = "refused by the upstream server"
     NO_SERVER_CERTIFICATE = "the client wants EAP in TLS, and there is no server certificate"
     METHOD_NOT_OFFERED = "the client wants an EAP method that is not offered"
@@ -79,6 +81,7 @@ class Reason(StrEnum):
     ENROLMENT_UNKNOWN = "enrolment not known yet"
     DENIED = "second factor denied"
     WRONG_CODE = "wrong code"
+    ASKED_AGAIN = "wrong code, asked again"
     NOT_ENROLLED = "not enrolled"
     TAKES_NO_CODE = "this kind of login cannot ask for a code"
     NOT_ANSWERED = "second factor not answered in time"
@@ -106,6 +109,7 @@ _FAILURES: Final = {
     Reason.REFUSED_UPSTREAM: Failure.PASSWORD,
     Reason.UNKNOWN_USER: Failure.UNKNOWN_USER,
     Reason.WRONG_CODE: Failure.CODE,
+    Reason.ASKED_AGAIN: Failure.CODE,
 }
 
 
@@ -231,7 +235,8 @@ class Login(Answered):
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
     answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same of the answer that was sent.
-    approved: whether the user has approved the second factor. rule: the login rule that decided, or None if no rule
+    approved: whether the user has approved the second factor. detail: what
+    the provider says about the outcome, for admins. rule: the login rule that decided, or None if no rule
     matched or no rule was read. waits: the time for which the login waited; in EAP, over all its rounds. continuation:
     a function that continues the login after a wait. keep: a function that writes to the store in the transaction of
     the login's event. `keep` returns False and writes nothing if another node answers the login.
@@ -256,6 +261,7 @@ class Login(Answered):
     waits: Waits = NO_WAITS
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
     keep: Callable[[Tx], bool | None] | None = None
+    detail: str = ""
     latency_us: int = 0
     decision: Decision = field(init=False)
 
@@ -265,6 +271,11 @@ class Login(Answered):
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
+
+    @property
+    def teaches(self) -> bool:
+        """Whether the service may learn about the device from the login."""
+        return not is_check(self.request)
 
     @property
     def principal(self) -> str:

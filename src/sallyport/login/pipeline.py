@@ -21,7 +21,7 @@ from sallyport.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstF
 from sallyport.endpoints.service import MISSING, EndpointUsers
 from sallyport.endpoints.user import User
 from sallyport.inventory.devices.sightings import Sightings, new_device
-from sallyport.login.decision import ROUND, decide, refuse
+from sallyport.login.decision import LOCKED, ROUND, decide, refuse
 from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
@@ -101,8 +101,8 @@ class Pipeline:
                 return refuse(reason, domain)
             login.user = ""
         watched = self.lockouts.some
-        if watched and not self._is_by_station(login, domain) and self.lockouts.refuses(login, domain):
-            return refuse(Reason.LOCKED_OUT, domain)
+        if watched and not self._is_by_station(login, domain) and (lock := self.lockouts.refuses(login, domain)):
+            return refuse(LOCKED[lock], domain)
         first = self._check_at_once(login, domain)
         if first is None:
             return None
@@ -235,7 +235,8 @@ class Pipeline:
         request, source, at = login.request, login.source[0], login.at
         login.noted = True
         login.device = device = self.sightings.device(request, source, login.client, login.home.id, at)
-        device.posture.count(request, at)
+        if login.teaches:
+            device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
         if station:
             login.station = as_text(station)
@@ -314,18 +315,16 @@ class Pipeline:
         login.attributes = combine(found, rule.attributes) if found else rule.attributes
         return rule.action
 
-    def settle(
-        self, login: Login, domain: Domain, decision: Decision | None, *, wrong_code: bool = False
-    ) -> Decision | None:
+    def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
         the login was being decided."""
         if decision is None:
             return None
-        if self.lockouts.some and self.lockouts.refuses(login, domain):
+        if self.lockouts.some and (lock := self.lockouts.refuses(login, domain)):
             # otherwise the answer of another server reveals that the password is wrong
             login.found, login.rule = NOTHING, None
-            return refuse(Reason.LOCKED_OUT, domain)
-        self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
+            return refuse(LOCKED[lock], domain)
+        self.lockouts.note(login, domain, decision)
         return decision
 
     # --- second factor ----------------------------------------------------------------------------------------
@@ -345,7 +344,7 @@ class Pipeline:
         if result is None:
             return None
         decision = await self.decide_afresh(login, domain, result, answers_challenge=challenge is not None)
-        return self.settle(login, domain, decision, wrong_code=result.wrong_code)
+        return self.settle(login, domain, decision)
 
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
         """Return the id and step of the second factor's challenge that a login answers. Return None if the login
@@ -373,14 +372,14 @@ class Pipeline:
         login.rule = None  # the rules are read again
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
-        login.approved = result.reason is PASSED
+        login.approved, login.detail = result.reason is PASSED, result.detail
         before, domain = domain, self.fresh(domain)
         if domain.first_factor is not before.first_factor:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
         if answers_challenge:
             login.found = result.found
-            login.device.posture.challenge_answers += 1
-            login.device.posture.takes_challenges = True
+            if login.teaches:
+                login.device.posture.count_answer(login.at)
             first = await self._is_same_user(login, domain, result)
             # A correct code proves that the sender is the user; an empty answer proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
@@ -397,7 +396,8 @@ class Pipeline:
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
         decision = decide(first, action, result.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
-            login.device.posture.challenges += 1
+            if login.teaches:
+                login.device.posture.count_challenge(login.at)
             login.attributes = self.second.challenges.attributes(result)
         login.keep = self.second.keep(result)
         return decision

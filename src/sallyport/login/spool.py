@@ -20,7 +20,7 @@ import trio
 
 from sallyport.base.errors import Contradiction, SallyportError, StoreError
 from sallyport.inventory.devices.device import Device, Station
-from sallyport.inventory.devices.sightings import Refused, Registered, new_device, write_first_sightings
+from sallyport.inventory.devices.sightings import Sighting, new_device, write_first_sightings
 from sallyport.inventory.sessions.report import Report
 from sallyport.login.accounting import attributes_of, write_accounting
 from sallyport.login.login import AccountingRecord
@@ -59,7 +59,7 @@ class Spool:
         path: Path,
         limit: int,
         metrics: SpoolMetrics,
-        on_sightings: Callable[[list[Registered | Refused]], None],
+        on_sightings: Callable[[list[Sighting]], None],
         on_accounted: Callable[[Mapping[int, int]], None],
         left: Sequence[Path] = (),
     ) -> None:
@@ -189,7 +189,7 @@ def _pack(record: AccountingRecord) -> bytes:
     return _HEAD.pack(record.at, record.domain_id, record.client.tenant_id, len(host)) + host + record.request.data
 
 
-def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Registered | Refused], Counter[int]]:
+def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Sighting], Counter[int]]:
     """Store those records that are not in the store, and the sequence number of the last record."""
     place = tx.value(int, "select sequence from spool_places where name = :name", name=name) or 0
     records, seen = _unpacked([frame.payload for frame in frames if frame.sequence > place])

@@ -194,12 +194,18 @@ class Duo:
 
     async def _preauth(self, parameters: Mapping[str, str]) -> Mapping[str, object]:
         try:
-            return await self._call("POST", "/auth/v2/preauth", parameters)
+            return await self._call("POST", "/auth/v2/preauth", parameters, is_repeatable=True)
         except _Malformed:  # Duo refuses the name. This is no failure, since any user can type such a name
             return {"result": "enroll"}
 
     async def _call(
-        self, method: str, path: str, parameters: Mapping[str, str], *, timeout_s: float | None = None
+        self,
+        method: str,
+        path: str,
+        parameters: Mapping[str, str],
+        *,
+        timeout_s: float | None = None,
+        is_repeatable: bool | None = None,
     ) -> Mapping[str, object]:
         """Send a signed request, and return the member `response` of the answer. Raises ProviderError if the member
         `stat` is not OK."""
@@ -213,7 +219,13 @@ class Duo:
         else:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
             answer = await exchange(
-                self._client, method, path, content=sent.encode(), headers=headers, timeout_s=timeout_s
+                self._client,
+                method,
+                path,
+                content=sent.encode(),
+                headers=headers,
+                timeout_s=timeout_s,
+                is_repeatable=is_repeatable,
             )
         document = json_object(answer)
         response, code = member(document, "response"), member(document, "code")

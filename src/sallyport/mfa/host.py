@@ -10,7 +10,7 @@ import trio
 from pydantic import ConfigDict
 
 from sallyport.base.bounded import ExpiringMap
-from sallyport.base.model import Model
+from sallyport.base.model import SentModel, Unknown
 from sallyport.mfa.provider import Answer, Outcome, Provider
 
 if TYPE_CHECKING:
@@ -23,11 +23,13 @@ _REMEMBERED: Final = 10_000
 KEPT_S: Final = 300.0  # longer than any login lasts
 
 
-class Fields(Model):
+class Fields(SentModel):
     """The configuration of a provider, with the field names of the API. Secrets are of type SecretStr, so that no
     answer contains them."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    unknown: ClassVar[Unknown] = Unknown.NEAR_MISSES_REFUSED
 
 
 class Seeds(Protocol):

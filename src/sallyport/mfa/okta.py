@@ -3,18 +3,23 @@ checks a code from an app (token:software:totp).
 
 The push and the check of a code both use the operation `verify` of a factor. Without a passCode this operation sends a
 push, and its answer contains a link for polling.
+
+A user may have several factors of a type, such as two phones or the apps of two vendors. All phones get the push, and
+the first answer counts. A code is checked with one app after the other, first with the app that the user used last.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
 import httpx
 from pydantic import Field
 
+from sallyport.base.bounded import BoundedMap
 from sallyport.mfa.host import Fields, Host, Once
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Authority, SecretKey, origin
@@ -27,14 +32,14 @@ _PLAIN_TEXT: Final = "A code can only be checked with PAP."
 _AGAIN_S: Final = 2.0  # Okta limits the rate of requests
 _LONGEST_CODE: Final = 32
 _LONGEST_LINK: Final = 1500
+_LONGEST_HANDLE: Final = 4000
+_MOST_FACTORS: Final = 4
+"""Maximum number of factors of a type that are used, in Okta's order."""
+_MOST_KNOWN: Final = 10_000
 # The user statuses with which no login is possible: https://developer.okta.com/docs/api/openapi/okta-management
 _SHUT_OUT: Final = frozenset({"LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"})
-_RESULTS: Final = {
-    "SUCCESS": Outcome.APPROVED,
-    "REJECTED": Outcome.DENIED,
-    "TIMEOUT": Outcome.DENIED,
-    "WAITING": Outcome.WAITING,
-}
+_SUCCESS, _REJECTED, _TIMEOUT, _WAITING = "SUCCESS", "REJECTED", "TIMEOUT", "WAITING"
+_RESULTS: Final = frozenset({_SUCCESS, _REJECTED, _TIMEOUT, _WAITING})
 # The error codes of HTTP 403 that concern the API token (no permission for the operation), not the user's code.
 _NOT_ALLOWED: Final = frozenset({"E0000006", "E0000022"})
 
@@ -50,12 +55,12 @@ class _User(NamedTuple):
     """A user of Okta.
 
     id: the user's id in Okta, or empty if Okta does not know the user. shut_out: whether the user's status prevents
-    every login. factors: maps each type of factor to the id of the user's active factor of this type.
+    every login. factors: maps each type of factor to the ids of the user's active factors of this type.
     """
 
     id: str
     shut_out: bool
-    factors: Mapping[str, str]
+    factors: Mapping[str, Sequence[str]]
 
 
 class Okta:
@@ -72,6 +77,7 @@ class Okta:
             headers={"Authorization": f"SSWS {fields.apiToken.get_secret_value()}", "Accept": "application/json"},
         )
         self._once = Once()
+        self._last_used = BoundedMap[str, str](_MOST_KNOWN)  # the factor of each user that has confirmed a code
 
     async def enrolled(self, user: str) -> Enrolment:
         """Return whether the user has an active factor."""
@@ -83,13 +89,24 @@ class Okta:
         return await self._once.start(question.challenge_id, lambda: self._begin(question))
 
     async def poll(self, handle: str) -> Answer:
-        """Return whether the user has answered the push."""
-        response = await self._ask("GET", _links(handle)["poll"])
-        outcome = _result(json_object(response))
+        """Return whether the user has answered one of the pushes."""
+        prompts = _prompts(handle)
+        results, failure = list[str](), None
+        for prompt in prompts:
+            try:
+                results.append(_result(json_object(await self._ask("GET", prompt["poll"]))))
+            except ProviderError as error:
+                failure = error
+        if failure is not None and not results:
+            raise failure
+        outcome = _first_answer(results, is_complete=failure is None)
+        if outcome is not Outcome.WAITING and len(prompts) > 1:
+            with suppress(ProviderError):
+                await self.cancel(handle)
         return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "", again_s=_AGAIN_S)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a code with the user's TOTP factor."""
+        """Check a code with the user's TOTP factors."""
         if code.text is None:
             return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
         typed = code.text.strip()
@@ -98,22 +115,18 @@ class Okta:
         found = await self._user(question.user)
         if found.shut_out or _TOTP not in found.factors:
             return Answer(Outcome.DENIED if found.shut_out else Outcome.NOT_ENROLLED)
-        response = await self._send("POST", _verify_path(found, _TOTP), {"passCode": typed})
-        document = json_object(response)
-        refused = response.status_code in {400, 403} and text_at(document, "errorCode") not in _NOT_ALLOWED
-        if refused:  # a typed code must not look like a failure of Okta, which fallbackAction may allow
-            return Answer(Outcome.WRONG_CODE)
-        _check(response)
-        outcome = _result(document)
-        if outcome is Outcome.WAITING:
-            raise ProviderError("Okta waits for an approval, although it was sent a code")
-        return Answer(outcome)
+        last = self._last_used.get(found.id)
+        for factor in sorted(found.factors[_TOTP], key=lambda each: each != last):
+            if await self._confirms(found, factor, typed):
+                self._last_used.put(found.id, factor)
+                return Answer(Outcome.APPROVED)
+        return Answer(Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the push, if Okta has sent a link for this."""
-        link = _links(handle).get("cancel")
-        if link is not None:
-            await self._send("DELETE", link)
+        """Cancel the pushes, if Okta has sent links for this."""
+        for prompt in _prompts(handle):
+            if "cancel" in prompt:
+                await self._send("DELETE", prompt["cancel"])
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -125,11 +138,33 @@ class Okta:
             return Answer(Outcome.DENIED)
         if _PUSH not in found.factors:
             return Answer(Outcome.CODE, text=_CODE_TEXT) if found.factors else Answer(Outcome.NOT_ENROLLED)
-        document = json_object(await self._ask("POST", _verify_path(found, _PUSH), {}))
-        outcome = _result(document)
+        waiting, results, failure = list[object](), list[str](), None
+        for factor in found.factors[_PUSH]:
+            try:
+                document = json_object(await self._ask("POST", _verify_path(found, factor), {}))
+                results.append(_result(document))
+            except ProviderError as error:
+                failure = error
+            else:
+                waiting += [document] if results[-1] == _WAITING else []
+        if failure is not None and not results:
+            raise failure
+        outcome = _first_answer(results)
         if outcome is not Outcome.WAITING:
             return Answer(outcome)
-        return Answer(Outcome.WAITING, handle=self._handle(document), again_s=_AGAIN_S)
+        return Answer(Outcome.WAITING, handle=self._handle(waiting), again_s=_AGAIN_S)
+
+    async def _confirms(self, found: _User, factor: str, typed: str) -> bool:
+        """Return whether a factor accepts a code. Raises ProviderError."""
+        response = await self._send("POST", _verify_path(found, factor), {"passCode": typed})
+        document = json_object(response)
+        if response.status_code in {400, 403} and text_at(document, "errorCode") not in _NOT_ALLOWED:
+            return False  # a typed code must not look like a failure of Okta, which fallbackAction may allow
+        _check(response)
+        result = _result(document)
+        if result == _WAITING:
+            raise ProviderError("Okta waits for an approval, although it was sent a code")
+        return result == _SUCCESS
 
     async def _user(self, login: str) -> _User:
         if login in {"", ".", ".."}:  # as a part of the path, these names would lead to other resources
@@ -142,25 +177,30 @@ class Okta:
         user_id = _identifier(text_at(document, "id"))
         listed = json_array(await self._ask("GET", f"/api/v1/users/{user_id}/factors"))
         active = [factor for factor in listed if text_at(factor, "status") == "ACTIVE"]
-        factors = {
-            text_at(factor, "factorType"): _identifier(text_at(factor, "id"))
-            for factor in active
-            if text_at(factor, "factorType") in {_PUSH, _TOTP}
-        }
+        factors: dict[str, list[str]] = {}
+        for factor in active:
+            same = factors.setdefault(text_at(factor, "factorType"), [])
+            if len(same) < _MOST_FACTORS:
+                same.append(_identifier(text_at(factor, "id")))
+        factors = {kind: ids for kind, ids in factors.items() if kind in {_PUSH, _TOTP}}
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
-    def _handle(self, document: object) -> str:
-        """Return the links for polling and cancelling as a handle. A link to another origin is left out. Raises
-        ProviderError if there is no usable link for polling, because the login would otherwise wait for a prompt that
-        cannot be polled."""
-        links = {}
-        for name in ("poll", "cancel"):
-            link = text_at(document, "_links", name, "href")
-            if 0 < len(link) <= _LONGEST_LINK and self._is_own(link):
-                links[name] = link
-        if "poll" not in links:
+    def _handle(self, documents: Sequence[object]) -> str:
+        """Return the links for polling and cancelling as a handle. A link to another origin is left out, and so are the
+        links for cancelling if the handle would be too long. Raises ProviderError if there is no usable link for
+        polling, because the login would otherwise wait for a prompt that cannot be polled."""
+        prompts = [links for links in map(self._links, documents) if "poll" in links]
+        handle = json.dumps(prompts)
+        if len(handle) > _LONGEST_HANDLE:
+            prompts = [{"poll": links["poll"]} for links in prompts]
+            handle = json.dumps(prompts)
+        if not prompts or len(handle) > _LONGEST_HANDLE:
             raise ProviderError("Okta's answer has no usable link for polling")
-        return json.dumps(links)
+        return handle
+
+    def _links(self, document: object) -> dict[str, str]:
+        links = {name: text_at(document, "_links", name, "href") for name in ("poll", "cancel")}
+        return {name: link for name, link in links.items() if 0 < len(link) <= _LONGEST_LINK and self._is_own(link)}
 
     def _is_own(self, link: str) -> bool:
         try:
@@ -186,11 +226,21 @@ def _check(response: httpx.Response) -> None:
         raise ProviderError(f"Okta answered HTTP {response.status_code}")
 
 
-def _result(document: object) -> Outcome:
-    outcome = _RESULTS.get(text_at(document, "factorResult"))
-    if outcome is None:
+def _result(document: object) -> str:
+    result = text_at(document, "factorResult")
+    if result not in _RESULTS:
         raise ProviderError("Okta's answer has an unknown factorResult")
-    return outcome
+    return result
+
+
+def _first_answer(results: Sequence[str], *, is_complete: bool = True) -> Outcome:
+    """Return the outcome of several pushes. The outcome is WAITING until one push is answered, or all have timed out. A
+    rejection takes precedence over an approval. is_complete: whether the results of all pushes are known."""
+    if _REJECTED in results:
+        return Outcome.DENIED
+    if _SUCCESS in results:
+        return Outcome.APPROVED
+    return Outcome.WAITING if _WAITING in results or not is_complete else Outcome.DENIED
 
 
 def _identifier(text: str) -> str:
@@ -200,17 +250,18 @@ def _identifier(text: str) -> str:
     return text
 
 
-def _verify_path(user: _User, kind: str) -> str:
-    return f"/api/v1/users/{user.id}/factors/{user.factors[kind]}/verify"
+def _verify_path(user: _User, factor: str) -> str:
+    return f"/api/v1/users/{user.id}/factors/{factor}/verify"
 
 
-def _links(handle: str) -> dict[str, str]:
+def _prompts(handle: str) -> list[dict[str, str]]:
+    """Return the links of each push in a handle. Raises ProviderError if the handle is not from this provider."""
     try:
         links = json.loads(handle)
     except ValueError:
         links = None
-    poll = text_at(links, "poll")
-    if not poll:
+    several = links if isinstance(links, list) else [links]
+    prompts = [{name: link for name in ("poll", "cancel") if (link := text_at(prompt, name))} for prompt in several]
+    if not prompts or not all("poll" in prompt for prompt in prompts):
         raise ProviderError("the handle is not from Okta")
-    cancel = text_at(links, "cancel")
-    return {"poll": poll, "cancel": cancel} if cancel else {"poll": poll}
+    return prompts

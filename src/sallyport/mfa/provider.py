@@ -1,13 +1,17 @@
 """The protocol between the login path and an MFA provider."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from hmac import compare_digest
 from typing import ClassVar, Final, Protocol
 
+from sallyport.base.text import plain_code
 from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PLC0414  what a provider raises
 from sallyport.radius.password import chap_holds
 
+NO_BREAK_SPACES: Final = (b"\xc2\xa0", b"\xa0")
+"""A no-break space in UTF-8, and in Windows-1252."""
 CHECK_USER: Final = "sallyport-check"
 """The user name that tests of a provider use. No provider should know this user."""
 
@@ -29,7 +33,8 @@ class Answer:
 
     handle: a text of at most 4,000 characters that identifies the challenge in `poll` and `verify`. The service stores
     the handle, so that another process can continue the challenge. text: a text that asks the user for an answer; if it
-    is empty, the service uses its own text. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if
+    is empty, the service uses its own text. detail: a text about the outcome that only admins see, such as the reason
+    why a code is wrong. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if
     `poll` itself waits for the user.
     """
 
@@ -37,6 +42,7 @@ class Answer:
     handle: str = ""
     text: str = ""
     again_s: float = 1.0
+    detail: str = ""
 
 
 class Enrolment(StrEnum):
@@ -71,19 +77,34 @@ class Code:
     """A code that the user has typed. With PAP, the text of the code is known. With CHAP, only a response is known; it
     can be compared with the response to an expected code.
 
-    text: the code, empty if the user has typed no code, or None if there is only a CHAP response. response: the CHAP
-    response, 17 octets (RFC 2865 section 5.3). challenge: the CHAP challenge, at least 5 octets.
+    text: the code, empty if the user has typed no code, or None if there is only a CHAP response. If the user has typed
+    digits with separators, `text` has only the digits. response: the CHAP response, 17 octets (RFC 2865 section 5.3).
+    challenge: the CHAP challenge, at least 5 octets.
     """
 
     text: str | None
     response: bytes = b""
     challenge: bytes = b""
 
+    def __post_init__(self) -> None:
+        if self.text is not None:
+            object.__setattr__(self, "text", plain_code(self.text))
+
     def matches(self, candidate: str) -> bool:
         """Return whether the user has typed this code. candidate: an expected code."""
         if self.text is not None:
             return compare_digest(self.text.strip().encode(), candidate.encode())
-        return len(self.response) == 17 and chap_holds(self.response, candidate.encode(), self.challenge)
+        if len(self.response) != 17:
+            return False
+        return any(chap_holds(self.response, each, self.challenge) for each in _spellings(candidate.encode()))
+
+
+def _spellings(code: bytes) -> Iterator[bytes]:
+    """Yield a code as it may be typed: in one group, and in two with a separator."""
+    yield code
+    half = len(code) // 2
+    for separator in (b" ", b"-", *NO_BREAK_SPACES):
+        yield code[:half] + separator + code[half:]
 
 
 class Provider(Protocol):

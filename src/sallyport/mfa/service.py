@@ -236,12 +236,6 @@ class Providers:
         """Return whether a domain has a provider."""
         return domain_id in self._rows.value
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that this installation's master key can decrypt the providers in a store that is about to be restored.
-        Raises SecretError."""
-        for row in repo.load(tx).values():
-            self._vault.open(row.fields, row.identity)
-
 
 def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, JSON]) -> None:
     target = f"MFA provider {row.provider} of domain {row.domain_id}"

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 30
 DIGITS: Final = 6
+NEARBY: Final = 20
+"""Number of time steps before and after the present one in which a wrong code is looked for."""
+USED: Final = "the code, or a newer one, was used before"
 SLACK: Final = (0, -1, 1)  # the present step comes first, because most codes belong to it
 
 
@@ -56,6 +59,28 @@ def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
     one."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
+
+
+def described(seed: bytes, code: Code, now_us: int) -> str:
+    """Return why a code of a time step that is not accepted is wrong, if the code belongs to a step nearby. Otherwise
+    return an empty text.
+
+    Never show the text to the user who logs in. It would tell an attacker which guess becomes valid later.
+    """
+    present = step_at(now_us)
+    for away in sorted(range(-NEARBY, NEARBY + 1), key=abs):
+        if present + away >= 0 and code.matches(hotp(seed, present + away)):
+            if away in SLACK:
+                return USED
+            middle_us = (2 * (present + away) + 1) * STEP_S * SECOND // 2
+            return off_by(round((middle_us - now_us) / SECOND))
+    return ""
+
+
+def off_by(seconds: int) -> str:
+    """Return the description of a code that was right for another time. seconds: how far the phone is ahead."""
+    way = "fast" if seconds > 0 else "slow"
+    return f"the code is right for another time: the phone's clock is off by about {abs(seconds)} s ({way})"
 
 
 class TotpFields(Fields):
@@ -99,7 +124,7 @@ class Totp:
         for step in matching_steps(seed, code, self._host.clock()):
             if await self._host.seeds.spend(question.domain_id, question.user, step):
                 return Answer(Outcome.APPROVED)
-        return Answer(Outcome.WRONG_CODE)
+        return Answer(Outcome.WRONG_CODE, detail=described(seed, code, self._host.clock()))
 
     async def cancel(self, handle: str) -> None:
         """Do nothing, because there is no prompt."""

@@ -174,11 +174,6 @@ class SharedFiles:
         return await self._store.write(keep)
 
 
-def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can decrypt the certificate files in a store. Raises SecretError."""
-    _opened(vault, _newer(tx, 0))
-
-
 def _newer(tx: Tx, than: int) -> list[_Row]:
     sql = "select name, content, version from certificate_files where version > :than order by version, name"
     return tx.all(_Row, sql, than=than)

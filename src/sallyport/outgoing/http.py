@@ -120,12 +120,16 @@ async def exchange(
     headers: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
     most: int = MAX_BODY,
+    is_repeatable: bool | None = None,
 ) -> httpx.Response:
     """Send a request and return its whole answer. The answer has at most `most` octets. Its status is below 500, but is
     not 429 and not a redirect (3xx).
 
     url: a path under the client's base URL, or an absolute URL of the same origin as the base URL. data: the fields of
-    a form. timeout_s: the time limit of the whole exchange, or None for the client's default.
+    a form. timeout_s: the time limit of the whole exchange, or None for the client's default. is_repeatable: whether
+    the server may get the request twice; None if the method decides. A repeatable request is sent again if the server
+    closes an idle connection as the request arrives. Set it for a POST that has no effect, or that has an idempotency
+    key.
 
     Raises ProviderError if the exchange fails. The message names the host, but neither the path nor any content. If the
     call is cancelled, the connection is closed.
@@ -147,7 +151,7 @@ async def exchange(
             raise ProviderError(f"{host}: the URL belongs to another server, and the service does not connect to it")
         # The client's own methods are not used: they would look for cookies, redirects and hooks, which this service
         # does not use.
-        answer = await client.pool.fetch(request, most)
+        answer = await client.pool.fetch(request, most, is_repeatable=is_repeatable)
     except _FAILURES as error:
         # `from None`, because a traceback would show the request with its headers.
         raise ProviderError(f"{host}: {_why(error)}") from None

@@ -14,9 +14,10 @@ Failures raise httpx's exceptions with their cause. A forbidden address raises P
 from __future__ import annotations
 
 import math
+import re
 import ssl
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,12 +34,17 @@ from sallyport.outgoing.errors import no_connection
 from sallyport.outgoing.tls import secured
 
 MAX_BODY: Final = 256 * 1024
-KEPT_S: Final = 30.0
-"""Seconds after which an idle connection is not used again, because the server may close it soon."""
+KEPT_S: Final = 4.0
+"""Seconds after which an idle connection is not used again, because the server may close it soon. Node.js, Apache and
+uvicorn close a connection after 5 seconds by default."""
+MARGIN_S: Final = 1.0
+"""An idle connection is not used in the last second before the limit that the server has announced (Keep-Alive)."""
 MOST_CONNECTIONS: Final = 2048
 _READ: Final = 4096
 """Maximum number of octets that are parsed in one step. With chunks of a single octet, a step takes 10 ms."""
 _HEADERS: Final = 65_536
+_IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+_TIMEOUT: Final = re.compile(rb"(?i)\btimeout\s*=\s*(\d{1,6})\b")
 
 _Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 Origin = tuple[str, str, int]
@@ -63,7 +69,8 @@ class Answer:
 
 
 class Connection:
-    """One connection, which serves one request at a time. socket: the socket below TLS."""
+    """One connection, which serves one request at a time. socket: the socket below TLS. has_answered: whether the
+    server has sent octets after the last request."""
 
     def __init__(self, stream: _Stream, socket: trio.socket.SocketType, turns: LoopTurns) -> None:
         self._stream = stream
@@ -71,6 +78,8 @@ class Connection:
         self._turns = turns
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADERS)
         self._left_s = 0.0
+        self._kept_s = KEPT_S
+        self.has_answered = False
         self.used_at = 0.0
 
     async def ask(self, request: h11.Request, body: bytes, most: int, limit_s: float) -> Answer:
@@ -81,7 +90,7 @@ class Connection:
         trio.BrokenResourceError, trio.TooSlowError. After an error or a cancellation, the connection cannot be used
         again.
         """
-        self._left_s = limit_s
+        self._left_s, self.has_answered = limit_s, False
         octets = self._http.send(request)
         if body:
             octets += self._http.send(h11.Data(data=body))
@@ -92,6 +101,7 @@ class Connection:
         while not isinstance(event := await self._next_event(), h11.EndOfMessage):
             if isinstance(event, h11.Response):
                 status, headers = event.status_code, event.headers.raw_items()
+                self._kept_s = _kept_s(event.headers)
             elif isinstance(event, h11.Data):
                 parts.append(event.data)
                 size += len(event.data)
@@ -108,6 +118,7 @@ class Connection:
                 raise h11.RemoteProtocolError("the server switches to another protocol")
             with self._limit():
                 octets = await self._stream.receive_some(_READ)
+            self.has_answered = self.has_answered or bool(octets)
             await self._turns.take()
             self._http.receive_data(bytes(octets))
 
@@ -135,7 +146,7 @@ class Connection:
     def is_open(self, now: float) -> bool:
         """Return whether an idle connection can be used for a request. It can be used if it is open, is not too old,
         and has received no octets since the last answer."""
-        return now < self.used_at + KEPT_S and self._socket.fileno() >= 0 and not self._socket.is_readable()
+        return now < self.used_at + self._kept_s and self._socket.fileno() >= 0 and not self._socket.is_readable()
 
     def close(self) -> None:
         """Close the connection at once. No TLS closure alert is sent, because no server needs it."""
@@ -162,8 +173,12 @@ class Pool(httpx.AsyncBaseTransport):
         answer = await self.fetch(request)
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
-    async def fetch(self, request: httpx.Request, most: int = MAX_BODY) -> Answer:
+    async def fetch(self, request: httpx.Request, most: int = MAX_BODY, *, is_repeatable: bool | None = None) -> Answer:
         """Send a request and return its answer. Raises httpx.TransportError, ProviderError.
+
+        If the server closes an idle connection just as the request arrives, a repeatable request is sent once more over
+        a new connection. is_repeatable: whether the server may get the request twice; None if the method decides (RFC
+        9110 section 9.2.2).
 
         The read timeout of the request is used twice: it limits the time to connect, and after that the time until the
         answer. The time that the request waits for a free place in the pool is not limited.
@@ -174,7 +189,8 @@ class Pool(httpx.AsyncBaseTransport):
         try:
             head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
             async with self._room:
-                return await self._fetch(origin_of(request.url), head, body, most, limit_s)
+                again = request.method in _IDEMPOTENT if is_repeatable is None else is_repeatable
+                return await self._fetch(origin_of(request.url), head, body, most, limit_s, again=again)
         except trio.TooSlowError as error:
             raise httpx.ReadTimeout("no answer in time") from error
         except h11.LocalProtocolError as error:
@@ -184,9 +200,25 @@ class Pool(httpx.AsyncBaseTransport):
         except (OSError, trio.BrokenResourceError) as error:
             raise httpx.ReadError(str(error)) from error
 
-    async def _fetch(self, origin: Origin, head: h11.Request, body: bytes, most: int, limit_s: float) -> Answer:
-        with trio.fail_after(limit_s):
-            connection = self._take(origin) or await self._connect(*origin)
+    async def _fetch(
+        self, origin: Origin, head: h11.Request, body: bytes, most: int, limit_s: float, *, again: bool
+    ) -> Answer:
+        began = trio.current_time()
+        kept = self._take(origin)
+        if kept is not None:
+            try:
+                return await self._ask(kept, origin, head, body, most, limit_s)
+            except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError):
+                if kept.has_answered or not again:
+                    raise
+        with trio.fail_after(limit_s - (trio.current_time() - began)):
+            connection = await self._connect(*origin)
+        left_s = limit_s if kept is None else limit_s - (trio.current_time() - began)
+        return await self._ask(connection, origin, head, body, most, left_s)
+
+    async def _ask(
+        self, connection: Connection, origin: Origin, head: h11.Request, body: bytes, most: int, limit_s: float
+    ) -> Answer:
         try:
             answer = await connection.ask(head, body, most, limit_s)
         except BaseException:
@@ -253,6 +285,16 @@ class Pool(httpx.AsyncBaseTransport):
         for kept in self._kept.values():
             while kept:
                 self._take_out(kept.pop()).close()
+
+
+def _kept_s(headers: Iterable[tuple[bytes, bytes]]) -> float:
+    """Return for how many seconds a connection may be idle: KEPT_S, or less if the server announces it with the header
+    `Keep-Alive: timeout=N`."""
+    for name, value in headers:
+        found = _TIMEOUT.search(value) if name == b"keep-alive" else None
+        if found is not None:
+            return min(KEPT_S, max(float(found[1]) - MARGIN_S, 0.0))
+    return KEPT_S
 
 
 def origin_of(url: httpx.URL) -> Origin:

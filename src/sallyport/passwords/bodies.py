@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretBytes, model_validator
 
 from sallyport.base.agentwire.state import First
-from sallyport.base.model import Model
+from sallyport.base.model import Model, SentModel
 from sallyport.base.validation import unfit
 from sallyport.passwords.engine import CLASSES
 from sallyport.passwords.policy import FIELDS, MAX_PASSWORD, Assignment, means_yes
@@ -107,7 +107,7 @@ _ABOUT: Final = {
 }
 
 
-class PolicyFields(Model):
+class PolicyFields(SentModel):
     """The fields of a policy in a request. None means that the field is absent. An empty text means that the field has
     no value."""
 
@@ -156,6 +156,7 @@ class PolicyAdded(PolicyDone):
     """Response body of the operation `addPasswordPolicy`."""
 
     policyId: int = Field(description="Id of the new policy.")
+    warnings: list[str] = Field(description="A warning if the policy has no rule; otherwise empty.")
 
 
 class UpdatePasswordPolicy(ScopedIfGiven, PolicyFields):

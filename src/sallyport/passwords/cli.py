@@ -88,7 +88,10 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
     credits reduce it.
     """
     body = {"policyName": name, **_fields(given)}
-    line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
+    made = line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})
+    line.print(str(made["policyId"]))
+    if made["warnings"]:  # the only warning names fields of the API
+        line.note("warning: the policy has no rule, so it accepts every password: give options such as --min-length")
 
 
 @policy.command()

@@ -14,6 +14,7 @@ from sallyport.passwords.bodies import (
     UpdatePasswordPolicy,
     ValidatePolicy,
 )
+from sallyport.passwords.policy import complete, warnings
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -28,10 +29,12 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
         """Add a password policy. The status is 409 if another policy of the tenant has the name.
 
         The field `minlen` and the fields after it are parameters of libpwquality, with the same meaning as in
-        pwquality.conf. A field that is empty requires nothing.
+        pwquality.conf. A field that is empty requires nothing. A policy without any rule is added with a warning.
         """
-        policy_id = await service.add(caller.tenant_id, body.given())
-        return PolicyAdded(policyId=policy_id, message=f"password policy {policy_id} was added")
+        given = body.given()
+        policy_id = await service.add(caller.tenant_id, given)
+        message = f"password policy {policy_id} was added"
+        return PolicyAdded(policyId=policy_id, message=message, warnings=warnings(complete(given)))
 
     @policies.post("/api/v1/instances/listAllPasswordPolicy", "/api/v1/instances/listPasswordPolicy", roles=READERS)
     async def list_password_policies(body: ListPasswordPolicy, caller: Caller) -> Plain[PolicyList]:

@@ -5,7 +5,7 @@ parameters of libpwquality.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sallyport.base.agentwire.state import First, Quality, Rules
@@ -78,6 +78,14 @@ def rules_of(fields: Fields) -> Rules:
         digits=means_yes(fields["allowNumeric"] or "yes") is True,
         quality=_quality(fields) if any(fields[name] for name in PARAMETERS) else None,
     )
+
+
+def warnings(fields: Fields) -> list[str]:
+    """Return the warning about a policy that has no rule, or an empty list."""
+    rules = rules_of(fields)
+    if replace(rules, min_length=rules.min_length or None) != Rules():
+        return []
+    return [f"the policy has no rule, so it accepts every password; the rules are {', '.join(FIELDS[2:])}"]
 
 
 def _quality(fields: Fields) -> Quality:

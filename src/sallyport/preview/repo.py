@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from sallyport.inventory.devices import repo as inventory
-from sallyport.inventory.devices.device import DeviceRow
+from sallyport.inventory.devices.device import DeviceRow, Learned
 from sallyport.login.login import Reason
 from sallyport.preview.periods import Span
 from sallyport.radius.password import Method
@@ -12,6 +12,7 @@ from sallyport.store.model import Tx
 
 PASSED = (
     Reason.NONE, Reason.BLOCKED, Reason.ASKED, Reason.ENROLMENT_UNKNOWN, Reason.DENIED, Reason.WRONG_CODE,
+    Reason.ASKED_AGAIN,
     Reason.NOT_ENROLLED, Reason.TAKES_NO_CODE, Reason.NOT_ANSWERED, Reason.GIVES_UP, Reason.TOO_MANY_PROMPTS,
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
     Reason.STOPPED, Reason.RATE_LIMITED,
@@ -47,16 +48,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The current state of a device in the inventory. support: whether the device can show challenges: yes, no or
-    unknown."""
+    """The current state of a device in the inventory. learned: what the service has learned from its logins."""
 
     id: int
     device_name: str
     product: str
     nas_product: str
     medium: str
-    support: str
-    give_up_ms: int | None
+    learned: Learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,4 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
 
 
 def _known(row: DeviceRow) -> KnownDevice:
-    return KnownDevice(
-        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row.challenge_support,
-        row.give_up_ms,
-    )  # fmt: skip
+    return KnownDevice(row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row)

@@ -24,7 +24,7 @@ from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.inventory.devices import repo as inventory
 from sallyport.inventory.devices.device import DeviceQuery, DeviceRow
 from sallyport.inventory.devices.sightings import find_product, new_device
-from sallyport.login.decision import decide
+from sallyport.login.decision import LOCKED, decide
 from sallyport.login.first.password import check_vouched, known_as
 from sallyport.login.identity import default_domain, facts_of, who
 from sallyport.login.login import PASSED, Decision, Found, Login, Reason
@@ -137,14 +137,14 @@ class RuleTest:
         row, login = await self._login(domain, asked, warnings)
         first = who(login, pipeline.domains.value)
         bypass = first is PASSED and pipeline.bypass.admits(login, domain.id)
-        locked_out = False
+        locked_out = None
         if bypass:
             login.method = Method.MAB
         elif first is PASSED:
             await pipeline.recall(login, domain)
             locked_out = pipeline.lockouts.refuses(login, domain)
             checked = await self._first(login, domain, asked, warnings)
-            first = Reason.LOCKED_OUT if locked_out else checked
+            first = LOCKED[locked_out] if locked_out else checked
         facts = facts_of(login)
         rules, rule = self._rules(domain, facts)
         action = UNMATCHED if rule is None else rule.action
@@ -161,7 +161,7 @@ class RuleTest:
             rule=rule,
             action=action,
             bypass=bypass,
-            locked_out=locked_out,
+            locked_out=locked_out is not None,
             first=first,
             second=second,
             provider="" if attached is None else attached.name,
@@ -298,7 +298,7 @@ class RuleTest:
         second = self._second.of(domain)
         enrolment = await self._second.of_user(domain, second, fold(login.principal), login.principal)
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
-        gives_up = row is not None and second.gives_up(row.give_up_ms, takes_challenges=row.challenge_support == "yes")
+        gives_up = row is not None and second.gives_up(row, login.at)
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
 
 

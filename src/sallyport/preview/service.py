@@ -92,7 +92,7 @@ class Preview:
             second = self._second.of(domain)  # a look-up may have shown that the provider is unreachable
             terms = _Terms(domain, domain.fallback if fallback is None else Fallback(fallback), second)
             users, denied = await self._users(terms, traffic)
-            devices, denied_devices = await _devices(terms, traffic)
+            devices, denied_devices = await _devices(terms, traffic, until)
             return Impact(
                 users=users.kept(),
                 devices=devices.kept(),
@@ -192,22 +192,23 @@ class _Terms:
         return effect_of(decision), decision.reason.value
 
 
-async def _devices(terms: _Terms, traffic: Traffic) -> tuple[Worst[DeviceImpact], int]:
+async def _devices(terms: _Terms, traffic: Traffic, now: int) -> tuple[Worst[DeviceImpact], int]:
     """Return the devices with the worst outcomes. Also return how many devices have logins that enforce mode would
     deny.
 
-    Here each user counts as enrolled, because the list of users already shows missing enrolments.
+    Here each user counts as enrolled, because the list of users already shows missing enrolments. now: the time in
+    microseconds.
     """
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
-        gives_up = gives_up_early(terms.second, seen)
+        gives_up = gives_up_early(terms.second, seen, now)
         decided = (
             terms.decide(Reason.NONE, action, terms.second.comes_to(Reason.ASKED, gives_up=gives_up, method=method))
             for action, method in actions
         )
         effect, reason = max(decided, key=_severity)
-        if effect is Effect.CHALLENGE and seen.support == "no":
+        if effect is Effect.CHALLENGE and seen.learned.challenge_support(now) == "no":
             reason = NO_CHALLENGES
         denied += effect is Effect.REJECT
         worst.add(

@@ -138,7 +138,7 @@ class TrafficReader:
                         member = traffic.members.get(group.user_name, NOBODY)
                         rule = rules.match(self._facts(domain, group, device, member, moments[group.period]))
                     action = UNMATCHED if rule is None else rule.action
-                    _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device))
+                    _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device, until))
                     traffic.of_rule(None if rule is None else rule.id).note(group)
                     await time_slice()
             end = start
@@ -222,6 +222,7 @@ def parts_of(spans: Sequence[Span], begin: int, end: int) -> Iterator[Sequence[S
         yield pieces[at : at + SLICE_SPANS]
 
 
-def gives_up_early(second: Standing, device: KnownDevice | None) -> bool:
-    """Return whether a device gives up before most users have answered. Return False if the device no longer exists."""
-    return device is not None and second.gives_up(device.give_up_ms, takes_challenges=device.support == "yes")
+def gives_up_early(second: Standing, device: KnownDevice | None, now: int) -> bool:
+    """Return whether a device gives up before most users have answered. Return False if the device no longer exists.
+    now: the time in microseconds."""
+    return device is not None and second.gives_up(device.learned, now)

@@ -16,6 +16,8 @@ from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, ZERO, SharedSecret, 
 
 PORT: Final = 3799
 """The UDP port on which a NAS listens (RFC 5176 section 2.1)."""
+NOT_FOUND: Final = 503
+"""The Error-Cause of a NAK if the NAS has no such session (Session-Context-Not-Found, RFC 5176 section 3.5)."""
 ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
 """Maximum length of the attributes in octets, without Message-Authenticator and Event-Timestamp."""
 

@@ -19,7 +19,7 @@ import trio
 
 from sallyport.base import disk
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import SecretError, StoreError
+from sallyport.base.errors import ConfigError, SecretError, StoreError
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
 from sallyport.store.extra import check_extra
@@ -134,11 +134,15 @@ class Copies:
         return self._place.with_name(f"{self._place.name}.restore{self._worker and '-'}{self._worker}")
 
     async def remember(self) -> None:
-        """Read the time of the last backup from the audit trail, and pass it to `backed_up`. Raises StoreError."""
-        sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
-        at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
-        if at:
+        """Read the time of the last backup, and pass it to `backed_up`. Raises StoreError."""
+        if at := await self.last_backup():
             self._backed_up(at)
+
+    async def last_backup(self) -> int | None:
+        """Read the time of the last backup of any process from the audit trail, in microseconds. Return None if there
+        is no backup. Raises StoreError."""
+        sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
+        return await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
 
     def _own_names(self) -> tuple[str, ...]:
         return (self._place.name, "master.key", "lock", "control.sock", "admin.token")
@@ -152,8 +156,8 @@ class Copies:
         """
 
         def complete(tx: Tx) -> None:
-            self._check(tx)
             self._void(tx, revoke_tokens)
+            self._check(tx)
             _record_restore(tx, self._clock(), source)
 
         def check() -> None:
@@ -172,6 +176,8 @@ class Copies:
                     await self._store.replace(self._checked)
             except SecretError as error:
                 raise StoreError(f"{source} was made with another master key: {error}") from error
+            except ConfigError as error:
+                raise StoreError(f"{source} cannot be checked: {error}") from error
             except (OSError, sqlite3.Error) as error:
                 raise StoreError(f"{source}: {error}") from error
             finally:

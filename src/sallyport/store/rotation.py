@@ -4,8 +4,6 @@ A rotation can be interrupted at any point without a loss, and the next rotation
 the key file before a value is sealed under it. A value is replaced only if it has not changed since it was read. When
 no value is sealed under the old key any more, the old key moves from the key file to a file such as `master.key.1`.
 Earlier backups need this file.
-
-A test compares the list of sealed columns with the code.
 """
 
 import secrets
@@ -22,48 +20,12 @@ from sallyport.base.errors import Conflict
 from sallyport.base.secret import Secret
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx, Value
+from sallyport.store.sealed import SEALED_COLUMNS, Sealed, rows_of, sealed_of
 from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
 
-BATCH: Final = 200
 LATE_S: Final = 1.0
 """Pause in seconds before another search for values under the old key. In this time, values that were sealed before the
 rotation reach the store."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """A column of sealed values.
-
-    key: the columns of the primary key. identity: the format string of a value's identity (see `Vault.seal`).
-    """
-
-    table: str
-    column: str
-    key: tuple[str, ...]
-    identity: str
-
-
-SEALED_COLUMNS: Final = (
-    Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret"),
-    Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
-    Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
-    Sealed("totp_enrolments", "seed", ("user_id",), "totp_enrolments/{}/seed"),
-    Sealed("mfa_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}"),
-    Sealed("first_factors", "fields", ("domain_id", "kind"), "first_factors/{}/{}"),
-    Sealed("directories", "secret", ("id",), "directories/{}/secret"),
-    Sealed("directory_jobs", "secret", ("id",), "directory_jobs/{}/secret"),
-    Sealed("agent_signers", "private_key", ("domain_id",), "agent_signers/{}/key"),
-    Sealed("agent_signers", "former_private", ("domain_id",), "agent_signers/{}/former"),
-    Sealed("agent_hashes", "hash", ("user_id",), "agent_hashes/{}/hash"),
-    Sealed("agent_passwords", "password", ("id",), "agent_passwords/{}/password"),
-    Sealed("agent_passwords", "hash", ("id",), "agent_passwords/{}/hash"),
-    Sealed("did_keys", "sealed", ("id",), "did_keys/{}/sealed"),
-    Sealed("certificate_files", "content", ("name",), "certificate_files/{}"),
-    Sealed("credentials", "password", ("id",), "credentials/{}/password"),
-    Sealed("administrators", "password", ("id",), "administrators/{}/password"),
-    Sealed("administrators", "seed", ("id",), "administrators/{}/seed"),
-    Sealed("console_sessions", "id_token", ("id",), "console_sessions/{}/id_token"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +116,11 @@ class Rotation:
         for column in SEALED_COLUMNS:
             after: tuple[Value, ...] | None = None
             while True:
-                rows = await self._store.read(partial(_rows, column, after))
+                rows = await self._store.read(partial(rows_of, column, after))
                 if not rows:
                     break
                 after = rows[-1][:-1]
-                old = [row for row in rows if not self._vault.is_current(_octets(row))]
+                old = [row for row in rows if not self._vault.is_current(sealed_of(row))]
                 if old:
                     sealed += await self._store.write(partial(self._seal, column, old))
         return sealed
@@ -168,7 +130,7 @@ class Rotation:
         sql = f"update {column.table} set {column.column} = :new where {where} and {column.column} = :old"  # noqa: S608
         sealed = 0
         for row in rows:
-            key, old = dict(zip(column.key, row, strict=False)), _octets(row)
+            key, old = dict(zip(column.key, row, strict=False)), sealed_of(row)
             identity = column.identity.format(*key.values())
             new = self._vault.seal(self._vault.open(old, identity), identity)
             sealed += tx.execute(sql, new=new, old=old, **key)
@@ -187,25 +149,6 @@ class Rotation:
         entry: Callable[[Tx], None] = partial(_record, at=self._clock(), version=version)
         await self._store.write(entry)
         return Rotated(sealed, version, old_file)
-
-
-def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return up to BATCH rows of a column, sorted by key. Each row contains the key columns and the sealed value.
-    after: the key of the last row of the previous call; None for the first call."""
-    names = ", ".join(column.key)
-    further, given = "", dict[str, Value]()
-    if after is not None:
-        given = dict(zip(column.key, after, strict=True))
-        further = f" and ({names}) > ({', '.join(f':{name}' for name in column.key)})"
-    sql = (
-        f"select {names}, {column.column} from {column.table} where {column.column} is not null{further} "  # noqa: S608
-        f"order by {names} limit {BATCH}"
-    )
-    return tx.rows(sql, **given)
-
-
-def _octets(row: tuple[Value, ...]) -> bytes:
-    return row[-1] if isinstance(row[-1], bytes) else b""
 
 
 def _record(tx: Tx, *, at: int, version: int) -> None:

@@ -12,6 +12,7 @@ or line breaks. A key without a version has version 1. The key with the highest 
 import hmac
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +61,29 @@ class Vault:
         """Return a copy of the keys."""
         return dict(self._keys)
 
+    def at_next_start(self) -> "Vault":
+        """Return a vault with the keys that the next start will have: those in the key file now. If the keys come from
+        the environment, return this vault. Raises ConfigError if the key file cannot be read."""
+        if self.file is None:
+            return self
+        return Vault(MasterKeys(parse_keys(_key_file(self.file, may_make=False)), self.file))
+
+    def _missing(self, version: int) -> str:
+        """Return what to do about a missing version of the master key."""
+        needed = f"it needs version {version} of the master key, which"
+        if self.file is None:
+            return f"{needed} {MASTER_KEY} does not have: add {version}:KEY to it, with the key of that version"
+        old = self.file.with_name(f"{self.file.name}.{version}")
+        with suppress(ConfigError):
+            if version in self.at_next_start().versions:
+                return f"{needed} {self.file} has, but this process has not read yet: restart the service"
+        if old.exists():
+            return f"{needed} {self.file} does not have: add the line in {old} to {self.file}"
+        return (
+            f"{needed} {self.file} does not have: add the line {version}:KEY to {self.file}, with the key of that "
+            f"version, which `db rotate-key` has moved to {old.name}"
+        )
+
     def derived(self, purpose: str) -> bytes:
         """Return 32 octets that are derived from the newest key. Nodes with the same newest key get the same octets.
         purpose: what the octets are used for; different purposes get different octets."""
@@ -104,11 +128,13 @@ class Vault:
         from cryptography.exceptions import InvalidTag
 
         if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():
-            raise SecretError(f"{identity} cannot be decrypted: it needs a version of the master key that is missing")
+            raise SecretError(f"{identity} cannot be decrypted: {self._missing(sealed[0] if sealed else 0)}")
         try:
             return self._cipher(sealed[0]).decrypt(sealed[1:13], sealed[13:], identity.encode())
         except (InvalidTag, ValueError):
-            raise SecretError(f"{identity} cannot be decrypted with this master key") from None
+            raise SecretError(
+                f"{identity} cannot be decrypted with this master key: use the master key that belongs to this store"
+            ) from None
 
 
 def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:

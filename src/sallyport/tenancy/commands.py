@@ -5,16 +5,19 @@ wallet, not by these commands.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
 from sallyport.base.command import Arguments, Command, command
+from sallyport.base.fair import in_parts
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
-from sallyport.tenancy.repo import TokenRecord
+from sallyport.tenancy.repo import TokenQuery, TokenRecord
 from sallyport.tenancy.service import Tenancy
+from sallyport.tenancy.tenants import ListedTenant, Tenants
 from sallyport.web.scope import Role
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
@@ -42,6 +45,21 @@ class ListTokens(Arguments):
     wallets: bool = True
 
 
+class PageTokens(Arguments):
+    """Arguments of token.page, which returns one page of tokens without those of wallets, and their total.
+
+    search: a part of the name. sort: the field to sort by; a minus sign before it sorts in descending order.
+    """
+
+    org: Number | None = None
+    tenant: Number | None = None
+    search: str = ""
+    status: str = ""
+    sort: str = ""
+    offset: int = Field(default=0, ge=0, le=2**53)
+    limit: int = Field(default=50, ge=1, le=10_000)
+
+
 class RevokeToken(Arguments):
     """Arguments of token.revoke.
 
@@ -55,13 +73,27 @@ class RevokeToken(Arguments):
 
 
 class AddTenant(Arguments):
-    """Arguments of tenant.add. If the tenant exists, nothing is changed."""
+    """Arguments of tenant.add and tenant.remove. If the tenant exists already, tenant.add changes nothing."""
 
     org: Number
     tenant: Number
 
 
-def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
+class ListTenants(Arguments):
+    """Arguments of tenant.list. counts: whether to return the names of each tenant and the numbers of its objects."""
+
+    counts: bool = False
+
+
+class RenameTenant(Arguments):
+    """Arguments of tenant.rename. tenant: the tenantId; None to rename the organization."""
+
+    org: Number
+    tenant: Number | None = None
+    name: str
+
+
+def commands(service: Tenancy, manager: Tenants, clock: Clock) -> dict[str, Command]:
     """Return the commands of tenants and access tokens by name."""
 
     async def add(wanted: AddTenant) -> JSON:
@@ -69,8 +101,18 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         await service.ensure_tenant(wanted.org, wanted.tenant)
         return {"new": new(before, wanted.org, wanted.tenant)}
 
-    async def tenants(_: Arguments) -> JSON:
+    async def tenants(wanted: ListTenants) -> JSON:
+        if wanted.counts:
+            return [_tenant_row(each) for each in await manager.listed()]
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
+
+    async def rename(wanted: RenameTenant) -> JSON:
+        await manager.rename(wanted.org, wanted.tenant, wanted.name)
+        return None
+
+    async def remove(wanted: AddTenant) -> JSON:
+        await manager.remove(wanted.org, wanted.tenant)
+        return None
 
     async def create(wanted: CreateToken) -> JSON:
         before = await service.numbers()
@@ -86,7 +128,21 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
             found = await service.token(wanted.token, wanted.org, wanted.tenant)
             return [] if found is None else [_row(found, now)]
         found_all = await service.list_tokens(wanted.org, wanted.tenant, wallets=wanted.wallets)
-        return [_row(record, now) for record in found_all]
+        return list[JSON](await in_parts(partial(_row, now=now), found_all))
+
+    async def page(wanted: PageTokens) -> JSON:
+        query = TokenQuery(
+            wanted.org,
+            wanted.tenant,
+            wanted.search,
+            wanted.status,
+            wanted.sort.removeprefix("-"),
+            wanted.sort.startswith("-"),
+            wanted.offset,
+            wanted.limit,
+        )
+        found, total = await service.token_page(query)
+        return {"tokens": list[JSON](await in_parts(partial(_row, now=clock()), found)), "total": total}
 
     async def revoke(wanted: RevokeToken) -> JSON:
         token = int(wanted.token) if isinstance(wanted.token, str) and wanted.token.isdecimal() else wanted.token
@@ -94,9 +150,12 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
     return {
         "tenant.add": command(AddTenant, add),
-        "tenant.list": command(Arguments, tenants),
+        "tenant.list": command(ListTenants, tenants),
+        "tenant.remove": command(AddTenant, remove),
+        "tenant.rename": command(RenameTenant, rename),
         "token.create": command(CreateToken, create),
         "token.list": command(ListTokens, listing),
+        "token.page": command(PageTokens, page),
         "token.revoke": command(RevokeToken, revoke),
     }
 
@@ -114,6 +173,19 @@ def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -
     if (organization, tenant) not in scopes:
         found.append(f"tenant {tenant} of organization {organization}")
     return found
+
+
+def _tenant_row(tenant: ListedTenant) -> dict[str, JSON]:
+    return {
+        "org": tenant.organization,
+        "tenant": tenant.number,
+        "organization": tenant.organization_name,
+        "name": tenant.name,
+        "domains": tenant.domains,
+        "clients": tenant.clients,
+        "tokens": tenant.tokens,
+        "created": iso(tenant.created_at),
+    }
 
 
 def _row(record: TokenRecord, now: int) -> dict[str, JSON]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.store import audit
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value, without_case
 from sallyport.web.scope import Role
 
 
@@ -52,6 +52,40 @@ _OF_REMOVED = (
 )
 NOT_OF_WALLETS: Final = f" and access_tokens.role <> '{Role.WALLET}'"
 _IN_TENANT = "(:organization is null or organization_id = :organization) and (:number is null or number = :number)"
+
+
+_STATUS: Final = (
+    "case when revoked_at is not null then 'revoked' when expires_at <= :now then 'expired' else 'active' end"
+)
+_ORDERS: Final = {
+    "id": "access_tokens.id",
+    "name": "lower(access_tokens.name)",
+    "role": "role",
+    "org": "organization_id",
+    "tenant": "number",
+    "status": _STATUS,
+    "created": "access_tokens.created_at",
+    "expires": "expires_at",
+    "revoked": "revoked_at",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenQuery:
+    """A query for one page of tokens, without those of wallets.
+
+    organization, number: the organization and tenant of the tokens; None for any. search: a part of their name. status:
+    their status; empty for any. order: the field by which they are sorted; another text sorts them by id.
+    """
+
+    organization: int | None
+    number: int | None
+    search: str = ""
+    status: str = ""
+    order: str = "id"
+    descending: bool = False
+    offset: int = 0
+    limit: int = 50
 
 
 def organizations(tx: Tx) -> dict[int, int]:
@@ -158,6 +192,28 @@ def tokens(
     named = "(:name is null or access_tokens.name = :name)"
     where = f"where {_IN_TENANT} and {named}{'' if wallets else NOT_OF_WALLETS} order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
+
+
+def token_page(tx: Tx, query: TokenQuery, now: int) -> tuple[list[TokenRecord], int]:
+    """Return one page of tokens, and the number of all matching tokens. now: the time in microseconds."""
+    where, parameters = "true" + NOT_OF_WALLETS, dict[str, Value]()
+    for column, wanted in (("organization_id", query.organization), ("number", query.number)):
+        if wanted is not None:
+            where += f" and {column} = :{column}"
+            parameters[column] = wanted
+    if query.search:
+        name, parameters["search"] = without_case("access_tokens.name", query.search)
+        where += f" and instr({name}, :search) > 0"
+    if query.status:
+        where += f" and {_STATUS} = :status"
+        parameters |= {"status": query.status, "now": now}
+    count = "select count(*) from access_tokens join tenants on tenants.id = access_tokens.tenant_id"
+    total = tx.value(int, f"{count} where {where}", **parameters) or 0
+    order = f"{_ORDERS.get(query.order, 'access_tokens.id')} {'desc' if query.descending else 'asc'}"
+    if query.order == "status":
+        parameters["now"] = now
+    page = f"{_RECORD} where {where} order by {order}, access_tokens.id limit :limit offset :offset"
+    return tx.all(TokenRecord, page, limit=query.limit, offset=query.offset, **parameters), total
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:

@@ -9,7 +9,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx, Work
 from sallyport.tenancy import repo
 from sallyport.tenancy.authentication import CACHED, LONGEST, RecordCache
-from sallyport.tenancy.repo import Tenant, TokenRecord
+from sallyport.tenancy.repo import Tenant, TokenQuery, TokenRecord
 from sallyport.web.scope import Caller, Role
 
 LONGEST_NAME = 64
@@ -45,7 +45,8 @@ class Tenancy:
             if numbers == (organization, number):
                 return tenant_id
         raise NotFound(
-            f"organization {organization} has no tenant {number}; `token create` and `domain add` create tenants"
+            f"organization {organization} has no tenant {number}; `tenant list` shows the tenants; `token create` and "
+            "`domain add` create them"
         )
 
     async def check_exists(self, organization: int | None, number: int | None) -> None:
@@ -54,7 +55,9 @@ class Tenancy:
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
         tenants = (await self.numbers()).values()
         if wanted and not any(organization in (None, of) and number in (None, own) for of, own in tenants):
-            raise NotFound(f"there is no {wanted}; `token create` and `domain add` create tenants")
+            raise NotFound(
+                f"there is no {wanted}; `tenant list` shows the tenants; `token create` and `domain add` create them"
+            )
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
         """Return the orgId and the tenantId of all tenants, by internal id. Raises StoreError."""
@@ -104,6 +107,10 @@ class Tenancy:
         to return the tokens of wallets too. Raises StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant, wallets=wallets))
 
+    async def token_page(self, query: TokenQuery) -> tuple[list[TokenRecord], int]:
+        """Return one page of tokens, and the number of all matching tokens. Raises StoreError."""
+        return await self._store.search(lambda tx: repo.token_page(tx, query, self._clock()))
+
     async def token(self, token_id: int, organization: int | None, tenant: int | None) -> TokenRecord | None:
         """Return a token, or None if the organization or tenant has no such token. Raises StoreError."""
         return await self._store.read(lambda tx: repo.token_by_id(tx, token_id, organization, tenant))
@@ -115,9 +122,12 @@ class Tenancy:
         Raises NotFound, StoreError. Raises Conflict if several active tokens have the name.
         """
         at = self._clock()
+        number = token
+        if isinstance(token, str):  # looked up outside the transaction, because a tenant may have a million tokens
+            number = (await self._store.search(lambda tx: _find(tx, token, organization, tenant, at))).id
 
         def work(tx: Tx) -> TokenRecord:
-            found = _find(tx, token, organization, tenant, at)
+            found = _find(tx, number, organization, tenant, at)
             if repo.revoke(tx, found.id, at=at):
                 audit.record(tx, "token.revoke", at=at, tenant_id=found.tenant_id, target=_target(found.id, found.name))
             return repo.token_by_id(tx, found.id, None, None) or found

@@ -10,6 +10,7 @@ itself.
     app         composition of operations, health, metrics and API description into one application
     routing     routing of requests, and measurement of each request
     operation   declaration of operations, and the checks before each operation
+    interface   the operations of the interface document, which treat unknown fields differently
     content     bodies with limits: request bodies, and large answers
     upload      forms with a file
     page        pages for people who open a link with a secret, without a token

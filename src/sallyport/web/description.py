@@ -6,8 +6,9 @@ never need the document.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, get_origin
+from typing import Final, TypeAlias, cast, get_origin
 
 import trio
 from pydantic import TypeAdapter
@@ -17,8 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from sallyport.base.model import Unknown
 from sallyport.web import problem
 from sallyport.web.examples import EXAMPLES, TOKENS
+from sallyport.web.interface import unknown_fields
 from sallyport.web.operation import BEARER_PREFIX, Operation
 from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.routing import TemplateRoute
@@ -35,6 +38,10 @@ _DESCRIPTION: Final = (
     "`apiKey` in the answer of createKey."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
+_REFERRED: Final = re.compile(r'"#/components/schemas/([^"]+)"')
+_MODE: Final = re.compile(r'\b(\w+)-(Input|Output)"')
+_VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keywords of a schema whose value is no schema."""
 _LONG_NAME: Final = re.compile(r"sallyport(?:__[a-z]\w*?)?__([a-z0-9]+)__([A-Z]\w*)")
 _ERRORS: Final = {
     "400": "invalid body",
@@ -100,26 +107,112 @@ def document(operations: Sequence[Operation], version: str) -> Json:
         schema_generator=_Generator,
     )
     schemas = {key: schema for (key, _), schema in found.items()}
+    names = operation_ids(operations)
     paths: dict[str, dict[str, Json]] = {}
     for operation in operations:
         for path in operation.paths:
-            paths.setdefault(path, {})[operation.method.lower()] = _described(operation, path, schemas)
-    return _short_names(
+            method = operation.method.lower()
+            paths.setdefault(path, {})[method] = _described(operation, path, schemas) | {
+                "operationId": names[operation.method, path]
+            }
+    components: dict[str, Json] = definitions.get("$defs", {})
+    _close(operations, schemas, components)
+    described = _short_names(
         {
             "openapi": "3.1.0",
             "info": {"title": "Sallyport", "version": version, "description": _DESCRIPTION},
             "paths": paths,
-            "components": {"schemas": definitions.get("$defs", {}), "securitySchemes": _SCHEMES},
+            "components": {"schemas": components, "securitySchemes": _SCHEMES},
         }
     )
+    _set_titles(cast(dict[str, dict[str, Json]], described["components"])["schemas"])
+    return described
+
+
+def _close(operations: Sequence[Operation], schemas: "_Schemas", components: Mapping[str, Json]) -> None:
+    """Add `additionalProperties: false` to the objects that refuse unknown fields. An object that another operation or
+    an answer has too stays open."""
+    closed, others = set[str](), set[str]()
+    for each in operations:
+        is_closed = unknown_fields(each.paths) is Unknown.REFUSED
+        body = _reached(schemas[each.body, "validation"], components)
+        (closed if is_closed else others).update(body)
+        others |= _reached(schemas[each.answer, "serialization"], components)
+    for name in closed - others:
+        if "properties" in components[name]:
+            components[name]["additionalProperties"] = False
+
+
+def _reached(schema: Mapping[str, object], components: Mapping[str, Json]) -> set[str]:
+    """Return the names of the components to which a schema refers, also through other components."""
+    found = set[str]()
+    new = set(_REFERRED.findall(json.dumps(schema)))
+    while new:
+        found |= new
+        new = {name for each in new for name in _REFERRED.findall(json.dumps(components[each]))} - found
+    return found
 
 
 def _short_names(described: Json) -> Json:
-    """Replace names such as `sallyport__did__dids__did__Kind` by names such as `DidKind`. pydantic makes the long names
-    for models that have the same name."""
+    """Replace names such as `sallyport__did__dids__did__Kind` by names such as `DidKind`, and `GroupEntry-Input` by
+    `GroupEntryInput`. pydantic makes the long names for models that have the same name."""
     text = _LONG_NAME.sub(lambda found: found[1].capitalize() + found[2], json.dumps(described))
-    shortened: Json = json.loads(text)
+    shortened: Json = json.loads(_MODE.sub(r'\1\2"', text))
     return shortened
+
+
+def _set_titles(components: Mapping[str, Json]) -> None:
+    """Give each component its own name as its title, and remove all other titles.
+
+    Generators of clients take the title as the name of a class. pydantic gives classes of the same name the same title,
+    and each member its name as a title: then generators find several classes of one name, and lose operations.
+    """
+    for name, component in components.items():
+        _drop_titles(component)
+        component["title"] = name
+
+
+def _drop_titles(schema: object) -> None:
+    if isinstance(schema, list):
+        for each in schema:
+            _drop_titles(each)
+    elif isinstance(schema, dict):
+        schema.pop("title", None)
+        for keyword in schema.keys() - _VALUES:
+            inner = schema[keyword]
+            _drop_titles(list(inner.values()) if keyword == "properties" else inner)
+
+
+def operation_ids(operations: Sequence[Operation]) -> dict[tuple[str, str], str]:
+    """Return the operationId of each method and path: the last part of the path, such as `ListDevices`.
+
+    If the paths of several operations end in this part, as in `list`, the part before it is added: `instancesList`.
+    Generators of clients change the case, so the names differ in more than case and hyphens.
+    """
+    first = sorted([(each.method, each.paths[0]) for each in operations], key=lambda each: each[0] != "POST")
+    alternatives = [(each.method, path) for each in operations for path in each.paths[1:]]
+    ends = Counter(_plain(path.rpartition("/")[2]) for path in {path for _, path in first})
+    names: dict[tuple[str, str], str] = {}
+    used = set[str]()
+    for method, path in (*first, *alternatives):
+        before, last = path.split("/")[-2:]
+        short = [] if ends[_plain(last)] > 1 else [_joined(last)]
+        if (method, path) in first and short:
+            short.append(_joined(last, method.lower()))
+        choices = (*short, _joined(before, last), _joined(before, last, method.lower()))
+        names[method, path] = next(name for name in choices if _plain(name) not in used)
+        used.add(_plain(names[method, path]))
+    return names
+
+
+def _joined(*words: str) -> str:
+    """Return words as one name: `add-machine` becomes `addMachine`."""
+    first, *rest = "-".join(words).split("-")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").casefold()
 
 
 _Schemas: TypeAlias = Mapping[tuple[type[object], JsonSchemaMode], Mapping[str, object]]
@@ -136,7 +229,6 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         "tags": [operation.tag],
         "summary": operation.name.replace("_", " ").capitalize(),
         "description": operation.description,
-        "operationId": re.sub(r"\W", "_", operation.name + path) + "_" + operation.method.lower(),
         "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
         "responses": {"200": answer}
         | {status: {"description": text, "content": error} for status, text in _ERRORS.items()},

@@ -43,7 +43,9 @@ SwaggerUIBundle({
   validatorUrl: null,
 });
 """
-_DARK: Final = (
+_OWN_STYLE: Final = (
+    "body > header { padding: 12px 20px; border-bottom: 1px solid #d9dee3; font: 14px system-ui, sans-serif; }\n"
+    "body > header a { color: #14558f; }\n"
     "@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(0.9) hue-rotate(180deg); } }\n"
 )
 _PAGE: Final = """\
@@ -54,11 +56,12 @@ _PAGE: Final = """\
 <meta name="viewport" content="width=device-width">
 <title>Sallyport API</title>
 <link rel="stylesheet" href="docs/swagger-ui.css">
-<link rel="stylesheet" href="docs/dark.css">
+<link rel="stylesheet" href="docs/page.css">
 <link rel="icon" href="docs/favicon-32x32.png">
 </head>
 <body>
 <noscript>This page needs JavaScript. The same description is in <a href="openapi.json">openapi.json</a>.</noscript>
+<header><a href="./">Back to the console</a></header>
 <div id="page"></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
@@ -89,7 +92,7 @@ def routes() -> Sequence[BaseRoute]:
         TemplateRoute(f"/docs/{_STYLE}", text(style, "text/css")),
         *(TemplateRoute(f"/docs/icon-{number}.svg", text(each, "image/svg+xml")) for number, each in enumerate(icons)),
         TemplateRoute("/docs/start.js", text(_START, "text/javascript")),
-        TemplateRoute("/docs/dark.css", text(_DARK, "text/css")),
+        TemplateRoute("/docs/page.css", text(_OWN_STYLE, "text/css")),
         *(TemplateRoute(f"/docs/{name}", file) for name in _FILES),
     ]
 

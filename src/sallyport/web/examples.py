@@ -63,6 +63,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ),
     ("POST", "/ad/CheckFirstFactor", _domain(userName="ann", password="Correct-Horse-7-Battery")),  # noqa: S106
     ("POST", "/network_device/GetDevice", _domain(deviceId=1)),
+    ("POST", "/network_device/ResetDevice", _domain(deviceId=1)),
     ("POST", "/network_device/DeleteDevice", _domain(deviceId=1)),
     (
         "POST",
@@ -172,6 +173,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/api/v1/agent/setSettings", _in(rotateDays=30)),
     ("POST", "/api/v1/agent/renewKey", {"keyHash": "<SHA-256 of the next agent key>"}),
     ("POST", "/api/v1/agent/revokeKey", _in(keyId=1)),
+    ("DELETE", "/api/v1/instances/deleteInstance", _in(instanceId=3)),
     ("POST", "/api/v1/agent/listAgents", _in()),
     ("POST", "/api/v1/agent/listDrift", _in()),
     ("POST", "/api/v1/agent/getSettings", _in()),

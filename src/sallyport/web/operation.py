@@ -8,7 +8,7 @@
         return await inventory.list(body.domainId, body.page())
 
 The annotations give the types of body and answer. The API description is generated from the annotations and the
-docstring.
+docstring. The module `interface` decides whether an operation ignores unknown fields.
 
 Each request is checked in this order: token (401), content type and size (415, 413), JSON and model (400), scope,
 domain, role (403). The body is read after the check of the token. Models that contain an API key (`claimed_key`) are an
@@ -30,9 +30,10 @@ from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
-from sallyport.base.model import Model
+from sallyport.base.model import Model, Unknown, accepts
 from sallyport.base.validation import refusal
 from sallyport.web import content, problem
+from sallyport.web.interface import unknown_fields
 from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import BeforeFile, Keeper, Reader, Upload
@@ -121,6 +122,11 @@ class Operation:
         """Whether the request is a form with a file instead of JSON."""
         return self.take is not None
 
+    def takes(self, field: str) -> bool:
+        """Return whether the body, or each entry of an array body, has a field with this name."""
+        (model,) = get_args(self.body) or (self.body,)
+        return accepts(cast(type[Body], model), field)
+
 
 class Operations:
     """The operations of an area. tag: the heading of the operations in the API description."""
@@ -159,7 +165,7 @@ class Operations:
 
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
             answer = get_type_hints(work)["return"]
-            reader = Reader(cast(type[FormT], _claiming(form)), keeper, limit)
+            reader = Reader(cast(type[FormT], _claiming(form)), keeper, limit, unknown_fields((path,)))
             checked = _CheckedUpload(self._gate, roles, work, reader, _Answer(answer))
             name, description = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
             self.all.append(
@@ -177,7 +183,8 @@ class Operations:
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
         def declare(work: Work[BodyT, AnswerT]) -> Work[BodyT, AnswerT]:
             body, answer = _types(work)
-            checked = _Checked(self._gate, roles, work, _Shape(cast(type[BodyT], body)), _Answer(answer))
+            shape = _Shape(cast(type[BodyT], body), unknown_fields(paths))
+            checked = _Checked(self._gate, roles, work, shape, _Answer(answer))
             name = getattr(work, "__name__", "operation")
             description = inspect.getdoc(work) or ""
             self.all.append(
@@ -203,10 +210,12 @@ class Operations:
 
 
 class _Shape(Generic[BodyT]):
-    """The type of a request body: a model, or a list of a model."""
+    """The type of a request body: a model, or a list of a model. unknown: what happens to fields that the model does
+    not have."""
 
-    def __init__(self, kind: type[BodyT]) -> None:
+    def __init__(self, kind: type[BodyT], unknown: Unknown) -> None:
         self._kind = kind
+        self._unknown = unknown
         self._is_list = get_origin(kind) is list
         self._model = _claiming(get_args(kind)[0] if self._is_list else kind)
         self.carries_key = self._model.claimed_key is not Body.claimed_key
@@ -215,9 +224,9 @@ class _Shape(Generic[BodyT]):
         """Return the body, and the models in the body that contain ids for the gate to check. Raises Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
-                several = self._adapter.validate_json(octets)
+                several = self._adapter.validate_json(octets, context=self._unknown)
                 return several, cast(Sequence[Body], several)
-            one = self._model.model_validate_json(octets)
+            one = self._model.model_validate_json(octets, context=self._unknown)
         except ValidationError as error:
             raise refusal(error) from None
         return cast(BodyT, [one] if self._is_list else one), [one]

@@ -1,7 +1,8 @@
 """Pages of lists, numbered from 1, with 10 entries by default.
 
-A body class inherits one of the mix-ins, and its operation calls `body.page()`. A value that is out of range is an
-error in the body: `invalid pageId`, `invalid pageNumber` or `invalid pageSize`.
+A body class inherits one of the mix-ins, and its operation calls `body.page()`. Every list accepts both names of the
+page, pageId and pageNumber. A value that is out of range is an error in the body: `invalid pageId`, `invalid
+pageNumber` or `invalid pageSize`.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from operator import not_
 from types import GenericAlias
 from typing import Annotated, Final, TypeVar, get_args
 
-from pydantic import Field, GetCoreSchemaHandler
+from pydantic import AliasChoices, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sallyport.base.validation import Between
@@ -67,7 +68,12 @@ class Counted(list[ItemT]):
 
 _PAGE = "Number of the page; the first page is 1."
 _SIZE = "Maximum number of entries on a page."
-PageNumber = Annotated[Whole, Between(1, LAST), Field(description=_PAGE)]
+PageId = Annotated[
+    Whole, Between(1, LAST), Field(validation_alias=AliasChoices("pageId", "pageNumber"), description=_PAGE)
+]
+PageNumber = Annotated[
+    Whole, Between(1, LAST), Field(validation_alias=AliasChoices("pageNumber", "pageId"), description=_PAGE)
+]
 ShortSize = Annotated[Whole, Between(1, SHORT), Field(description=_SIZE)]
 LongSize = Annotated[Whole, Between(1, LONG), Field(description=_SIZE)]
 
@@ -75,7 +81,7 @@ LongSize = Annotated[Whole, Between(1, LONG), Field(description=_SIZE)]
 class ShortPaged(Body):
     """A body with pageId, and with pageSize up to 100, as in ListDevices and GetAllDomains."""
 
-    pageId: PageNumber = 1  # noqa: N815
+    pageId: PageId = 1  # noqa: N815
     pageSize: ShortSize = 10  # noqa: N815
 
     def page(self) -> Page:
@@ -86,7 +92,7 @@ class ShortPaged(Body):
 class Paged(Body):
     """A body with pageId, and with pageSize up to 1000."""
 
-    pageId: PageNumber = 1  # noqa: N815
+    pageId: PageId = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815
 
     def page(self) -> Page:

@@ -20,7 +20,9 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretBytes,
+    ValidatorFunctionWrapHandler,
     WithJsonSchema,
+    WrapValidator,
     model_validator,
 )
 from pydantic.config import JsonDict
@@ -29,8 +31,8 @@ from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair import FairLimiter, LoopTurns
-from sallyport.base.model import Model, as_given
-from sallyport.base.validation import unfit
+from sallyport.base.model import SentModel, as_given
+from sallyport.base.validation import one_or_several, unfit
 from sallyport.web.content import Answers
 from sallyport.web.peer import PEER
 
@@ -168,10 +170,10 @@ def _octets(value: object) -> object:
     raise unfit('must be text, or an object {"hex": ...} with octets in hexadecimal digits')
 
 
-def _many(value: object) -> object:
+def _many(value: object, handler: ValidatorFunctionWrapHandler) -> object:
     if isinstance(value, list) and len(value) > MOST_OF_MANY:
         raise unfit(f"must have at most {MOST_OF_MANY} entries")
-    return value if isinstance(value, list) or value is None else [value]
+    return one_or_several(value, handler)
 
 
 def _most_of_many(schema: JsonDict) -> None:
@@ -234,15 +236,15 @@ Octets = Annotated[
     ),
 ]
 """A secret: a text, or an object {"hex": ...} with the octets in hex if the secret is not UTF-8."""
-Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_most_of_many)]
+Many = Annotated[list[ItemT], WrapValidator(_many), Field(json_schema_extra=_most_of_many)]
 """An array, or a single value as an array of one: `Many[Id]`, `Many[Text]`."""
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
 TenantId = Annotated[Whole, Field(description="Number of the token's tenant.")]
 DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomains gives it.")]
 
 
-class Body(Model):
-    """The base class of all request bodies. Unknown fields are ignored, and numbers and strings are converted.
+class Body(SentModel):
+    """The base class of all request bodies. Numbers and strings are converted.
 
     If a field has a default other than null, the value null has the same meaning as an absent field.
     """

@@ -17,6 +17,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
+from sallyport.base.model import Unknown
 from sallyport.base.validation import refusal
 from sallyport.web import content
 from sallyport.web.problem import TooLarge
@@ -160,12 +161,16 @@ class Upload(Generic[FormT]):
 
 
 class Reader(Generic[FormT]):
-    """A reader of forms. The fields of the form must match `model`. limit: the maximum size of the file in octets."""
+    """A reader of forms. The fields of the form must match `model`.
 
-    def __init__(self, model: type[FormT], keeper: Keeper, limit: int) -> None:
+    limit: the maximum size of the file in octets. unknown: what happens to fields that the model does not have.
+    """
+
+    def __init__(self, model: type[FormT], keeper: Keeper, limit: int, unknown: Unknown) -> None:
         self._model = model
         self._keeper = keeper
         self._limit = limit
+        self._unknown = unknown
 
     async def read(self, request: Request, *, keeps: bool, before_file: BeforeFile | None = None) -> Upload[FormT]:
         """Return the form and its file. keeps: whether to store the file. If it is False, the form is only validated.
@@ -177,7 +182,7 @@ class Reader(Generic[FormT]):
         try:
             await receiver.receive(request)
             try:
-                form = self._model.model_validate(receiver.fields)
+                form = self._model.model_validate(receiver.fields, context=self._unknown)
             except ValidationError as error:
                 raise refusal(error) from None
             if receiver.file_name is None:

@@ -20,7 +20,7 @@ from sallyport.did.crypto.documents import (
     web_address,
     web_did,
 )
-from sallyport.did.crypto.encoding import to_base64url
+from sallyport.did.crypto.encoding import canonical, to_base58, to_base64url
 from tests.did.crypto.signers import HOLDER, ISSUERS
 
 KEY = HOLDER.key.public
@@ -59,6 +59,46 @@ def test_the_example_of_did_jwk() -> None:
     document = resolve(did)
     assert document.did == did
     assert document.methods[0].key.jwk["x"] == "acbIQiuMs3i8_uszEjJ2tpTtRM4EU3yz91PH6CdH2V0"
+
+
+def jcs_did(octets: bytes) -> str:
+    """Return the did:key of a public key as a canonical JWK (jwk_jcs-pub)."""
+    return "did:key:z" + to_base58(b"\xd1\xd6\x03" + octets)
+
+
+@pytest.mark.parametrize("name", ISSUERS)
+def test_a_did_key_of_a_jwk_is_resolved_by_itself(name: str) -> None:
+    """The key of a did:key may be a canonical JWK. The fragment of its method is the part after `did:key:`."""
+    key = ISSUERS[name].key.public
+    did = jcs_did(canonical(key.jwk))
+    document = resolve(did)
+    assert document.key(f"{did}#{did.removeprefix('did:key:')}", AUTHENTICATION) == key
+    assert document.content["verificationMethod"] == [
+        {"id": document.methods[0].id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": key.jwk}
+    ]
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        json.dumps(KEY.jwk).encode(), canonical({**KEY.jwk, "d": "x"}), canonical({**KEY.jwk, "crv": "P-521"}), b"{}",
+        b"", b"[]", b"\xff", canonical(KEY.jwk) + b" ",
+    ],
+    ids=["spaces", "private", "curve", "empty", "nothing", "array", "no UTF-8", "blank"],
+)  # fmt: skip
+def test_a_malformed_jwk_in_a_did_key_is_refused(octets: bytes) -> None:
+    """The JWK must be a canonical public key of a supported curve, so that each key has one DID of this form."""
+    with pytest.raises(CredentialError):
+        resolve(jcs_did(octets))
+
+
+def test_the_example_of_ebsi() -> None:
+    """A DID of a natural person at EBSI is resolved."""
+    did = (
+        "did:key:z2dmzD81cgPx8Vki7JbuuMmFYrWPgYoytykUZ3eyqht1j9KbsEYvdrjxMjQ4tpnje9BDBTzuNDP3knn6qLZErzd4bJ5go2CChoPjd5"
+        "GAH3zpFJP5fuwSk66U5Pq6EhF4nKnHzDnznEP8fX99nZGgwbAh1o7Gj1X52Tdhf7U4KTk66xsA5r"
+    )
+    assert resolve(did).methods[0].key.curve.name == "P-256"
 
 
 def test_an_encryption_key_has_no_assertion_method() -> None:

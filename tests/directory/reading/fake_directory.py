@@ -49,7 +49,8 @@ class Person:
 @dataclass
 class FakeDirectory:
     """The server. binds: the DN of each bind, in order. search_refusal: the code and the text of the reply to every
-    search.
+    search. forgotten: the number of connections, from the first one, whose requests are ignored, as by a firewall that
+    has forgotten them. ignored: it is set after the first such request.
     """
 
     people: list[Person]
@@ -59,6 +60,8 @@ class FakeDirectory:
     searches: int = 0
     connections: int = 0
     search_refusal: tuple[int, str] | None = None
+    forgotten: int = 0
+    ignored: trio.Event = field(default_factory=trio.Event)
 
     @property
     def url(self) -> str:
@@ -68,15 +71,19 @@ class FakeDirectory:
     async def serve(self, stream: trio.SocketStream) -> None:
         """Serve one connection."""
         self.connections += 1
+        number = self.connections
         with suppress(trio.BrokenResourceError):
             async with stream:
-                await self._talk(stream)
+                await self._talk(stream, number)
 
-    async def _talk(self, stream: trio.SocketStream) -> None:
+    async def _talk(self, stream: trio.SocketStream, number: int) -> None:
         if self.manner is Manner.HANGS_UP:
             return
         pending = bytearray()
         while part := await stream.receive_some(65536):
+            if number <= self.forgotten:
+                self.ignored.set()
+                continue
             pending += part
             if self.manner is Manner.NONSENSE:
                 await stream.send_all(b"SSH-2.0-none of your business\r\n")

@@ -13,6 +13,7 @@ import trio.testing
 from sallyport.base.clock import now_us
 from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.entry import Group, Problem
+from sallyport.directory.entry import Person as EntryPerson
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.answers import READING
 from sallyport.directory.reading.reader import MANY_VALUES, LdapReader, LdapSource
@@ -61,6 +62,35 @@ async def test_members_in_ranges_are_all_read() -> None:
     async with directory(ANYBODY, *parts) as server:
         (found,) = (await read(source_of(server))).all(Group)
     assert found.members == ("cn=a", "cn=b", "cn=c", "cn=d", "cn=e")
+
+
+@needs_bonsai
+@pytest.mark.parametrize("attribute", ["memberOf", "uniqueMember"])
+async def test_other_memberships_in_ranges_are_all_read(attribute: str) -> None:
+    """The groups of a person, and the members of a group in another attribute, are read in ranges too."""
+    kind = "person" if attribute == "memberOf" else "groupOfUniqueNames"
+    first = Person("groupOfMembers", dn=GROUP_DN, attributes={
+        "objectClass": [kind], "cn": ["big"], f"{attribute};range=0-1": ["cn=a", "cn=b"], "mail;lang-de": ["x"],
+    })  # fmt: skip
+    second = f"{attribute.lower()};range=2-*"
+    async with directory(ANYBODY, first, Person(second, dn=GROUP_DN, attributes={second: ["cn=c"]})) as server:
+        reading = await read(source_of(server))
+    found = reading.all(Group)[0].members if kind != "person" else reading.people["groupOfMembers"].member_of
+    assert found == ("cn=a", "cn=b", "cn=c")
+
+
+@needs_bonsai
+async def test_removed_entries_are_not_read() -> None:
+    """Deleted entries, and entries that lost a conflict of replication, are not returned."""
+    gone = {
+        "DN": Person("groupOfMembers", dn="nsuniqueid=1-2+uid=ann,DC=example", attributes={"objectClass": ["person"]}),
+        "class": Person("groupOfMembers", attributes={"objectClass": ["person", "nsTombstone"]}),
+        "flag": Person("groupOfMembers", attributes={"objectClass": ["person"], "isDeleted": ["TRUE"]}),
+        "mark": Person("groupOfMembers", attributes={"objectClass": ["group"], "nsds5ReplConflict": ["x"]}),
+    }
+    async with directory(ANYBODY, *gone.values()) as server:
+        reading = await read(source_of(server))
+    assert [entry.dn for entry in reading.entries if isinstance(entry, EntryPerson | Group)] == [ANYBODY.dn]
 
 
 @needs_bonsai

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from sallyport.audit.repo import NumberedRow
 from sallyport.base.log import Pseudonyms
+from sallyport.base.wire import JSON
 from sallyport.events.outlets.format import as_json, as_syslog, audit_fields, counted, login_fields
 from sallyport.events.outlets.repo import DomainEvent
 from sallyport.events.outlets.transport import parse_target
 
 EVENT = DomainEvent(
     7, 1_767_225_600_000_000, "ann", "192.0.2.1", "192.0.2.9", 3, "lobby", "aa-bb", "pap", "local", "reject", "accept",
-    "reject", "not enrolled", 1500, 0, 0, "", 0, 0, None, 1,
+    "reject", "not enrolled", 1500, 0, 0, "", 0, 0, None, None, 1,
 )  # fmt: skip
 RFC_5424 = re.compile(
     rb"<(\d{1,3})>1 (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z) ([\x21-\x7e]{1,255}) sallyport \d+ (?:login|audit) "
@@ -54,6 +55,23 @@ def test_a_syslog_message_has_the_form_of_rfc_5424() -> None:
     assert found[6] == b"accept ann at lobby: not enrolled"
     refused = as_syslog(login_fields(replace(EVENT, applied_decision="reject"), "corp", None), "gate")
     assert refused.startswith(b"<85>1 ")
+
+
+@pytest.mark.parametrize("fields", [login_fields(EVENT, "corp", None), audit_fields(CHANGE, "corp", None)])
+def test_a_syslog_message_may_have_the_json_object(fields: dict[str, JSON]) -> None:
+    """With format=json, the text is the JSON object. There is no structured data and no byte order mark."""
+    message = as_syslog(fields, "gate", is_json=True)
+    head, _, text = message.partition(b" - ")
+    assert re.fullmatch(rb"<\d+>1 \S+ gate sallyport \d+ (login|audit)", head)
+    assert json.loads(text) == fields
+
+
+def test_a_long_change_is_cut_in_a_syslog_message() -> None:
+    """A message in JSON fits into a datagram, and stays JSON."""
+    long = replace(CHANGE, changes=json.dumps({"name": ["\u20ac" * 30_000, "vpn"]}))
+    message = as_syslog(audit_fields(long, "corp", None), "gate", is_json=True)
+    assert len(message) < 65_507
+    assert json.loads(message.partition(b" - ")[2])["target"] == "client 5 vpn"
 
 
 def test_a_change_has_the_fields_of_the_audit_trail() -> None:
@@ -115,7 +133,8 @@ def test_a_counted_message_starts_with_its_length() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "siem:514", "udp://siem", "tcp://siem", "file://siem/x", "file:x", "syslog+udp://", "syslog+tcp://u@h",
-     "tcp://h:1/x", "syslog+udp://h?ca=/x"],
+     "tcp://h:1/x", "syslog+udp://h?ca=/x", "syslog+tcp://h?format=xml", "syslog+tcp://h?Format=json",
+     "tcp://h:1?format=json"],
 )  # fmt: skip
 def test_a_malformed_target_is_refused(text: str) -> None:
     """The message does not contain the target."""

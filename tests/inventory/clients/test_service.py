@@ -8,10 +8,9 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
-from sallyport.base.secret import Secret
 from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.repo import Change, update_all
-from sallyport.inventory.clients.service import Clients, NewClient, State
+from sallyport.inventory.clients.service import NewClient, State
 from sallyport.inventory.devices.device import Heard
 from sallyport.store.model import Tx
 from sallyport.store.vault import MasterKeys, Vault
@@ -109,15 +108,6 @@ async def test_overlapping_loads_mix_up_no_secrets(areas: Areas) -> None:
         await trio.to_thread.run_sync(second_is_paused.wait)
         second_has_begun.set()
     assert loaded == [*expected, wanted]
-
-
-async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:
-    """A restore refuses a store of another master key before it replaces the present store."""
-    await areas.client()
-    other = Clients(areas.configuration, Vault(Secret(b"1" * 32)), areas.domains.tenant_of, areas.clock)
-    with pytest.raises(SecretError):
-        await areas.store.read(other.check_key)
-    await areas.store.read(areas.clients.check_key)
 
 
 async def test_names_and_addresses_are_unique(areas: Areas) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.devices.device import Device, DeviceQuery, DeviceRow, Station
-from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sightings
+from sallyport.inventory.devices.sightings import Registered, Sighting, write_first_sightings
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.packets import access_request, attributes, opened
@@ -33,7 +33,7 @@ class Seen:
     async def write(self, *devices: Device, station: Station | None = None) -> list[Registered]:
         """Write the missing rows and count them in the inventory. Return the registrations."""
 
-        def work(tx: Tx) -> list[Registered | Refused]:
+        def work(tx: Tx) -> list[Sighting]:
             return [each for device in devices for each in write_first_sightings(tx, [(device, station)])]
 
         sightings = await self.areas.store.write(work)

@@ -156,11 +156,12 @@ async def test_a_list_writes_nothing(areas: Areas, seen: Seen) -> None:
     for _ in range(3):
         seen.note(NAS_IDENTIFIER=b"a")
     device.posture.unsigned, device.posture.last_unsigned = 2, areas.clock()
-    device.posture.challenge_answers, device.posture.give_up_ms = 1, 9000
+    device.posture.count_answer(areas.clock())
+    device.posture.give_up_ms, device.posture.measured_at = 9000, areas.clock()
     (row,) = await seen.rows()
     assert row == await areas.devices.one(areas.domain, row.id)
     assert (row.request_count, row.last_seen, row.unsigned, row.last_unsigned) == (4, areas.clock(), 2, areas.clock())
-    assert (row.challenge_support, row.give_up_ms, row.retransmit_ms) == ("yes", 9000, None)
+    assert (row.challenge_support(areas.clock()), row.give_up_ms, row.retransmit_ms) == ("yes", 9000, None)
     assert areas.store.changes == before
     await areas.devices.flush()
     assert await seen.rows() == [row]
@@ -193,6 +194,7 @@ async def test_two_devices_in_memory_may_share_a_row(areas: Areas, seen: Seen) -
     await seen.write(first, second)
     assert first.id == second.id
     first.posture.signed, first.posture.retransmit_ms, second.posture.signed = 2, 3000, 1
+    first.posture.measured_at = areas.clock()
     first.device_type, second.device_type = "an earlier product", "a later product"
     await areas.devices.flush()
     (row,) = await seen.rows(search="later")

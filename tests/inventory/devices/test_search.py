@@ -261,11 +261,11 @@ class Inventory(RuleBasedStateMachine):
     @rule(device=devices, product=TEXTS, medium=st.sampled_from(MEDIA), requests=st.integers(0, 9))
     def flush(self, device: Device, product: str, medium: str, requests: int) -> None:
         if device not in self.present:
-            assert repo.flush(self.tx, [(device, requests, Posture())])
+            assert repo.flush(self.tx, [(device, requests, Posture())]).deleted
             return
         device.device_type, device.nas_port_type = product, medium
         device.device_name = device.nas_identifier or product
-        assert not repo.flush(self.tx, [(device, requests, Posture())])
+        assert not repo.flush(self.tx, [(device, requests, Posture())]).deleted
 
     @rule(device=consumes(devices))
     def delete(self, device: Device) -> None:

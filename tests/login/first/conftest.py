@@ -66,6 +66,12 @@ def kind(book: Book) -> type[Fields]:
             )
             return Reason.NONE
 
+        async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
+            await trio.lowlevel.checkpoint()
+            if self._fields.away:
+                return Reason.FIRST_FACTOR_UNREACHABLE, Found()
+            return (Reason.UNKNOWN_USER if user == "nobody" else Reason.NONE), Found()
+
         async def run(self) -> None:
             if book.fails:
                 raise OSError("no socket is left")

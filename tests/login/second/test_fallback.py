@@ -171,7 +171,9 @@ async def test_a_block_is_a_block(listener: FakeListener, areas: Areas, script: 
     """A rule blocks or allows without a second factor, also without a provider."""
     await fall_back_to(areas, fallback)
     await areas.providers.delete(areas.domain)
-    rule = await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+    rule = await areas.rules.add(
+        areas.domain, RuleFields.model_validate({"name": "r", "action": "block", "everyone": True})
+    )
     assert (await ended(listener))[1:4] == ("reject", "", "blocked by rule")
     await areas.rules.update(areas.domain, rule, RuleFields(action="allow", everyone=True))
     assert await ended(listener) == ("accept", "accept", "", "", "local")

@@ -123,7 +123,7 @@ async def test_rules(
 ) -> None:
     """A block is not applied, and a rule's attributes are. A user is looked up only if the second factor would be
     asked."""
-    confirmed = {"everyone": True} if action == "allow" else {}
+    confirmed = {"everyone": True} if action != "mfa_required" else {}
     rule = {
         "name": "r",
         "action": action,

@@ -39,6 +39,27 @@ async def test_a_password_that_ends_in_digits_is_no_code(listener: FakeListener,
     assert (len(script.started), script.verified) == (3, [])
 
 
+@pytest.mark.parametrize("blank", [b" ", b"\xc2\xa0", b"\xa0"], ids=["blank", "no-break", "windows-1252"])
+@pytest.mark.parametrize("code", [b"123456", b"12345678"])
+async def test_a_code_in_two_groups_is_appended(
+    listener: FakeListener, script: Script, code: bytes, blank: bytes
+) -> None:
+    """A blank or a no-break space may divide the appended code into two groups of the same length."""
+    half = len(code) // 2
+    assert await ended(listener, b"hello" + code[:half] + blank + code[half:]) == ("accept", "")
+    assert script.verified == [(code.decode(), "")]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["hello123-456", "hello12 3456", "hello123  456", "hello 123 456", "123 456", "hello123 4567", "hello123\t456"],
+)
+async def test_other_groups_are_not_appended(listener: FakeListener, script: Script, typed: str) -> None:
+    """A dash, another blank, two blanks or other groups may belong to the password, which is wrong then."""
+    assert await ended(listener, typed) == ("reject", "wrong password")
+    assert not script.disturbed
+
+
 @pytest.mark.parametrize(
     "typed",
     ["wrong123456", "123456", "12345678", "hello12345", "hello1234567", "hello12345a", "hello 123456", "", "he"],

@@ -133,10 +133,10 @@ async def test_lock_outs_do_not_affect_the_bypass(listener: FakeListener) -> Non
     )  # a second station: the first is not the NAS itself
     for number in range(10):
         await log_in(listener, f"user {number}", body=here)
-    assert await log_in(listener, MAC, MAC, here) is Reason.LOCKED_OUT
+    assert await log_in(listener, MAC, MAC, here) is Reason.STATION_LOCKED_OUT
     await areas.bypass.add(areas.domain, [MAC])
     assert await log_in(listener, MAC, MAC, here) is Reason.NONE
-    assert await log_in(listener, "ann", "hello", here) is Reason.LOCKED_OUT
+    assert await log_in(listener, "ann", "hello", here) is Reason.STATION_LOCKED_OUT
 
 
 async def test_lists_are_all_or_none(areas: Areas) -> None:

@@ -11,6 +11,7 @@ from tests.packets import attributes, pap
 PHONE = attributes(CALLING_STATION_ID=b"02-00-00-00-00-01", NAS_IDENTIFIER=b"switch-1")
 TABLET = attributes(CALLING_STATION_ID=b"02-00-00-00-00-02", NAS_IDENTIFIER=b"switch-1")
 LOCKED = Reason.LOCKED_OUT
+STATION_LOCKED = Reason.STATION_LOCKED_OUT
 WRONG = Reason.WRONG_PASSWORD
 
 numbers = count()

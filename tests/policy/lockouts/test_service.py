@@ -17,7 +17,19 @@ from tests.directory.world import imported, person
 from tests.login.conftest import FakeListener
 from tests.login.first.conftest import Book
 from tests.packets import access_request, attributes, chap, pap
-from tests.policy.lockouts.guesses import LOCKED, PHONE, TABLET, WRONG, fail, guess, log_in, stored, trail, why
+from tests.policy.lockouts.guesses import (
+    LOCKED,
+    PHONE,
+    STATION_LOCKED,
+    TABLET,
+    WRONG,
+    fail,
+    guess,
+    log_in,
+    stored,
+    trail,
+    why,
+)
 
 # --- users --------------------------------------------------------------------------------------------------------
 
@@ -269,7 +281,7 @@ async def test_a_lock_out_survives_a_restart(listener: FakeListener) -> None:
     await later.lockouts.load()
     restarted = FakeListener(later, listener.client, listener.answers)
     assert await log_in(restarted, "ann", "hello") is LOCKED
-    assert await log_in(restarted, "bob", "hello", PHONE) is LOCKED
+    assert await log_in(restarted, "bob", "hello", PHONE) is STATION_LOCKED
     assert await log_in(restarted, "bob") is Reason.UNKNOWN_USER
     listener.areas.clock.pass_by(15 * 60)
     assert await log_in(restarted, "ann", "hello", PHONE) is Reason.NONE
@@ -303,17 +315,15 @@ async def test_a_domain_check_shows_a_lock_out(listener: FakeListener) -> None:
 
 
 async def test_unlocking_applies_at_once(listener: FakeListener) -> None:
-    """Unlocking a name is recorded with its actor and resets the counts.
-
-    If the name is not locked, this is reported.
+    """Unlocking a user is recorded with its actor and resets the counts, also those of the station from which the user
+    failed. If the name is not locked, this is reported.
     """
     await log_in(listener, "ann", "hello", TABLET)
     await fail(listener, 10, body=PHONE)
     lockouts, domain = listener.areas.lockouts, listener.areas.domain
-    assert await lockouts.unlock(domain, Kind.USER, "Ann")
-    assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
-    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
-    assert await lockouts.unlock(domain, Kind.STATION, "02:00:00:00:00:01")
+    removed = await lockouts.unlock(domain, Kind.USER, "Ann")
+    assert [(row.kind, row.name) for row in removed] == [("user", "ann"), ("station", "02-00-00-00-00-01")]
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
     assert await fail(listener, 9, body=PHONE) == [WRONG] * 9
     assert not await lockouts.unlock(domain, Kind.USER, "ann")
     assert not await lockouts.unlock(domain + 1, Kind.STATION, "02-00-00-00-00-01")
@@ -389,3 +399,29 @@ async def chap_response(listener: FakeListener, value: bytes, identifier: int) -
 async def fail_with(listener: FakeListener, passwords: list[str]) -> list[Reason]:
     """Log ann in with these passwords. Return the reason of each login."""
     return [await log_in(listener, "ann", password) for password in passwords]
+
+
+async def test_a_station_where_another_user_failed_stays_locked(listener: FakeListener) -> None:
+    """Unlocking a user does not unlock a station from which only other users have failed. It is unlocked by itself, in
+    any notation."""
+    await listener.areas.add_user(listener.areas.domain, "bob", b"hello")
+    await log_in(listener, "ann", "hello", TABLET)
+    await fail(listener, 10, "bob", PHONE)
+    await fail(listener, 10, "ann")
+    lockouts, domain = listener.areas.lockouts, listener.areas.domain
+    assert [row.kind for row in await lockouts.unlock(domain, Kind.USER, "ann")] == ["user"]
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
+    assert await lockouts.unlock(domain, Kind.STATION, "02:00:00:00:00:01")
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
+
+
+async def test_a_user_behind_a_locked_station_is_unlocked(listener: FakeListener) -> None:
+    """A user without a lock is unlocked at the station from which this user and others have failed."""
+    await listener.areas.add_user(listener.areas.domain, "bob", b"hello")
+    await log_in(listener, "ann", "hello", TABLET)
+    await fail(listener, 5, "bob", PHONE)
+    await fail(listener, 5, "ann", PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
+    removed = await listener.areas.lockouts.unlock(listener.areas.domain, Kind.USER, "ann")
+    assert [row.kind for row in removed] == ["station"]
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE

@@ -6,7 +6,7 @@ from sallyport.login.login import Reason
 from sallyport.policy.lockouts.stations import SharedStations
 from tests.login.conftest import FakeListener
 from tests.packets import attributes
-from tests.policy.lockouts.guesses import LOCKED, PHONE, TABLET, guess, log_in, stored
+from tests.policy.lockouts.guesses import PHONE, STATION_LOCKED, TABLET, guess, log_in, stored
 
 NAS_ITSELF = {
     "no station": attributes(NAS_IDENTIFIER=b"vpn"),
@@ -29,7 +29,7 @@ async def test_ten_failures_lock_a_station(listener: FakeListener) -> None:
     await log_in(listener, "ann", "hello", TABLET)
     for number in range(10):
         assert await log_in(listener, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
-    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
     assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
     assert await log_in(listener, "ann", "hello") is Reason.NONE
     assert await stored(listener.areas) == [("station", "02-00-00-00-00-01", 10)]
@@ -64,7 +64,7 @@ async def test_the_only_station_of_a_nas_is_not_locked(listener: FakeListener) -
     assert await stored(listener.areas) == []
     await log_in(listener, "ann", "hello", TABLET)
     assert await log_in(listener, "another", guess(), PHONE) is Reason.UNKNOWN_USER
-    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
     assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
 
 
@@ -83,7 +83,7 @@ async def test_a_shared_station_is_not_locked(listener: FakeListener) -> None:
     listener.areas.clock.pass_by(3601)
     for number in range(10):
         await log_in(listener, f"user{number}", guess(), PHONE)
-    assert await log_in(listener, "ann", "hello", PHONE) is LOCKED
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
 
 
 def test_another_tenant_does_not_evict_a_shared_station() -> None:

@@ -14,8 +14,9 @@ from tests.policy.rules import facts
 
 
 def fields(**given: object) -> RuleFields:
-    """Return the fields of a rule, as in a request body."""
-    return RuleFields.model_validate({"name": "r", "action": "block", **given})
+    """Return the fields of a rule, as in a request body. Without a scope, the rule is confirmed."""
+    confirmed = {} if given.keys() & {"users", "groups", "media", "time", "clients", "kinds"} else {"everyone": True}
+    return RuleFields.model_validate({"name": "r", "action": "block", **confirmed, **given})
 
 
 def change(**given: object) -> RuleFields:
@@ -33,7 +34,7 @@ async def test_a_domain_without_enabled_rules_has_no_matcher(areas: Areas) -> No
     rule = await areas.rules.add(areas.domain, fields(enabled=False))
     assert areas.rules.of(areas.domain) is None
     assert [each.id for each in areas.rules.all_of(areas.domain)] == [rule]
-    await areas.rules.update(areas.domain, rule, change(enabled=True))
+    await areas.rules.update(areas.domain, rule, change(enabled=True, everyone=True))
     assert areas.rules.of(areas.domain) is not None
     await areas.rules.delete(areas.domain, [rule])
     assert areas.rules.of(areas.domain) is None
@@ -79,7 +80,7 @@ async def test_an_update_keeps_missing_fields(areas: Areas) -> None:
     assert after.definition == replace(before.definition, priority=7)
     assert after.attributes == before.attributes
     await areas.rules.update(
-        areas.domain, rule, change(users=[], groups="", serviceTypes=[], media=[], time="", vlan="")
+        areas.domain, rule, change(users=[], groups="", serviceTypes=[], media=[], time="", vlan="", everyone=True)
     )
     (cleared,) = areas.rules.all_of(areas.domain)
     assert cleared.definition == Definition("r", Action.BLOCK, 7)

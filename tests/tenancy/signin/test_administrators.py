@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
-from sallyport.base.secret import Secret
-from sallyport.store.vault import Vault
-from sallyport.tenancy.signin.administrators import Administrators
+from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.web.scope import Role
 from tests.areas import Areas, stored
 
@@ -90,12 +87,3 @@ async def test_each_change_is_in_the_audit_trail_without_secrets(areas: Areas) -
     ]
     text = json.dumps([row[2:] for row in rows])
     assert "root" in text and PASSWORD not in text and seed not in text
-
-
-async def test_the_secrets_need_the_master_key(areas: Areas) -> None:
-    """A backup with administrators is refused under another master key."""
-    await areas.administrators.add("root", PASSWORD, *INSTALLATION)
-    await areas.store.read(areas.administrators.check_key)
-    other = Administrators(areas.store, Vault(Secret(bytes([7] * 32))), lambda *_: [], areas.clock)
-    with pytest.raises(SecretError):
-        await areas.store.read(other.check_key)

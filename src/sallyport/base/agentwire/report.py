@@ -257,9 +257,12 @@ class Rotation:
     """Reason of an abandon."""
 
 
-def rotation(octets: bytes) -> Rotation:
-    """Parse a rotation message. Raises WireError if the message is malformed, or if an escrow contains no password."""
-    message = decode(Rotation, loads(octets, most=MAX_REPORT))
+def rotation(octets: bytes, *, strict: bool = False) -> Rotation:
+    """Parse a rotation message. strict: whether unknown fields are errors.
+
+    Raises WireError if the message is malformed, or if an escrow contains no password.
+    """
+    message = decode(Rotation, loads(octets, most=MAX_REPORT), strict=strict)
     escrow = message.phase is Phase.ESCROW
     if not bool(message.password) == bool(message.password_hash) == escrow:
         raise WireError("password: an escrow needs password and passwordHash; other phases must not have them")

@@ -1,15 +1,18 @@
 """Pages about the signed-in person. They show the sessions that the person may end, and let an installation
 administrator choose a tenant."""
 
+from functools import partial
+
 from sallyport.base.clock import iso
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import Invalid
+from sallyport.base.fair import in_parts
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.table import complete
+from sallyport.console.pages.reading import number_at
+from sallyport.console.table import MOST_EXPORTED, SIZE, Table, page_of
 from sallyport.console.visit import Visit
 from sallyport.tenancy.signin.person import Session
-from sallyport.tenancy.signin.sessions import NOT_FOUND
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()
@@ -22,7 +25,7 @@ COLUMNS = (
     Column("from", "From", "code"),
     Column("browser", "Browser", is_chosen=False),
     Column("began", "Signed in", "time"),
-    Column("seen", "Last request", "time"),
+    Column("seen", "Last request", "age"),
     Column("ends", "Ends", "time"),
     Column("this", "This session", "flag"),
 )
@@ -31,8 +34,14 @@ COLUMNS = (
 @pages.show("/account", "Your sessions", roles=EVERYONE, template="account.html", menu="Administration")
 async def account(visit: Visit) -> Context:
     """List the sessions of the console that the person may end."""
-    sessions = await visit.services.sessions.visible_to(visit.person)
-    return {"table": complete(visit, COLUMNS, [_row(each, visit) for each in sessions])}
+    page, sort = page_of(visit), visit.query.get("sort", "")
+    is_ascending = bool(sort) and not sort.startswith("-")
+    offset, limit = (0, MOST_EXPORTED) if visit.query.get("format") == "csv" else ((page - 1) * SIZE, SIZE)
+    found, total = await visit.services.sessions.visible_to(
+        visit.person, sort.removeprefix("-"), descending=not is_ascending, offset=offset, limit=limit
+    )
+    rows = await in_parts(partial(_row, visit=visit), found)
+    return {"table": Table(visit, COLUMNS, rows, total, page, can_sort=True)}
 
 
 @pages.show(END, "End a session", roles=EVERYONE, template="session_end.html")
@@ -68,10 +77,7 @@ async def choose(visit: Visit) -> Redirect:
 
 
 async def _session(visit: Visit) -> Session:
-    for each in await visit.services.sessions.visible_to(visit.person):
-        if str(each.id) == visit.at["session"]:
-            return each
-    raise NotFound(NOT_FOUND)
+    return await visit.services.sessions.visible(visit.person, number_at(visit, "session"))
 
 
 def _row(each: Session, visit: Visit) -> Row:

@@ -25,7 +25,7 @@ COLUMNS: Final = (
     Column("instanceName", "Instance", link=lambda row: str(row["address"])),
     Column("hostName", "Host name"),
     Column("status", "Agent"),
-    Column("lastSeen", "Last message", "time"),
+    Column("lastSeen", "Last message", "age"),
     Column("upToDate", "Up to date", "flag"),
     Column("agentVersion", "Version"),
     Column("drift", "Lasting drift", "number"),
@@ -34,7 +34,7 @@ COLUMNS: Final = (
     Column("appliedVersion", "Applied state", "number", is_chosen=False),
 )
 DRIFT: Final = (
-    Column("last", "Last found", "time"),
+    Column("last", "Last found", "age"),
     Column("instanceName", "Instance", link=lambda row: str(row["address"])),
     Column("kind", "Kind"),
     Column("name", "Account or file", "code"),

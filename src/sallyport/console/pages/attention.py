@@ -16,6 +16,7 @@ from sallyport.base.wire import Row
 from sallyport.console.pages import senders
 from sallyport.console.pages.installation import SOON
 from sallyport.console.pages.reading import joined, of
+from sallyport.console.pages.recovery import FAILING, failed_until
 from sallyport.console.visit import Visit, address
 from sallyport.directory.health import ended_readings, is_overdue
 from sallyport.domains.domain import Domain, Mode
@@ -33,26 +34,20 @@ LONGEST_NAME: Final = 40
 RECENT: Final = 2
 """Number of hours, up to now, whose logins show a failing provider. The present hour may have just begun."""
 STATUS: Final = "/api/v1/getImportStatus"
-FAILING: Final = frozenset(
-    {
-        *(Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.RATE_LIMITED, Reason.UNREADABLE),
-        *(Reason.FIRST_FACTOR_UNREACHABLE, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE),
-    }
-)
-"""The reasons of logins that a provider, a directory or an upstream server has not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
     """Something that needs attention. path: the address of the page that helps. link: the text of the link to this
     page. If there is no such page, both are empty. is_bad: whether logins fail now because of it. since: the time since
-    which it is so, or empty."""
+    which it is so, or empty. last: if it is over, the last time at which it was so; otherwise empty."""
 
     text: str
     path: str = ""
     link: str = ""
     is_bad: bool = False
     since: str = ""
+    last: str = ""
 
 
 async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
@@ -69,14 +64,14 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     found += [each async for each in _certificates(visit, directories)]
     for domain in domains:
         found += [each async for each in _provider(visit, domain)]
-    found += _failing(domains, day)
+    found += [each async for each in _failing(visit, domains, day)]
     for domain, each in directories:
         found += await _imports(visit, domain, each)
     found += await _unsigned(visit)
     for domain in domains:
         found += await _locked(visit, domain)
     found += _disk(visit) if installation else []
-    return sorted(found, key=lambda concern: not concern.is_bad)
+    return sorted(found, key=lambda concern: (bool(concern.last), not concern.is_bad))
 
 
 async def _setup(visit: Visit) -> AsyncIterator[Concern]:
@@ -127,7 +122,9 @@ async def _unsigned(visit: Visit) -> list[Concern]:
 async def _senders(visit: Visit) -> list[Concern]:
     found = await senders.everyone(visit)
     unknown = [each for each in found if each["reason"] == UNKNOWN]
-    refused = [_sender_name(each) for each in found if each["reason"] != UNKNOWN]
+    refused = dict.fromkeys(
+        _sender_name(each) for each in found if each["reason"] != UNKNOWN
+    )  # one may have many causes
     names = joined([_sender_name(each) for each in unknown])
     concerns = []
     if len(unknown) == 1:
@@ -203,17 +200,17 @@ async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
         yield Concern(text, f"/domains/{domain.id}", "Open the domain", is_bad=True, since=since)
 
 
-def _failing(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Concern]:
-    """Return the reasons for which a provider or a first factor has not decided logins of the last hours."""
-    found = []
+async def _failing(visit: Visit, domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> AsyncIterator[Concern]:
+    """Yield the reasons for which a provider or a first factor has not decided logins of the last hours. A reason that
+    is over is not bad."""
     counts = [count for hour in day[-RECENT:] for count in hour.counts or ()]
     for domain in domains:
         for reason in sorted({each.reason for each in counts if each.domain_id == domain.id} & FAILING):
             logins = sum(each.logins for each in counts if (each.domain_id, each.reason) == (domain.id, reason))
             path = address("/logins", [("domain", str(domain.id)), ("reason", reason)])
+            last = await failed_until(visit, domain, Reason(reason))
             text = f"{counted(logins, 'login')} of {domain.name} in the last hours: {reason}."
-            found.append(Concern(text, path, "Show the logins", is_bad=True))
-    return found
+            yield Concern(text, path, "Show the logins", is_bad=not last, last=last)
 
 
 async def _directories(visit: Visit, domain: Domain) -> list[Row]:

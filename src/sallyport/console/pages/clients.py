@@ -48,7 +48,7 @@ async def clients(visit: Visit) -> Context:
         Column("signatureRequired", "Signature required", "flag"),
         Column("requireMessageAuthenticator", "Setting of signatures"),
         Column("warnings", "Warnings"),
-        Column("lastUnsigned", "Last unsigned request", "time", is_chosen=False),
+        Column("lastUnsigned", "Last unsigned request", "age", is_chosen=False),
         Column("proxyStateLimited", "Unsigned Proxy-State dropped", "flag", is_chosen=False),
         Column("limitProxyState", "Setting of Proxy-State", is_chosen=False),
         Column("passwordVerified", "Checks passwords itself", "flag", is_chosen=False),

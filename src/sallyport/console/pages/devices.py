@@ -9,7 +9,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.logins import newest_since
+from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
@@ -29,8 +29,8 @@ TITLES: Final = {
 }
 FILTERS: Final = (
     Filter("search", "Search"),
-    Filter("by", "Only if", [(name, TITLES[name]) for name in COLUMN_OF]),
-    Filter("is", "is"),
+    Filter("by", "Field", [(name, TITLES[name]) for name in COLUMN_OF]),
+    Filter("is", "Value of the field"),
 )
 STATION_FILTERS: Final = (Filter("search", "Station or user"), Filter("deviceId", "Device id"))
 HISTORY_COLUMNS: Final = (
@@ -54,7 +54,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
         Column("client_ip", "Device address", "code"),
         Column("ip_address", "Source address", "code"),
         Column("nas_port_type", "Medium"),
-        Column("last_seen", "Last request", "time"),
+        Column("last_seen", "Last request", "age"),
         Column("request_count", "Requests", "number"),
         Column("safe_to_require", "Signs every login", "flag"),
         Column("challenge_support", "Shows challenges", is_chosen=False),
@@ -66,7 +66,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
         Column("registrations", "Registrations", "number", is_chosen=False),
         Column("signed_share", "Signed logins", "share", is_chosen=False),
         Column("unsigned_proxy_state", "Unsigned with Proxy-State", "number", is_chosen=False),
-        Column("last_unsigned", "Last unsigned login", "time", is_chosen=False),
+        Column("last_unsigned", "Last unsigned login", "age", is_chosen=False),
         Column("retransmit_seconds", "Retransmits after (s)", "number", is_chosen=False),
         Column("give_up_seconds", "Gives up after (s)", "number", is_chosen=False),
     )
@@ -79,7 +79,7 @@ def station_columns(domain_id: int) -> tuple[Column, ...]:
         Column("user", "Last user", link=lambda row: person_url(domain_id, str(row["user"]))),
         Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
         Column("device_type", "Product"),
-        Column("last_seen", "Last login", "time"),
+        Column("last_seen", "Last login", "age"),
         Column("request_count", "Requests", "number"),
         Column("first_seen", "First login", "time", is_chosen=False),
         Column("device_id", "Device id", "number", is_chosen=False),
@@ -90,7 +90,8 @@ def station_columns(domain_id: int) -> tuple[Column, ...]:
 async def devices(visit: Visit) -> Context:
     """List the network devices of a domain."""
     domain, query = visit.domain(), visit.query
-    chosen: dict[str, JSON] = {"filterBy": query.get("by", ""), "value": query.get("is", "")}
+    is_whole = query.get("by") and query.get("is")  # a person chooses one after the other
+    chosen: dict[str, JSON] = {"filterBy": query["by"], "value": query["is"]} if is_whole else {}
     table = await listed(
         visit,
         device_columns(domain.id),
@@ -147,7 +148,7 @@ async def device(visit: Visit) -> Context:
         "station_columns": station_columns(domain.id),
         "history": entries(history["history"]),
         "history_columns": HISTORY_COLUMNS,
-        "logins": entries(logins["events"]),
+        "logins": [as_listed(row) for row in entries(logins["events"])],
         "login_columns": [column for column in login_columns(domain) if column.key != "device_name"],
         "log_url": _log(domain.id, device=found["device_name"]),
         **rights(visit),
@@ -199,7 +200,7 @@ async def _has_many_stations(visit: Visit, domain_id: int) -> bool:
     stations. The other conditions are those of `has_slow_filter`."""
     if not has_slow_filter(visit, ("search",)):
         return False
-    next_one: dict[str, JSON] = {"pageId": SEARCHED + 1, "pageNumber": SEARCHED + 1, "pageSize": 1}
+    next_one: dict[str, JSON] = {"pageId": SEARCHED + 1, "pageSize": 1}
     found = await visit.call("/network_device/ListStations", next_one, domain=domain_id)
     return bool(entries(found["stations"]))
 

@@ -7,6 +7,7 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.labels import label
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
@@ -23,11 +24,12 @@ COLUMNS: Final = (
     Column("fallbackAction", "Without a second factor"),
     Column("realms", "Further realms"),
     Column("warnings", "Warnings"),
-    Column("directoryName", "Directory", is_chosen=False),
+    Column("directoryName", "Directory name", is_chosen=False),
     Column("disconnectOnRevoke", "Disconnects on revoke", "flag", is_chosen=False),
     Column("issuerName", "Issuer in apps", is_chosen=False),
     Column("domainId", "Id", "number", is_chosen=False),
 )
+MOST_DIRECTORIES: Final = 10
 EMPTY: Final = "No domain yet. Add one: its name is the realm of user@realm, and its users can then log in."
 
 
@@ -69,6 +71,7 @@ async def domain(visit: Visit) -> Context:
         "warnings": visit.services.domains.warnings(found.id),
         "provider": await provider_of(visit, found),
         "configured": configuration(first),
+        "directories": await _directories(visit, found),
         **rights(visit),
     }
 
@@ -117,6 +120,12 @@ async def remove(visit: Visit) -> Redirect:
     return Redirect("/domains", f"The domain {found.name} is removed.")
 
 
+async def _directories(visit: Visit, found: Domain) -> list[Row]:
+    """Return the first directories from which the domain imports people."""
+    answer = await visit.call("/api/v1/directory/list", {"pageSize": MOST_DIRECTORIES}, domain=found.id)
+    return entries(answer["directories"])
+
+
 async def provider_of(visit: Visit, found: Domain) -> Row | None:
     """Return the MFA provider of a domain. Return None if the domain has no provider.
 
@@ -133,10 +142,11 @@ async def provider_of(visit: Visit, found: Domain) -> Row | None:
 
 
 def configuration(first: Row) -> list[tuple[str, str]]:
-    """Return the settings of a domain's first factor, as pairs of texts. first: the answer of GetFirstFactor."""
+    """Return the settings of a domain's first factor, as pairs of a label and a text. first: the answer of
+    GetFirstFactor."""
     found = first.get(str(first["firstFactor"]))
     values = found.items() if isinstance(found, dict) else ()
-    return [(name, _text(value)) for name, value in values if value not in (None, "", [])]
+    return [(label(name), _text(value)) for name, value in values if value not in (None, "", [])]
 
 
 def _text(value: JSON) -> str:
@@ -144,6 +154,8 @@ def _text(value: JSON) -> str:
         return ", ".join(map(_text, value))
     if isinstance(value, dict):
         return ":".join(_text(each) for each in value.values() if each not in (None, ""))
+    if str(value).startswith("-----BEGIN"):
+        return "set"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 

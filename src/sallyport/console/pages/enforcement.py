@@ -44,7 +44,7 @@ def user_columns(domain: Domain) -> tuple[Column, ...]:
         Column("outcome", "In enforce mode", "outcome"),
         Column("reason", "Reason"),
         Column("logins", "Logins", "number"),
-        Column("lastSeen", "Last login", "time"),
+        Column("lastSeen", "Last login", "age"),
     )
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.labels import PROVIDERS
 from sallyport.console.pages.domains import provider_of
 from sallyport.console.pages.reading import domain_at
 from sallyport.console.visit import Visit
@@ -38,7 +39,7 @@ async def provider(visit: Visit) -> Context:
         "domain": domain,
         "present": present,
         "chosen": chosen,
-        "choices": tuple((name, name) for name in FIELDS),
+        "choices": tuple((name, PROVIDERS[name]) for name in FIELDS),
         "fields": FIELDS[chosen],
         "values": present["fields"] if present is not None and is_same else {},
         "timeout": present["timeoutSeconds"] if present is not None and is_same else 60,

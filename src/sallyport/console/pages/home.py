@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.clock import iso
-from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages import attention, logins
@@ -19,27 +18,36 @@ pages = Pages()
 REFUSED: Final = 8
 MONITORED: Final = 3
 """Maximum number of domains in monitor mode with a link to the preview of enforcement."""
-HEIGHT: Final = 40
+HEIGHT: Final = 100
 WIDTH: Final = 10
-GAP: Final = 2
+GAP: Final = 3
+ANSWERS: Final = (("accept", "accepted"), ("reject", "rejected"))
+"""The answers in the chart, from the bottom to the top, with their words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The bar of one hour in a sparkline, in the units of the SVG."""
+    """The part of an hour's bar with one answer, in the units of the SVG."""
 
+    answer: str
     x: int
     y: float
     height: float
 
 
 @dataclass(frozen=True, slots=True)
-class Sparkline:
-    """The number of logins with one answer in each of the last hours. text: the same in words, for a screen reader."""
+class Chart:
+    """The logins of the last hours. Accepted and rejected logins are stacked, on one scale. scale: the numbers at the
+    axis, from the top to the bottom. totals: each answer with the number of its logins, in words. text: the chart in
+    words, for a screen reader."""
 
-    answer: str
-    text: str
     bars: Sequence[Bar]
+    scale: Sequence[int]
+    totals: Sequence[tuple[str, str]]
+    text: str
+    width: int
+    height: int = HEIGHT
+    bar: int = WIDTH - GAP
 
 
 @pages.show("/", "Home", roles=READERS, template="home.html", menu="")
@@ -53,11 +61,9 @@ async def home(visit: Visit) -> Context:
     refused.sort(key=lambda row: str(row["time"]), reverse=True)
     return {
         "concerns": await attention.concerns(visit, day),
-        "sparklines": [sparkline("accept", "Accepted", day), sparkline("reject", "Rejected", day)],
+        "chart": chart(day),
         "hours": [(iso(each.began), each.answered("accept"), each.answered("reject")) for each in reversed(day)],
         "waits": any(each.counts is None for each in day),
-        "size": (len(day) * WIDTH, HEIGHT),
-        "bar": WIDTH - GAP,
         "refused": refused[:REFUSED],
         "monitored": monitored(domains, day)[:MONITORED],
     }
@@ -70,14 +76,31 @@ def monitored(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Do
     return [domain for domain in domains if domain.mode is Mode.MONITOR and (not used or domain.id in used)]
 
 
-def sparkline(answer: str, title: str, day: Sequence[HourOfLogins]) -> Sparkline:
-    """Return the sparkline of the logins with an answer. The highest bar has the full height. title: the answer in
-    words."""
-    counts = [each.answered(answer) or 0 for each in day]
-    most = max(counts)
-    heights = [round(HEIGHT * count / most, 1) if most else 0 for count in counts]
-    bars = [Bar(at * WIDTH, round(HEIGHT - height, 1), height) for at, height in enumerate(heights) if height]
-    text = f"{title}: {counted(sum(counts), 'login')} in the last 24 hours"
-    if most:
-        text += f", at most {most} in one hour, {counts[-1]} in the present hour"
-    return Sparkline(answer, text, bars)
+def chart(day: Sequence[HourOfLogins]) -> Chart:
+    """Return the chart of the logins by hour."""
+    counts = [[each.answered(answer) or 0 for answer, _ in ANSWERS] for each in day]
+    top = top_of(max(map(sum, counts)))
+    bars = list[Bar]()
+    for place, hour in enumerate(counts):
+        below = 0
+        for (answer, _), count in zip(ANSWERS, hour, strict=True):
+            height = round(HEIGHT * count / top, 1)
+            below += count
+            if count:
+                bars.append(Bar(answer, place * WIDTH, round(HEIGHT - HEIGHT * below / top, 1), height))
+    sums = [sum(hour[place] for hour in counts) for place in range(len(ANSWERS))]
+    totals = [(answer, f"{number:,} {word}") for number, (answer, word) in zip(sums, ANSWERS, strict=True)]
+    most = max(map(sum, counts))
+    text = f"Logins of the last 24 hours: {', '.join(total for _, total in totals)}; at most {most:,} in one hour"
+    return Chart(bars, (top, top // 2, 0), totals, text, len(day) * WIDTH)
+
+
+def top_of(most: int) -> int:
+    """Return the top of the scale for this maximum: an even number with one digit before its zeros, which is not less
+    than the maximum."""
+    unit = 1
+    while True:
+        for step in (2, 4, 6, 8, 10):
+            if step * unit >= most:
+                return step * unit
+        unit *= 10

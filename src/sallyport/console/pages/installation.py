@@ -10,7 +10,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import one
 from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit
-from sallyport.web.scope import INSTALLATIONS
+from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()
 SOON: Final = 30
@@ -55,6 +55,14 @@ SETTINGS: Final = (
     Column("environment", "Environment variable", "code", is_chosen=False),
 )
 SEARCH: Final = Filter("search", "Text")
+
+
+@pages.show(
+    "/installation", "Pages of the installation", roles=READERS, template="installation.html", menu="Installation"
+)
+async def closed(visit: Visit) -> Context:
+    """Say which pages open for an installation administrator only, and which command adds one."""
+    return {}
 
 
 @pages.show("/certificates", "Certificates", roles=INSTALLATIONS, template="certificates.html", menu="Installation")

@@ -24,7 +24,7 @@ COLUMNS: Final = (
     Column("usedText", "Machines enrolled"),
     Column("createdAt", "Created", "time", is_chosen=False),
     Column("expiresAt", "Expires", "time"),
-    Column("lastSeen", "Last used", "time"),
+    Column("lastSeen", "Last used", "age"),
 )
 AGENTS: Final = (("endpoint", "Endpoint agent"), ("directory", "Directory agent"))
 EMPTY: Final = "No key yet. Create one to enrol an endpoint agent or a directory agent."

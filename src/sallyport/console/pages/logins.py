@@ -40,6 +40,7 @@ COLUMNS: Final = (
     Column("user", "User", link=lambda row: person_url(int(str(row["domainId"])), str(row["user"]))),
     Column("appliedDecision", "Answer", "outcome"),
     Column("reason", "Reason"),
+    Column("wouldHaveBeen", "In enforce mode", "verdict"),
     Column("device_name", "Device"),
     Column("client_ip", "Device address", "code", is_chosen=False),
     Column("station", "Station", "mac"),
@@ -47,7 +48,6 @@ COLUMNS: Final = (
     Column("method", "Method", is_chosen=False),
     Column("factor", "First factor", is_chosen=False),
     Column("rule", "Rule", is_chosen=False),
-    Column("wouldHaveBeen", "In enforce mode", "outcome"),
     Column("decision", "Decision", "outcome", is_chosen=False),
     Column("ip_address", "Source", "code", is_chosen=False),
     Column("latencyMs", "Milliseconds", "number", is_chosen=False),
@@ -93,7 +93,7 @@ async def live(visit: Visit) -> Response:
         if not matching:
             return b""
         newest = matching[-SIZE:]
-        shown = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in newest]
+        shown = [as_listed(_row(entry(each, names[each.domain_id], nodes), each.domain_id)) for each in newest]
         variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(matching) - len(newest)}
         return assets.rendered("logins_new.html", variables)
 
@@ -114,7 +114,7 @@ async def login(visit: Visit) -> Context:
     row = await _login(visit, domain)
     reason = _reason(row)
     beside = [
-        (title, address("/logins", [(name, str(row[key])), ("domain", str(domain.id))]), list(same))
+        (title, address("/logins", [(name, str(row[key])), ("domain", str(domain.id))]), list(map(as_listed, same)))
         for title, name, key in (("this user", "user", "user"), ("this station", "station", "station"))
         if row[key]
         for same in [await newest(visit, domain, **{name: row[key]}, pageSize=BESIDE)]
@@ -186,7 +186,7 @@ async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
         newer = await recent(visit, LOG, "events", "time", NOT_INDEXED, domain=domain.id)
         searched_since = max(searched_since, str(newer.get("from", "")))
         answer = await visit.call(LOG, {**asked, **place, **newer, "pageSize": size}, domain=domain.id)
-        found += [_row(each, domain.id) for each in entries(answer.get("events"))]
+        found += [as_listed(_row(each, domain.id)) for each in entries(answer.get("events"))]
         older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
     found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
     next_url = visit.url(cursor=older) if older and not is_export(visit) else ""
@@ -208,6 +208,15 @@ async def newest(visit: Visit, domain: Domain, **fields: JSON) -> list[Row]:
 
 def _row(event: Row, domain_id: int) -> Row:
     return {**event, "domainId": domain_id}
+
+
+def as_listed(event: Row) -> Row:
+    """Return a login as lists show it. The reason belongs to the decision. If monitor mode has sent another answer, the
+    reason is with the answer of enforce mode, such as `reject: blocked by rule`."""
+    would, reason = event["wouldHaveBeen"], event["reason"]
+    if would in (None, "", event["appliedDecision"]) or not reason:
+        return event
+    return {**event, "reason": "", "wouldHaveBeen": f"{would}: {reason}"}
 
 
 async def newest_since(visit: Visit, domain: Domain) -> dict[str, JSON]:

@@ -10,7 +10,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.logins import newest_since
+from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.reading import named, rights
 from sallyport.console.pages.rules import READ, rules_read
 from sallyport.console.pages.sessions import session_columns
@@ -103,7 +103,7 @@ async def person(visit: Visit) -> Context:
         "local": local,
         "entry": entry,
         "lockout": await _lockout(visit, domain, user),
-        "logins": [row for row in logins if fold(str(row["user"])) == fold(user)][:LOGINS],
+        "logins": [as_listed(row) for row in logins if fold(str(row["user"])) == fold(user)][:LOGINS],
         "login_columns": login_columns(domain),
         "sessions": sessions[:SESSIONS],
         "session_columns": session_columns(domain.id),
@@ -250,6 +250,7 @@ def login_columns(domain: Domain) -> tuple[Column, ...]:
         Column("user", "User"),
         Column("appliedDecision", "Answer", "outcome"),
         Column("reason", "Reason"),
+        Column("wouldHaveBeen", "In enforce mode", "verdict"),
         Column("device_name", "Device"),
         Column("station", "Station", "mac"),
         Column("method", "Method"),

@@ -67,7 +67,9 @@ async def new(visit: Visit) -> Context:
 async def add(visit: Visit) -> Redirect:
     """Add a policy."""
     made = await visit.call("/api/v1/instances/addPasswordPolicy", _body(visit))
-    return Redirect(f"/policies/{made['policyId']}", "The policy is added. Try a password, then assign it to machines.")
+    warned = " Warning: it has no rule, so it accepts every password." if made["warnings"] else ""
+    notice = f"The policy is added.{warned} Try a password, then assign it to machines."
+    return Redirect(f"/policies/{made['policyId']}", notice)
 
 
 @pages.show("/policies/{policy}", "Password policy", roles=READERS, template="policy.html")

@@ -28,7 +28,7 @@ async def every(
     found = list[Row]()
     while len(found) < MOST:
         number = len(found) // size + 1
-        paging: dict[str, JSON] = {"pageId": number, "pageNumber": number, "pageSize": size}
+        paging: dict[str, JSON] = {"pageId": number, "pageSize": size}
         more = entries((await visit.call(path, {**body, **paging}, domain=domain)).get(rows))
         found += more
         if len(more) < size:
@@ -162,7 +162,7 @@ async def find(
     first, last = 1, 1
     number = 1
     while first <= last:
-        paging: dict[str, JSON] = {**body, "pageId": number, "pageNumber": number, "pageSize": 1}
+        paging: dict[str, JSON] = {**body, "pageId": number, "pageSize": 1}
         answer = await visit.call(path, paging, domain=domain)
         found = entries(answer.get(rows))
         present = int(str(found[0][key])) if found else 0

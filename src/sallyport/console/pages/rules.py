@@ -59,7 +59,7 @@ DECIDED: Final = (
     Column("actionText", "Action"),
     Column("logins", "Logins", "number"),
     Column("users", "Users", "number"),
-    Column("lastSeen", "Last login", "time"),
+    Column("lastSeen", "Last login", "age"),
 )
 CHANGED: Final = (
     Column("user", "User", "code"),

@@ -49,7 +49,7 @@ COLUMNS: Final = (
     Column("packet", "Last packet", is_chosen=False),
     Column("signed", "Signed", "flag", is_chosen=False),
     Column("first", "First packet", "time", is_chosen=False),
-    Column("last", "Last seen", "time"),
+    Column("last", "Last seen", "age"),
     Column("node", "Node", is_chosen=False),
 )
 FILTERS: Final = (Filter("search", "Search"),)
@@ -63,7 +63,7 @@ EMPTY: Final = (
 )
 
 
-@pages.show("/senders", "Senders without an answer", roles=INSTALLATIONS, template="senders.html", menu="Installation")
+@pages.show("/senders", "Senders without an answer", roles=INSTALLATIONS, template="senders.html", menu="Logins")
 async def senders(visit: Visit) -> Context:
     """List the senders, the latest first."""
     return {"table": complete(visit, COLUMNS, await everyone(visit), filters=FILTERS, empty=EMPTY)}

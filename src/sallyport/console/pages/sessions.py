@@ -45,7 +45,7 @@ def session_columns(domain_id: int) -> tuple[Column, ...]:
         Column("framedIpv6", "IPv6 address", "code", is_chosen=False),
         Column("inputOctets", "Octets received", "number", is_chosen=False),
         Column("outputOctets", "Octets sent", "number", is_chosen=False),
-        Column("updatedAt", "Last record", "time", is_chosen=False),
+        Column("updatedAt", "Last record", "age", is_chosen=False),
         Column("acctSessionId", "Acct-Session-Id", "code", is_chosen=False),
     )
 

@@ -8,7 +8,7 @@ from sallyport.base.wire import JSON
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, one
-from sallyport.console.table import Filter, complete
+from sallyport.console.table import MOST_EXPORTED, SIZE, Filter, Table, page_of, wanted
 from sallyport.console.visit import Visit
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 
@@ -37,10 +37,14 @@ STATUS: Final = Filter("status", "Status", [(each, each) for each in ("active", 
 @pages.show("/tokens", "Access tokens", roles=OWNERS, template="tokens.html", menu="Administration")
 async def tokens(visit: Visit) -> Context:
     """List the access tokens, without those of wallets, of which a tenant may have very many."""
-    found = entries(await _run(visit, "token.list", wallets=False))
+    page, exports = page_of(visit), visit.query.get("format") == "csv"
+    place: dict[str, JSON] = {"limit": MOST_EXPORTED} if exports else {"offset": (page - 1) * SIZE, "limit": SIZE}
+    filters = (Filter("search", "Name"), STATUS)
+    answer = await _run(visit, "token.page", **wanted(visit, filters), sort=visit.query.get("sort", ""), **place)
+    assert isinstance(answer, dict)  # noqa: S101  the command returns an object
     link = Column("id", "Token", link=lambda row: f"/tokens/{row['id']}/revoke")
-    filters = (Filter("search", "Text"), STATUS)
-    table = complete(visit, (link, *COLUMNS[1:]), found, filters=filters, empty=EMPTY)
+    columns, total = (link, *COLUMNS[1:]), int(str(answer["total"]))
+    table = Table(visit, columns, entries(answer["tokens"]), total, page, SIZE, filters, EMPTY, can_sort=True)
     return {"table": table, "is_installation": visit.person.is_installation}
 
 
@@ -70,8 +74,8 @@ async def add_token(visit: Visit) -> Context:
 @pages.show("/tokens/{token}/revoke", "Revoke an access token", roles=OWNERS, template="token_revoke.html")
 async def confirm_token(visit: Visit) -> Context:
     """Show the token that would be revoked."""
-    wanted = number(visit.at["token"], "token")
-    return {"token": one(entries(await _run(visit, "token.list", token=wanted)), "id", visit.at["token"], "token")}
+    token = number(visit.at["token"], "token")
+    return {"token": one(entries(await _run(visit, "token.list", token=token)), "id", visit.at["token"], "token")}
 
 
 @pages.submit("/tokens/{token}/revoke", roles=OWNERS)

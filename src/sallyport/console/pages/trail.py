@@ -19,6 +19,7 @@ from sallyport.web.scope import INSTALLATIONS, READERS
 pages = Pages()
 LIST: Final = "/api/v1/audit/list"
 LONGEST: Final = 200
+EMPTY_VALUES: Final[tuple[JSON, ...]] = ("", [], {}, None)
 FRACTION: Final = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z$)")
 """The microseconds of a time."""
 PAGE: Final = 100
@@ -29,7 +30,7 @@ COLUMNS: Final = (
     Column("action", "Action", "code"),
     Column("target", "What", "long"),
     Column("domain", "Domain"),
-    Column("changed", "Changes", "long"),
+    Column("changed", "Changes", "changes"),
     Column("tokenId", "Token id", "number", is_chosen=False),
     Column("auditId", "Id", "number", is_chosen=False),
 )
@@ -106,16 +107,16 @@ def _row(entry: Row, names: dict[int, str]) -> Row:
 
 
 def _changes(changes: JSON) -> list[JSON]:
-    """Return each changed field with the values before and after the change."""
+    """Return each changed field with the values before and after the change, without fields that were and are empty: a
+    removed object lists only what it had, and an added one what it has."""
     if not isinstance(changes, dict):
         return []
     found = list[JSON]()
     for field, value in changes.items():
         before, after = value if isinstance(value, list) and len(value) == 2 else (None, value)
-        if before is not None:
-            found.append(f"{field}: {_value(before)} → {_value(after)}")
-        elif after not in ("", [], {}, None):  # an added object has all its fields
-            found.append(f"{field}: {_value(after)}")
+        if before in EMPTY_VALUES and after in EMPTY_VALUES:
+            continue
+        found.append(f"{field}: {_value(after)}" if before is None else f"{field}: {_value(before)} → {_value(after)}")
     return found
 
 

@@ -1,12 +1,13 @@
 """Requests and answers of the operations of credentials and schemas."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from sallyport.base.model import Model
-from sallyport.base.validation import Moment
+from sallyport.base.spelling import Spellings, unknown_field
+from sallyport.base.validation import Moment, unfit
 from sallyport.did.dids.bodies import Did, HolderDid, IssuerDid
 from sallyport.did.wallets.bodies import WalletId
 from sallyport.web.operation import Done
@@ -62,6 +63,16 @@ def _or_none(value: object) -> object:
     return None if value == "" else value
 
 
+_PASSWORD: Final = Spellings(["epmPassword"])
+
+
+def _has_no_near_password(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the metadata. A misspelled epmPassword would become a claim that anybody can read, so it is an error."""
+    if "epmPassword" not in metadata and any(_PASSWORD.near(name) for name in metadata):
+        raise unfit(unknown_field(["epmPassword"]))
+    return metadata
+
+
 class CreateCredential(OfDomain):
     """Request body of the operation `createCredential`."""
 
@@ -69,7 +80,7 @@ class CreateCredential(OfDomain):
     holderDid: HolderDid
     schemaId: Id = Field(description="Id of the schema, as createSchema gives it.")
     credentialName: Name = Field(description="Name of the credential.")
-    metadata: dict[str, JsonValue] = Field(
+    metadata: Annotated[dict[str, JsonValue], AfterValidator(_has_no_near_password)] = Field(
         description=(
             "Claims, at most 32 KiB. The member epmPassword does not become a "
             "claim. Only the holder gets this password."

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
-from sallyport.did.crypto.encoding import canonical, from_base64url, read_object, to_base64url
+from sallyport.did.crypto.encoding import canonical, from_base58, from_base64url, read_object, to_base64url
 from sallyport.did.crypto.keys import CURVES, PublicKey, from_jwk, from_multikey
 
 AUTHENTICATION: Final = "authentication"
@@ -24,6 +24,9 @@ CONTEXT: Final[list[JSON]] = ["https://www.w3.org/ns/did/v1", "https://w3id.org/
 JWK_CONTEXT: Final[list[JSON]] = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"]
 LONGEST: Final = 2048
 MAX_METHODS: Final = 64
+_DID_KEY: Final = "did:key:"
+_JWK_PREFIX: Final = b"\xd1\xd6\x03"
+"""The multicodec prefix of a public key as a canonical JWK (jwk_jcs-pub)."""
 _DID: Final = re.compile(
     r"did:([a-z0-9]+):((?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+(?::(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})+)*)"
 )
@@ -57,6 +60,34 @@ class Document:
             if method.id == method_id and purpose in method.purposes:
                 return method.key
         raise CredentialError(f"the DID has no key with this id for {purpose}", "issuer")
+
+    def names(self, did: JSON) -> bool:
+        """Return whether a text is the DID of this document. The two forms of a did:key with the same key, multikey and
+        jwk_jcs-pub, are the same DID. Raises CredentialError if the text is a malformed did:key."""
+        if did == self.did:
+            return True
+        is_key = isinstance(did, str) and did.startswith(_DID_KEY) and self.did.startswith(_DID_KEY)
+        return is_key and resolve(str(did)).methods[0].key == self.methods[0].key
+
+    def holder_key(self, key_id: str, purpose: str) -> PublicKey:
+        """Return the key that the `kid` of a token names. If `kid` is not the id of a verification method (absent,
+        relative, or without a fragment), the key is the only key that the DID has for the purpose.
+
+        Raises CredentialError `issuer` if `kid` names a key of another DID, a key that must not be used for the
+        purpose, or no key although the DID has several.
+        """
+        did, _, fragment = key_id.partition("#")
+        if did.startswith("did:"):
+            if not self.names(did):
+                raise CredentialError("the key belongs to another DID", "issuer")
+            if fragment:
+                return (self if did == self.did else resolve(did)).key(key_id, purpose)
+        found = [method for method in self.methods if purpose in method.purposes]
+        if len(found) != 1:
+            raise CredentialError(f"the token names no key (kid), and the DID has {len(found)} for {purpose}", "issuer")
+        if key_id.startswith("#") and found[0].id != self.did + key_id:
+            raise CredentialError(f"the DID has no key with this id for {purpose}", "issuer")
+        return found[0].key
 
 
 def split(did: str) -> tuple[str, str]:
@@ -97,17 +128,28 @@ def resolve(did: str) -> Document:
     """
     method, identifier = split(did)
     if method == "key":
-        key = from_multikey(identifier)
-        return of_methods(did, [Method(f"{did}#{identifier}", key)])
+        octets = from_base58(identifier[1:]) if identifier.startswith("z") else b""
+        if octets.startswith(_JWK_PREFIX):
+            return _of_jwk(did, _canonical_jwk(octets[len(_JWK_PREFIX) :]), identifier)
+        return of_methods(did, [Method(f"{did}#{identifier}", from_multikey(identifier))])
     if method == "jwk":
-        return _of_jwk(did, read_object(from_base64url(identifier)))
+        return _of_jwk(did, read_object(from_base64url(identifier)), "0")
     raise CredentialError("the method of the DID is not supported", "unresolved")
 
 
-def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
+def _canonical_jwk(octets: bytes) -> dict[str, JSON]:
+    """Return the JWK of a did:key. Raises CredentialError if it is not in the canonical form (RFC 8785), because a key
+    must have only one DID."""
+    jwk = read_object(octets)
+    if canonical(jwk) != octets:
+        raise CredentialError("the JWK in the DID is not in the canonical form (RFC 8785)")
+    return jwk
+
+
+def _of_jwk(did: str, jwk: dict[str, JSON], fragment: str) -> Document:
     """Return a document that contains the JWK in its original form. A JWK that is meant only for encryption gets no
     purposes."""
-    key, method_id = from_jwk(jwk), f"{did}#0"
+    key, method_id = from_jwk(jwk), f"{did}#{fragment}"
     purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
     method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
     content: dict[str, JSON] = {"@context": JWK_CONTEXT, "id": did, "verificationMethod": [method]}

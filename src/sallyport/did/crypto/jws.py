@@ -5,6 +5,7 @@ The algorithm in the header must be an algorithm of the key. `none` and HMAC are
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,10 @@ from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey
 
 LONGEST: Final = 256 << 10
 """Maximum length of a token, in characters."""
+JWT: Final = frozenset({"jwt"})
+PRESENTATION_TYPES: Final = JWT | {"vp+jwt", "vp+ld+jwt"}
+"""Accepted types (`typ`) of tokens, in lower case. A presentation may have a type of its own (W3C Securing Verifiable
+Credentials using JOSE and COSE, section 3.1.2)."""
 ALGORITHMS: Final = frozenset(name for curve in CURVES.values() for name in curve.algorithms)
 
 
@@ -28,8 +33,8 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A parsed token whose signature is not verified yet. key_id: the id of the verification method, from the
-    header."""
+    """A parsed token whose signature is not verified yet. key_id: the id of the verification method, from the header;
+    empty if the header has none."""
 
     algorithm: str
     key_id: str
@@ -37,6 +42,11 @@ class Token:
     payload: dict[str, JSON]
     signed: bytes
     signature: bytes
+
+    @property
+    def kind(self) -> str:
+        """Return the type of the token in lower case, such as `jwt`."""
+        return str(self.header.get("typ", "JWT")).lower().removeprefix("application/")
 
     def verify(self, key: PublicKey) -> None:
         """Verify the signature with a public key. The algorithm in the header must be an algorithm of this key.
@@ -52,27 +62,27 @@ def sign(payload: dict[str, JSON], signer: Signer) -> str:
     return f"{signed}.{to_base64url(signer.key.sign(signed.encode()))}"
 
 
-def parse(text: str) -> Token:
-    """Parse a token. The signature is not verified.
+def parse(text: str, types: Collection[str] = JWT, *, needs_key_id: bool = True) -> Token:
+    """Parse a token. The signature is not verified. types: the accepted values of `typ`, in lower case.
 
     Raises CredentialError if the token is too long, is malformed, or has a duplicate name. Raises CredentialError if
     the algorithm or the type is not accepted, if there is a critical extension (RFC 7515 section 4.1.11), or if
-    `kid` is missing.
+    `kid` is missing and needed.
     """
     parts = text.split(".") if len(text) <= LONGEST else []
     if len(parts) != 3 or not text.isascii():
         raise CredentialError("the token is not a compact JWT")
     header, payload = read_object(from_base64url(parts[0])), read_object(from_base64url(parts[1]))
-    algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
+    algorithm, key_id, kind = header.get("alg"), header.get("kid", ""), header.get("typ", "JWT")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise CredentialError(
             f"the token's algorithm is not accepted; use one of {', '.join(sorted(ALGORITHMS))}", "signature"
         )
     if "crit" in header or "b64" in header:
         raise CredentialError("the token has an extension (crit, b64) that is not supported")
-    if not isinstance(kind, str) or kind.upper() != "JWT":
-        raise CredentialError("the type (typ) of the token is not JWT")
-    if not isinstance(key_id, str):
+    if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in types:
+        raise CredentialError(f"the type (typ) of the token is not accepted; use {' or '.join(sorted(types))}")
+    if not isinstance(key_id, str) or (needs_key_id and not key_id):
         raise CredentialError("the token has no key id (kid)")
     signed = f"{parts[0]}.{parts[1]}".encode()
     return Token(algorithm, key_id, header, payload, signed, from_base64url(parts[2]))

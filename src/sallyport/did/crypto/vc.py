@@ -4,6 +4,7 @@ A token contains the whole document as `vc`, and claims that repeat parts of the
 the document. Otherwise a verifier that reads the claims would see another credential than a verifier that reads `vc`.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,8 @@ from sallyport.did.crypto.jws import Signer, Token
 CONTEXT: Final = "https://www.w3.org/2018/credentials/v1"
 CREDENTIAL: Final = "VerifiableCredential"
 PRESENTATION: Final = "VerifiablePresentation"
+ENVELOPED: Final = "EnvelopedVerifiableCredential"
+_DATA_URL: Final = re.compile(r"data:application/(?:vc\+|vc\+ld\+|vc-ld\+)?jwt[;,]([A-Za-z0-9_.-]+)")
 LEEWAY: Final = 60 * SECOND
 """Maximum time by which a wallet's clock may be ahead of the service's clock."""
 LIFETIME: Final = 300 * SECOND
@@ -114,15 +117,21 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
     """Verify a presentation's token. Return the tokens of its credentials, which are not verified. now: the time in
     microseconds.
 
-    Raises CredentialError with one of these codes. `signature`: the signature is wrong. `holder`: the key, `iss` or
-    `vp.holder` does not belong to the holder's DID. `audience`, `nonce`: the presentation is for another verifier or
-    request. `not_yet_valid`, `expired`: the presentation is not valid at this time.
+    The presentation is the claim `vp`. In a token with a type of its own (`vp+jwt`) it may also be the payload itself.
+
+    Raises CredentialError with one of these codes. `signature`: the signature is wrong. `issuer`, `holder`: the key,
+    `iss` or the presentation's holder does not belong to the holder's DID. `audience`, `nonce`: the presentation is for
+    another verifier or request. `not_yet_valid`, `expired`: the presentation is not valid at this time.
     """
-    token.verify(holder.key(token.key_id, AUTHENTICATION))
-    payload, held = token.payload, token.payload.get("vp")
+    payload, is_typed = token.payload, "vp" not in token.payload and token.kind != "jwt"
+    held = payload if is_typed else payload.get("vp")
+    key, named = holder.holder_key(token.key_id, AUTHENTICATION), _holder_in(held)
+    if not holder.names(payload.get("iss", named if is_typed else None)):
+        raise CredentialError("the presentation belongs to another holder", "holder")
+    token.verify(key)
     if not isinstance(held, dict) or PRESENTATION not in as_list(held.get("type")):
         raise CredentialError("the token contains no presentation")
-    if not payload.get("iss") == holder.did == held.get("holder", holder.did):
+    if named is not None and not holder.names(named):
         raise CredentialError("the presentation belongs to another holder", "holder")
     if audience not in as_list(payload.get("aud")):
         raise CredentialError("the presentation is for another verifier", "audience")
@@ -133,10 +142,25 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
         raise CredentialError("the presentation does not state the end of its validity", "claims")
     _in_time((_moment(payload, "nbf", None) or 0) - LEEWAY, expires_at, now)
     credentials = as_list(held.get("verifiableCredential"))
-    tokens = [each for each in credentials if isinstance(each, str)]
+    tokens = [text for each in credentials if (text := _token_of(each))]
     if not 0 < len(tokens) == len(credentials) <= MAX_CREDENTIALS:
         raise CredentialError(f"a presentation must have 1 to {MAX_CREDENTIALS} tokens of credentials")
     return tokens
+
+
+def _holder_in(presentation: JSON) -> JSON:
+    """Return the DID of the holder that a presentation states, or None."""
+    stated = presentation.get("holder") if isinstance(presentation, dict) else None
+    return stated.get("id") if isinstance(stated, dict) else stated
+
+
+def _token_of(credential: JSON) -> str:
+    """Return the token of a credential in a presentation: the token itself, or the token in a data URL (Verifiable
+    Credentials Data Model 2.0, section 4.13). Return an empty text if there is no token."""
+    if not isinstance(credential, dict):
+        return credential if isinstance(credential, str) else ""
+    found = _DATA_URL.fullmatch(str(credential.get("id")))
+    return found[1] if found is not None and ENVELOPED in as_list(credential.get("type")) else ""
 
 
 def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:

@@ -260,14 +260,6 @@ def document_of(tx: Tx, did: str) -> Document:
     return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
 
 
-def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault has the right master key, by decrypting a stored private key. Do nothing if no key is
-    stored. Raises SecretError if the master key is wrong."""
-    row = tx.one(KeyRow, f"{_KEY} where sealed is not null limit 1")
-    if row is not None and row.sealed is not None:
-        vault.open(row.sealed, identity(row.id))
-
-
 def count_issued(tx: Tx, issuer_id: int, at: int) -> None:
     """Add one to the number of credentials that an issuer has issued."""
     tx.execute(

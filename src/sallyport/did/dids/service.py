@@ -172,11 +172,6 @@ class Dids:
             raise NotFound(NO_DID)
         return found.content
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the vault has the right master key for a store. This store will replace the current store. For the
-        check, a private key in the store is decrypted. Raises SecretError if the master key is wrong."""
-        repo.check_key(tx, self._vault)
-
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:
         """Store a new key of an issuer, with the private key encrypted."""
         key_id = repo.add_key(tx, did_id, method_id, key.public, at)

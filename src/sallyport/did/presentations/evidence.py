@@ -80,7 +80,11 @@ def read(presentation: str | dict[str, JSON], binding: Binding, now: int) -> Sho
 
 def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
     shown = vc.verify_presentation(
-        jws.parse(text), binding.holder, audience=binding.audience, nonce=binding.nonce, now=now
+        jws.parse(text, jws.PRESENTATION_TYPES, needs_key_id=False),
+        binding.holder,
+        audience=binding.audience,
+        nonce=binding.nonce,
+        now=now,
     )
     if len(shown) > 1:
         raise CredentialError("a presentation must contain exactly one credential")
@@ -106,7 +110,7 @@ def _token_in(proof: dict[str, JSON]) -> str | None:
 
 def _credential_in(document: dict[str, JSON], binding: Binding) -> ShownCredential:
     """Return the credential in a presentation document. Raises CredentialError."""
-    if document.get("holder", binding.holder.did) != binding.holder.did:
+    if not binding.holder.names(document.get("holder", binding.holder.did)):
         raise CredentialError("the presentation belongs to another holder", "holder")
     listed = as_list(document.get("verifiableCredential"))
     if len(listed) != 1:

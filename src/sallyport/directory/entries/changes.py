@@ -167,10 +167,15 @@ def whole_person(tx: Tx, run: Run, line: Sequence[object]) -> NewPerson:
 
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
     """Return whether a change of a group needs several transactions, because many members are involved."""
-    named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
+    named = _named(wanted)
     if not named:
         return False
     return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key, MOST)
+
+
+def _named(wanted: Change) -> list[Sequence[str]]:
+    """Return the values of the steps that change the members of a group."""
+    return [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
 
 
 def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> Counts:
@@ -184,8 +189,10 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
     """Return the state of a group after a change. `joined` and `left` do not contain members that an earlier
     transaction has already written."""
-    before = memberships.stated_members(tx, run.directory_id, known.dn_key)
-    by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
+    before, by_login = set[bytes](), set[bytes]()
+    if _named(wanted):  # a group may have half a million members
+        before = memberships.stated_members(tx, run.directory_id, known.dn_key)
+        by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
     # An added naming value becomes the group's name only if the distinguished name changes too.
     naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)

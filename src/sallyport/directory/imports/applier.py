@@ -174,13 +174,14 @@ class Applier:
     def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts:
         external_id, dn, dn_key, status = map(str, line[1:])
         moved = Moved(dn, bytes.fromhex(dn_key), status)
-        person = PEOPLE.find(tx, run, external_id)
+        # An entry may have an identifier now that an older version of the service did not read.
+        person = PEOPLE.find(tx, run, external_id, moved.dn_key)
         if person is not None:
             return people.touch(tx, run, person, moved, self._revocations, at)
-        group = GROUPS.find(tx, run, external_id)
+        group = GROUPS.find(tx, run, external_id, moved.dn_key)
         if group is not None:
             return groups.touch(tx, GROUPS, run, group, moved)
-        unit = UNITS.find(tx, run, external_id)
+        unit = UNITS.find(tx, run, external_id, moved.dn_key)
         return Counts(skipped=1) if unit is None else groups.touch(tx, UNITS, run, unit, moved)
 
     def _change(self, tx: Tx, run: Run, wanted: Change, at: int, problems: list[Problem]) -> Counts | None:

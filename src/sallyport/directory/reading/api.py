@@ -49,7 +49,7 @@ class AccessToken:
         """Return the Authorization header. renew: if true, request a new token although the last token is still valid.
         Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
-            answer = await exchange(self._client, "POST", self._path, data=self._form())
+            answer = await exchange(self._client, "POST", self._path, data=self._form(), is_repeatable=True)
             if answer.status_code != 200:
                 raise ReadError(self._refused)
             document = json_object(answer)

@@ -161,8 +161,8 @@ class _Reading:
         external_id, name = text_at(found, "id"), trimmed(text_at(found, "displayName"))
         if member(found, "@removed") is not None:
             return Gone(external_id)
-        is_stated = whole or member(found, "displayName") is not None
-        if not external_id or (is_stated and not is_name(name)):
+        name = name if is_name(name) else ""
+        if not external_id or (whole and not name):  # otherwise the stored name is kept
             return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         link = f"/v1.0/groups/{quote(external_id, safe='')}/members?$select=id&$top={_MEMBERS}"

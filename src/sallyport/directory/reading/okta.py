@@ -220,8 +220,8 @@ class _Reading:
 
     async def _group(self, found: object, *, whole: bool) -> Entry:
         external_id, name = text_at(found, "id"), trimmed(text_at(found, "profile", "name"))
-        is_stated = whole or member(member(found, "profile"), "name") is not None
-        if not external_id or (is_stated and not is_name(name)):
+        name = name if is_name(name) else ""
+        if not external_id or (whole and not name):  # otherwise the stored name is kept
             return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         path = f"/api/v1/groups/{quote(external_id, safe='')}/users"
@@ -250,9 +250,10 @@ class _Reading:
 def _user(found: object, mapped: Collection[str], *, whole: bool) -> Entry:
     """Return the account of an object. whole: whether the object must have a login."""
     external_id, name = text_at(found, "id"), trimmed(text_at(found, "profile", "login"))
-    if text_at(found, "status") == _DEPROVISIONED:
+    stated = text_at(found, "status").upper()
+    if stated == _DEPROVISIONED:
         return Gone(external_id)
-    status = _STATUSES.get(text_at(found, "status"))
+    status = _STATUSES.get(stated)
     is_stated = whole or member(member(found, "profile"), "login") is not None
     if not external_id or (is_stated and not is_name(name)):
         blocked = None if status is Status.ACTIVE else status

@@ -7,13 +7,21 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from pydantic import AliasChoices, ConfigDict, Field, GetJsonSchemaHandler, SkipValidation, model_validator
+from pydantic import (
+    AliasChoices,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SkipValidation,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.errors import MISSING, FieldError, Invalid, WireError
-from sallyport.base.model import Model
+from sallyport.base.model import Model, Unknown
 from sallyport.base.wire import camel, decode
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.agents.presence import HEARTBEAT_S
@@ -133,17 +141,21 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
 
     @classmethod
     @abstractmethod
-    def reader(cls, value: object) -> MessageT:
-        """Decode a JSON value into the message. Raises WireError if a value is invalid. The error contains the name of
-        the field, but never the value."""
+    def reader(cls, value: object, *, strict: bool) -> MessageT:
+        """Decode a JSON value into the message. strict: whether unknown fields are errors.
+
+        Raises WireError if a value is invalid. The error contains the name of the field, but never the value.
+        """
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, value: object) -> object:
+    def _read(cls, value: object, info: ValidationInfo) -> object:
         if not isinstance(value, dict):
             return value
+        scope = {name: value.get(name) for name in _SCOPE}
+        sent = {name: each for name, each in value.items() if name not in scope}
         try:
-            return {**{name: value.get(name) for name in _SCOPE}, "message": cls.reader(value)}
+            return {**scope, "message": cls.reader(sent, strict=info.context is Unknown.REFUSED)}
         except WireError as error:
             path, _, reason = str(error).partition(": ")
             name = _INDEX.sub("", path).rpartition(".")[2]
@@ -168,29 +180,29 @@ class PollBody(AgentMessage[Poll]):
     model_config = ConfigDict(json_schema_extra={"examples": [{"version": 0, "waitS": 50}]})
 
     @classmethod
-    def reader(cls, value: object) -> Poll:
-        return decode(Poll, value)
+    def reader(cls, value: object, *, strict: bool) -> Poll:
+        return decode(Poll, value, strict=strict)
 
 
 class ReportBody(AgentMessage[Report]):
     """Request body of the operation `report`. It contains the message `agentwire.Report`."""
 
     @classmethod
-    def reader(cls, value: object) -> Report:
-        return decode(Report, value)
+    def reader(cls, value: object, *, strict: bool) -> Report:
+        return decode(Report, value, strict=strict)
 
 
 class PrivilegesBody(AgentMessage[PrivilegeStatus]):
     """Request body of the operation `privilegeStatus`. It contains the message `agentwire.PrivilegeStatus`."""
 
     @classmethod
-    def reader(cls, value: object) -> PrivilegeStatus:
-        return decode(PrivilegeStatus, value)
+    def reader(cls, value: object, *, strict: bool) -> PrivilegeStatus:
+        return decode(PrivilegeStatus, value, strict=strict)
 
 
 class RotationBody(AgentMessage[Rotation]):
     """Request body of the operation `rotation`. It contains the message `agentwire.Rotation`."""
 
     @classmethod
-    def reader(cls, value: object) -> Rotation:
-        return rotation(json.dumps(value).encode())
+    def reader(cls, value: object, *, strict: bool) -> Rotation:
+        return rotation(json.dumps(value).encode(), strict=strict)

@@ -85,11 +85,6 @@ class Agents:
         await self.presence.load()
         self.states.forget()
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the vault can open a state key in a store that is about to be restored. Raises SecretError if it
-        cannot."""
-        signers.check_key(tx, self._vault)
-
     async def rotate_state_key(self, domain_id: int) -> None:
         """Replace the key that signs a domain's desired states.
 

@@ -78,14 +78,6 @@ def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> b
     return Ed25519PrivateKey.from_private_bytes(private).sign(octets)
 
 
-def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one of the keys, if there are any. Raises SecretError if the keys were sealed with
-    another master key."""
-    signer = tx.one(_Signer, "select domain_id, private_key from agent_signers order by domain_id limit 1")
-    if signer is not None:
-        _open(vault, signer)
-
-
 def _found(tx: Tx, domain_id: int) -> _Signer | None:
     sql = (
         "select domain_id, private_key, public_key, former_public, former_private from agent_signers "

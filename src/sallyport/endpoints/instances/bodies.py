@@ -129,6 +129,12 @@ class UpdateAuthType(OfDomain):
     authType: Methods
 
 
+class DeleteInstance(OfDomain):
+    """Request body of the operation `deleteInstance`."""
+
+    instanceId: InstanceId
+
+
 class AssignUsers(Assignment):
     """Request body of the operation `assignUsersToMachines`."""
 

@@ -105,7 +105,8 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove an instance, with its assignments."""
-    line.call("instance.remove", name=name, domain=domain)
+    body = {"instanceId": files.instance_id(line, domain, name)}
+    line.run("/api/v1/instances/deleteInstance", body, domain=domain)
     line.note(f"instance {name} was removed from {domain}")
 
 

@@ -7,6 +7,7 @@ from sallyport.endpoints.instances.bodies import (
     AddInstance,
     AssignGroups,
     AssignUsers,
+    DeleteInstance,
     InstanceAdded,
     InstanceList,
     ListInstances,
@@ -45,6 +46,12 @@ def operations(service: Instances, gate: Gate) -> Operations:
         allows all methods."""
         await service.set_auth_type(body.domainId, body.instanceId, body.authType)
         return "Auth Type Updated"
+
+    @instances.delete("/api/v1/instances/deleteInstance", roles=OPERATORS)
+    async def delete_instance(body: DeleteInstance, caller: Caller) -> CodeAnswer:
+        """Delete an instance with its assignments and the keys of its agent. The agent then needs a new key."""
+        await service.remove(body.domainId, body.instanceId)
+        return CodeAnswer(message="instance deleted")
 
     @instances.post("/api/v1/instances/assignUsersToMachines", roles=OPERATORS)
     async def assign_users(body: AssignUsers, caller: Caller) -> CodeAnswer:

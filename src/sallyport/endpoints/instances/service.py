@@ -125,17 +125,15 @@ class Instances:
             target = f"{'instance' if len(instance_ids) == 1 else 'instances'} {_few(instance_ids)}"
             record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
 
-    async def remove(self, domain_id: int, which: int | str) -> None:
-        """Delete an instance and its assignments. which: the id or name of the instance. Raises NotFound.
+    async def remove(self, domain_id: int, instance_id: int) -> None:
+        """Delete an instance and its assignments. Raises NotFound.
 
         The deletion takes several transactions. If it is interrupted, the instance remains, but may have lost its keys
         and assignments. To complete the deletion, repeat the call.
         """
 
         def find(tx: Tx) -> Instance:
-            return _found(
-                repo.get(tx, domain_id, which) if isinstance(which, int) else repo.named(tx, domain_id, which)
-            )
+            return _found(repo.get(tx, domain_id, instance_id))
 
         def end(tx: Tx, old: Instance) -> None:
             repo.delete(tx, old)

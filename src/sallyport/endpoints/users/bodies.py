@@ -172,7 +172,8 @@ class UserEntry(Model):
     userId: int = Field(description="Id of the user.")
     userName: str = Field(description="Login name of the user.")
     source: str = Field(
-        description="Source of the user: Local, or discovered if an agent has found the account on its machine."
+        description="Source of the user: Local; discovered if an agent has found the account on its machine; directory "
+        "if a person of a directory has enrolled for one-time codes."
     )
     userType: str = Field(description="Type of the user, such as Local User.")
     instanceIds: list[int] = Field(
@@ -298,7 +299,8 @@ class OfUser(OfDomain):
 
 
 class EnrolTotp(OfUser):
-    """Request body of the operation `enrolTotp`."""
+    """Request body of the operation `enrolTotp`. The name may be that of a person of a directory or of the first
+    factor. The person then becomes a user without a password."""
 
 
 class TotpEnrolled(Done):

@@ -10,6 +10,7 @@ import click
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
 from sallyport.base.options import Group
+from sallyport.base.text import plain_code
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
@@ -192,7 +193,7 @@ def _ask_for_the_first_code(line: CommandLine, name: str, domain: str) -> None:
 
 
 def _six_digits(text: str) -> str:
-    digits = "".join(text.split())
+    digits = plain_code(text)
     if not re.fullmatch("[0-9]{6}", digits):
         raise click.UsageError("the code must have six digits")
     return digits

@@ -8,6 +8,7 @@ from sallyport.endpoints import repo as secrets
 from sallyport.endpoints.user import name_key
 from sallyport.endpoints.users.account import (
     DIRECT,
+    DIRECTORY,
     DISCOVERED,
     FOUND,
     LISTED_LOCAL,
@@ -217,8 +218,8 @@ def named(tx: Tx, domain_id: int, name: str) -> Account | None:
 def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: str = LOCAL) -> int:
     """Add a user, and return the user's id. `new` must have a name.
 
-    If the domain has a discovered user with this name, no second user is added, but the discovered user gets the values
-    in `new`. Raises Conflict if the user with this name is not a discovered user.
+    If the domain has a discovered user with this name, or a user of a directory, no second user is added, but this user
+    gets the values in `new`. Raises Conflict if the user with this name is neither.
     """
     name = new.name or ""
     user_id = tx.value(
@@ -245,10 +246,10 @@ def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: 
 
 
 def _adopt(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int) -> int:
-    """Turn a discovered user into a user that an admin has added, and return the user's id. Raises Conflict if the user
-    with this name is not a discovered user."""
+    """Turn a discovered user, or a user of a directory, into a user that an admin has added. Return the user's id.
+    Raises Conflict if the user with this name is neither."""
     old = named(tx, domain_id, new.name or "")
-    if old is None or old.source != DISCOVERED:
+    if old is None or old.source not in (DISCOVERED, DIRECTORY):
         raise Conflict(TAKEN)
     update(tx, vault, old, new, at)
     set_source(tx, old, LOCAL)

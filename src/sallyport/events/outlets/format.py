@@ -57,6 +57,7 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
         "appliedDecision": event.applied_decision,
         "wouldHaveBeen": event.would_have_been,
         "reason": event.reason,
+        "detail": event.detail or "",
         "latencyMs": event.latency_us / 1000,
     }
     if pseudonyms is not None:
@@ -99,19 +100,26 @@ def as_json(fields: Fields) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
 
-def as_syslog(fields: Fields, host: str) -> bytes:
+def as_syslog(fields: Fields, host: str, *, is_json: bool = False) -> bytes:
     """Return fields as one message of RFC 5424, with all fields as structured data and a sentence as text.
 
-    The MSGID is the type of the entry.
+    The MSGID is the type of the entry. is_json: the text is the JSON object, without a byte order mark, and there is no
+    structured data.
     """
     kind = str(fields["type"])
     severity, summary = _summary_of_login(fields) if kind == LOGIN else _summary_of_change(fields)
+    head = f"<{FACILITIES[kind] * 8 + severity}>1 {fields['time']} {host} sallyport {os.getpid()} {kind} "
+    if is_json:
+        return f"{head}- ".encode() + as_json({name: _bounded(value) for name, value in fields.items()}).rstrip(b"\n")
     data = " ".join(f'{name}="{_value(value)}"' for name, value in fields.items() if name not in {"type", "time"})
-    head = (
-        f"<{FACILITIES[kind] * 8 + severity}>1 {fields['time']} {host} sallyport {os.getpid()} {kind} "
-        f"[{kind}@{ENTERPRISE} {data}] "
-    )
-    return head.encode(errors="backslashreplace") + b"\xef\xbb\xbf" + _clean(summary).encode(errors="backslashreplace")
+    text = f"{head}[{kind}@{ENTERPRISE} {data}] \ufeff{_clean(summary)}"
+    return text.encode(errors="backslashreplace")
+
+
+def _bounded(value: JSON) -> JSON:
+    """Return a value whose text has at most `LONGEST` characters. A longer object becomes the beginning of its text."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= LONGEST else text[:LONGEST]
 
 
 def _summary_of_login(fields: Fields) -> tuple[int, str]:

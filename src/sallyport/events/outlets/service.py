@@ -151,7 +151,7 @@ class Outlets:
         fields = self._fields(entry)
         if not target.is_syslog:
             return as_json(fields)
-        message = as_syslog(fields, self._host)
+        message = as_syslog(fields, self._host, is_json=target.is_json)
         return counted(message) if target.is_counted else message
 
     def _fields(self, entry: Entry) -> Fields:

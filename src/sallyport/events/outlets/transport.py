@@ -6,6 +6,8 @@
     syslog+tcp://siem:601                     RFC 5424 with octet counting (RFC 6587 section 3.4.1)
     syslog+tls://siem:6514?ca=/etc/ssl/siem.pem   RFC 5424 over TLS (RFC 5425); without `ca` the system's authorities
 
+With `?format=json`, a syslog message has the JSON object as its text, and no structured data.
+
 Transports are a file, a stream (TCP, TLS, a Unix socket) and datagrams. A failed send raises OSError or ProviderError.
 The next send then opens the transport again.
 """
@@ -18,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import trio
 
@@ -37,7 +39,8 @@ class Target:
     """A target of events.
 
     scheme: the scheme of the URL; the docstring of this module lists the schemes. path: the path of a file or a socket.
-    ca: the file with the authorities that are trusted for TLS.
+    ca: the file with the authorities that are trusted for TLS. is_json: whether a syslog message has the JSON object as
+    its text.
     """
 
     url: str
@@ -46,6 +49,7 @@ class Target:
     port: int = 0
     path: Path | None = None
     ca: Path | None = None
+    is_json: bool = False
 
     @property
     def is_syslog(self) -> bool:
@@ -73,10 +77,16 @@ def parse_target(text: str) -> Target:
     port = parts.port or PORTS[parts.scheme]
     if not port:
         raise ValueError("tcp:// requires a port")
-    (ca,) = parse_qs(parts.query).get("ca", [""])
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if not options.keys() <= {"ca", "format"}:
+        raise ValueError("the parameters of an outlet are ca and format")
+    ca, form = options.get("ca"), options.get("format", "fields")
     if ca and parts.scheme != "syslog+tls":
         raise ValueError("ca is allowed only with syslog+tls")
-    return Target(text.strip(), parts.scheme, parts.hostname, port, ca=Path(ca) if ca else None)
+    if form not in ("fields", "json") or ("format" in options and not parts.scheme.startswith("syslog")):
+        raise ValueError("format is fields or json, and is allowed only with syslog; tcp:// always sends JSON")
+    is_json = form == "json"
+    return Target(text.strip(), parts.scheme, parts.hostname, port, ca=Path(ca) if ca else None, is_json=is_json)
 
 
 def targets_of(settings: Settings) -> tuple[Target, ...]:

@@ -173,8 +173,8 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def unknown(line: CommandLine, *, form: Form | None) -> None:
-    """List senders whose last request was dropped, or was an unsigned login that was rejected. Each has the cause and
-    the remedy. The list begins at the start of the service."""
+    """List senders whose requests were dropped, or were unsigned logins that were rejected. Each cause of a sender has
+    a line with its number of packets, and the remedy. The list begins at the start of the service."""
     senders = line.rows("listen.senders")
     line.print_rows(senders, SENDERS, form)
     if form != "json":

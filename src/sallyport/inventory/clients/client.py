@@ -13,19 +13,25 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.inventory.clients.issued import Issued
+from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
 from sallyport.radius.dynamic import PORT
-from sallyport.radius.packet import SharedSecret
+from sallyport.radius.packet import Request, SharedSecret
 
 MAX_SECRET: Final = 128
 # The settings that a client learns. The name of each is the column that stores the time at which it was learned.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
-"""The NAS-Identifier that `sallyport check` sends."""
+"""The Connect-Info of each request of `sallyport check`, and the NAS-Identifier unless another one is given."""
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
 2.3)."""
 _MEMO: Final = 65_536
+
+
+def is_check(request: Request) -> bool:
+    """Return whether a request comes from `sallyport check`. The service learns nothing about the device from it."""
+    return CHECK in (request.first.get(NAS_IDENTIFIER), request.first.get(CONNECT_INFO))
 
 
 class Signatures(StrEnum):

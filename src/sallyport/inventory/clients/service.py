@@ -359,10 +359,6 @@ class Clients:
 
         await self._configuration.change(work)
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the master key decrypts every client's secret in a restored store. Raises SecretError."""
-        repo.load(tx, self._vault, ClientTable())
-
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")

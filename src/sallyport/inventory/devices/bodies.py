@@ -1,6 +1,6 @@
 """Request and response bodies of the device operations."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import AliasChoices, Field, JsonValue, model_validator
 
@@ -110,11 +110,19 @@ class DeviceDetail(DeviceEntry):
         description="Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client."
     )
     station_count: int = Field(description="Stations behind the device.")
+    timeouts_learned: str = Field(
+        description="When retransmit_seconds or give_up_seconds last changed, ISO 8601 UTC; empty if never."
+    )
+    challenges: int = Field(description="Challenges that the device got.")
+    challenge_answers: int = Field(description="Challenges that the device answered.")
+    challenges_unanswered: int = Field(description="Challenges since the last answer to one.")
+    last_challenge: str = Field(
+        description="Time of the last challenge, answer to one, or reset, ISO 8601 UTC; empty if there was none."
+    )
 
 
-class DeleteDevice(InDomain):
-    """Request body of the operation `DeleteDevice`. It selects devices by id, or by ip_address and client_ip
-    together."""
+class ChosenDevices(InDomain):
+    """The devices of a request. It selects them by id, or by ip_address and client_ip together."""
 
     deviceId: Many[Id] = Field(
         default_factory=list,
@@ -126,10 +134,22 @@ class DeleteDevice(InDomain):
     client_ip: AddressOrText = Field(default="", description="client_ip of the devices; requires ip_address.")
 
     @model_validator(mode="after")
-    def _names_something(self) -> "DeleteDevice":
+    def _names_something(self) -> Self:
         if not self.deviceId and not (self.ip_address and self.client_ip):
             raise unfit("deviceId is required, or ip_address together with client_ip", "deviceId")
         return self
+
+    def addresses(self) -> tuple[str, str] | None:
+        """Return ip_address and client_ip, or None if they are not given."""
+        return (self.ip_address, self.client_ip) if self.ip_address and self.client_ip else None
+
+
+class DeleteDevice(ChosenDevices):
+    """Request body of the operation `DeleteDevice`."""
+
+
+class ResetDevice(ChosenDevices):
+    """Request body of the operation `ResetDevice`."""
 
 
 class ListStations(InDomain, Paged):

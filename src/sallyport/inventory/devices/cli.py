@@ -66,6 +66,9 @@ SHOWN = (
 """Each list in `device show`: field of the answer, operation, columns of the table."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
+_domain = click.option(
+    "--domain", help="Name or domainId of the domain; required if several domains have a device of that name."
+)
 _NO_DEVICE = "no device has that name or id; to list the devices: sallyport device list"
 
 
@@ -89,9 +92,7 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
 
 @device.command()
 @click.argument("name", metavar="NAME|ID")
-@click.option(
-    "--domain", help="Name or domainId of the domain; required if several domains have a device of that name."
-)
+@_domain
 @click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Maximum number of entries in each list.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -111,6 +112,26 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
     for field, columns in lists.items():
         line.print(f"\n{field}:")
         line.print_rows(entries(found[field]), columns)
+
+
+@device.command()
+@click.argument("name", metavar="NAME|ID")
+@_domain
+@click.pass_obj
+def reset(line: CommandLine, *, name: str, domain: str | None) -> None:
+    """Forget the learned values of a device: timeouts, challenges, signatures."""
+    body, place = _find(line, name, domain)
+    line.note(str(line.run("/network_device/ResetDevice", body, domain=place)["message"]))
+
+
+@device.command()
+@click.argument("name", metavar="NAME|ID")
+@_domain
+@click.pass_obj
+def delete(line: CommandLine, *, name: str, domain: str | None) -> None:
+    """Delete a device. Its next request registers it again."""
+    body, place = _find(line, name, domain)
+    line.note(str(line.run("/network_device/DeleteDevice", body, domain=place)["message"]))
 
 
 @click.group(cls=Group)

@@ -20,6 +20,7 @@ from sallyport.inventory.devices.bodies import (
     HistoryList,
     ListDevices,
     ListStations,
+    ResetDevice,
 )
 from sallyport.inventory.devices.device import DeviceQuery, DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.service import Devices
@@ -54,18 +55,22 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         row = await service.one(body.domainId, body.deviceId)
         _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
         evidence = json.loads(_named(row.evidence, attribute_name))
-        return Plain({**entry(row, clock()), "evidence": evidence, "station_count": behind})
+        return Plain({**entry(row, clock()), "evidence": evidence, "station_count": behind, **_learned(row)})
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
         """Remove devices from the inventory. The next request of a removed device registers it again."""
         deleted = await service.delete(
-            body.domainId,
-            device_ids=body.deviceId,
-            addresses=(body.ip_address, body.client_ip) if body.ip_address and body.client_ip else None,
-            actor=caller.name,
+            body.domainId, device_ids=body.deviceId, addresses=body.addresses(), actor=caller.name
         )
         return Done(message=f"{counted(deleted, 'device')} deleted")
+
+    @devices.post("/network_device/ResetDevice", roles=OPERATORS)
+    async def reset_device(body: ResetDevice, caller: Caller) -> Done:
+        """Forget the values that the logins of devices have taught: timeouts, challenge_support and signatures. The
+        next logins teach them again. Use it after the settings of a device have changed."""
+        reset = await service.reset(body.domainId, device_ids=body.deviceId, addresses=body.addresses())
+        return Done(message=f"{counted(reset, 'device')} reset")
 
     @devices.post("/network_device/ListStations", roles=READERS)
     async def list_stations(body: ListStations, caller: Caller) -> Plain[DeviceStationList]:
@@ -135,8 +140,19 @@ def entry(row: DeviceRow, now: int) -> Row:
         "last_unsigned": "" if row.last_unsigned is None else iso(row.last_unsigned),
         "safe_to_require": row.safe_to_require(now),
         "retransmit_seconds": None if row.retransmit_ms is None else row.retransmit_ms / 1000,
-        "give_up_seconds": None if row.give_up_ms is None else row.give_up_ms / 1000,
-        "challenge_support": row.challenge_support,
+        "give_up_seconds": None if (timeout_ms := row.timeout_ms(now)) is None else timeout_ms / 1000,
+        "challenge_support": row.challenge_support(now),
+    }
+
+
+def _learned(row: DeviceRow) -> Row:
+    """Return the evidence for the learned values of a device, in the form of `DeviceDetail`."""
+    return {
+        "timeouts_learned": iso(row.measured_at) if row.measured_at else "",
+        "challenges": row.challenges,
+        "challenge_answers": row.challenge_answers,
+        "challenges_unanswered": row.unanswered,
+        "last_challenge": iso(row.challenged_at) if row.challenged_at else "",
     }
 
 

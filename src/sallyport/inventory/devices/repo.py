@@ -19,6 +19,7 @@ from sallyport.inventory.devices.device import (
     Forwarder,
     Heard,
     HistoryRow,
+    Learned,
     Posture,
 )
 from sallyport.store import counters
@@ -32,15 +33,28 @@ _SEARCH = SearchIndex("devices_search")
 _TOO_MANY = exceeds("devices", ":d")
 _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas_identifier = :nas"
 _COUNTS = ("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_answers")
+_TIMES = ("retransmit_ms", "give_up_ms", "measured_at", "gave_up_at")
+_CHALLENGES = ("unanswered", "answered_at", "challenged_at")
+_NUMBERS = {*_COUNTS, "measured_at", "gave_up_at", *_CHALLENGES}
 _COLUMNS = ", ".join(
-    f"coalesce({name}, 0) as {name}" if name in _COUNTS else name for name in DeviceRow.__dataclass_fields__
+    f"coalesce({name}, 0) as {name}" if name in _NUMBERS else name for name in DeviceRow.__dataclass_fields__
 )
 _SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
-_MEASURED = ("last_unsigned", "retransmit_ms", "give_up_ms")
-_POSTURE = (*_COUNTS, *_MEASURED)
+_POSTURE = (*_COUNTS, "last_unsigned", *_TIMES, *_CHALLENGES)
+
+
+def _newer(name: str, stamp: str) -> str:
+    """Return SQL that takes the new value of a column, unless the row has a newer one. stamp: the column with the time
+    of the value."""
+    is_new = f"excluded.{stamp} >= device_posture.{stamp}"
+    return f"{name} = case when {is_new} then excluded.{name} else device_posture.{name} end"
+
+
 _ADD_POSTURE = "on conflict (device_id) do update set " + ", ".join(
     [f"{name} = device_posture.{name} + excluded.{name}" for name in _COUNTS]
-    + [f"{name} = coalesce(excluded.{name}, device_posture.{name})" for name in _MEASURED]
+    + ["last_unsigned = coalesce(excluded.last_unsigned, device_posture.last_unsigned)"]
+    + [_newer(name, "measured_at") for name in _TIMES]
+    + [_newer(name, "challenged_at") for name in _CHALLENGES]
 )
 _COMPARED = {
     "device_name": ("nas_identifier_key", "device_type_key"),
@@ -144,10 +158,8 @@ def _recall(device: Device, row: DeviceRow) -> None:
     may have changed.
     """
     device.id = row.id
-    posture = device.posture
-    posture.retransmit_ms = posture.retransmit_ms or row.retransmit_ms
-    posture.give_up_ms = posture.give_up_ms or row.give_up_ms
-    posture.takes_challenges = posture.takes_challenges or row.challenge_answers > 0
+    if row.is_newer(device.posture):
+        device.posture.take_newer(row)
     if device.port_type is None:
         device.nas_port_type = row.nas_port_type
     if device.device_type == UNKNOWN and "registered" not in json.loads(row.evidence):
@@ -156,9 +168,17 @@ def _recall(device: Device, row: DeviceRow) -> None:
         device.device_name = row.device_name
 
 
-def flush(tx: Tx, changes: Sequence[tuple[Device, int, Posture]]) -> list[tuple[Device, int, Posture]]:
-    """Add the counts since the last flush to the rows of devices, and write the descriptions that have changed. Return
-    the changes of the devices that another node has deleted.
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """The result of a flush. deleted: the changes of the devices that another node has deleted. learned: the devices
+    about which another node has learned something newer, each with its row."""
+
+    deleted: list[tuple[Device, int, Posture]]
+    learned: list[tuple[Device, Learned]]
+
+
+def flush(tx: Tx, changes: Sequence[tuple[Device, int, Posture]]) -> Flushed:
+    """Add the counts since the last flush to the rows of devices, and write the descriptions that have changed.
 
     changes: each device with its number of requests and its posture. The number of statements does not depend on the
     number of devices, unless descriptions have changed. Two devices in memory may share a row.
@@ -169,19 +189,21 @@ def flush(tx: Tx, changes: Sequence[tuple[Device, int, Posture]]) -> list[tuple[
         for row in tx.all(DeviceRow, f"{_SELECT} where id in {LISTED} order by id{tx.lock('devices')}", ids=ids)
     }
     counts: dict[int, _Counts] = {}
-    deleted: list[tuple[Device, int, Posture]] = []
+    flushed = Flushed([], [])
     for device, requests, taken in changes:
         row = rows.get(device.id or 0)
         if row is None:
-            deleted.append((device, requests, taken))
+            flushed.deleted.append((device, requests, taken))
             continue
+        if row.is_newer(taken):
+            flushed.learned.append((device, row))
         if _description(row) != _description(device):
             _describe(tx, row, device)
             row.add(device)
         counts.setdefault(row.id, _Counts()).add(device.last_seen, requests, taken)
     if counts:
         _add(tx, counts)
-    return deleted
+    return flushed
 
 
 @dataclass(slots=True)
@@ -256,6 +278,14 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
     _remember(tx, [(row, row.id, "deleted", at, actor)])
+
+
+def reset(tx: Tx, row: DeviceRow, at: int) -> None:
+    """Forget the learned values of a device, and its counts of signed logins and of challenges. at: the time in
+    microseconds."""
+    tx.execute("delete from device_posture where device_id = :id", id=row.id)
+    fresh = Posture(measured_at=at, challenged_at=at)
+    tx.insert("device_posture", ("device_id", *_POSTURE), [(row.id, *(getattr(fresh, name) for name in _POSTURE))])
 
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:

@@ -10,6 +10,7 @@ import trio
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.base.wire import JSON
 from sallyport.inventory.devices import repo, station_repo
 from sallyport.inventory.devices.device import (
     MAX_DELETED,
@@ -20,7 +21,7 @@ from sallyport.inventory.devices.device import (
     HistoryRow,
     StationRow,
 )
-from sallyport.inventory.devices.sightings import Changes, Refused, Registered, Sightings, write_counts
+from sallyport.inventory.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
@@ -156,22 +157,10 @@ class Devices:
 
         An interrupted call removes no device, but some devices may have lost their stations; see `in_slices`.
         """
-
-        def find(tx: Tx) -> list[DeviceRow]:
-            rows = repo.by_ids(tx, domain_id, device_ids)
-            if len(rows) < len(set(device_ids)):
-                raise NotFound("device not found")
-            if addresses is not None:
-                known = {row.id for row in rows}
-                rows += [row for row in repo.by_addresses(tx, domain_id, *addresses) if row.id not in known]
-            if not rows:
-                raise NotFound("device not found")
-            if len(rows) > MAX_DELETED:
-                raise Conflict(f"over {MAX_DELETED} devices have these addresses: delete them by deviceId")
-            return rows
+        find = partial(_selected, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
 
         def end(tx: Tx, rows: list[DeviceRow]) -> set[int]:
-            at, tenant_id = self._clock(), audit.tenant_of(tx, domain_id)
+            at = self._clock()
             for row in rows:
                 repo.delete(tx, row, actor, at)
                 identity = {
@@ -179,14 +168,8 @@ class Devices:
                     "client_ip": row.client_ip,
                     "nas_identifier": row.nas_identifier,
                 }
-                audit.record(
-                    tx,
-                    "device.delete",
-                    at=at,
-                    tenant_id=tenant_id,
-                    domain_id=domain_id,
-                    target=f"device {row.id} {row.device_name}",
-                    changes=audit.changed(identity, {}),
+                audit.record_in(
+                    tx, "device.delete", domain_id, _target(row), at=at, changes=audit.changed(identity, {})
                 )
             return {row.id for row in rows}
 
@@ -197,6 +180,30 @@ class Devices:
             self.sightings.forget(domain_id, deleted)
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)
+
+    async def reset(self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None) -> int:
+        """Forget the learned values of devices, and return the number of devices. Raises the errors of `delete`."""
+
+        def work(tx: Tx) -> tuple[set[int], int]:
+            at = self._clock()
+            rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
+            for row in rows:
+                repo.reset(tx, row, at)
+                fresh: dict[str, JSON] = {"retransmit_ms": None, "give_up_ms": None, "challenge_support": "unknown"}
+                known: dict[str, JSON] = {
+                    "retransmit_ms": row.retransmit_ms,
+                    "give_up_ms": row.give_up_ms,
+                    "challenge_support": row.challenge_support(at),
+                }
+                changes = audit.changed(known, fresh)
+                audit.record_in(tx, "device.reset", domain_id, _target(row), at=at, changes=changes)
+            return {row.id for row in rows}, at
+
+        await self._flush_or_log()  # the audit trail gets the values of now
+        async with self._changing:  # a flush in between would write the old values again
+            reset, at = await self._store.write(work)
+            self.sightings.reset(domain_id, reset, at)
+        return len(reset)
 
     async def flush(self) -> None:
         """Write the counts since the last flush. A device that another node deleted is registered again. Raises
@@ -213,11 +220,15 @@ class Devices:
                     self._writing = NOTHING
                     self._written.set()
 
-    def count_written(self, sightings: list[Registered | Refused]) -> None:
-        """Count and log the devices that were registered, and also the devices and stations that got no row."""
+    def count_written(self, sightings: list[Sighting]) -> None:
+        """Count and log the devices that were registered, and also the devices and stations that got no row. Take over
+        what other nodes have learned."""
         for each in sightings:
             if isinstance(each, Refused):
                 self._refuse(each)
+                continue
+            if isinstance(each, LearnedElsewhere):
+                each.device.posture.take_newer(each.row)
                 continue
             counter = self._metrics.reregistered if each.again else self._metrics.registered
             counter.cell(str(each.device.domain_id)).count += 1
@@ -261,3 +272,23 @@ class Devices:
                 self._counted = changes
         except StoreError as error:
             log.warning("device_counts_not_written", error=str(error))
+
+
+def _selected(tx: Tx, *, domain_id: int, device_ids: list[int], addresses: tuple[str, str] | None) -> list[DeviceRow]:
+    """Return devices of a domain, by id or by their addresses. Raises NotFound, Conflict."""
+    rows = repo.by_ids(tx, domain_id, device_ids)
+    if len(rows) < len(set(device_ids)):
+        raise NotFound("device not found")
+    if addresses is not None:
+        known = {row.id for row in rows}
+        rows += [row for row in repo.by_addresses(tx, domain_id, *addresses) if row.id not in known]
+    if not rows:
+        raise NotFound("device not found")
+    if len(rows) > MAX_DELETED:
+        raise Conflict(f"over {MAX_DELETED} devices have these addresses: select them by deviceId")
+    return rows
+
+
+def _target(row: DeviceRow) -> str:
+    """Return the description of a device in the audit trail."""
+    return f"device {row.id} {row.device_name}"

@@ -16,7 +16,7 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.devices import repo, station_repo
-from sallyport.inventory.devices.device import UNKNOWN, Device, Posture, Station
+from sallyport.inventory.devices.device import UNKNOWN, Device, Learned, Posture, Station
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.store.model import Tx
@@ -63,6 +63,18 @@ class Refused:
     limit: str
     device: Device
     station: Station | None
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedElsewhere:
+    """A device about which another node has learned something newer. row: the row of the device."""
+
+    device: Device
+    row: Learned
+
+
+Sighting = Registered | Refused | LearnedElsewhere
+"""The result of writing a device or station."""
 
 
 class Sightings:
@@ -180,6 +192,14 @@ class Sightings:
             self._changed_stations.pop(station, None)
             station.requests = 0
 
+    def reset(self, domain_id: int, device_ids: set[int], at: int) -> None:
+        """Forget the learned values of devices, and their unwritten counts of logins and challenges. at: the time in
+        microseconds."""
+        changed = [each for same in self._changed_devices.values() for each in same]
+        for device in {*self._devices.values(), *changed}:
+            if device.domain_id == domain_id and device.id in device_ids:
+                device.posture = Posture(measured_at=at, challenged_at=at)
+
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop deleted devices and their counts. The next request of a device registers it again."""
 
@@ -263,30 +283,32 @@ def _evidence(finding: Finding | None) -> object:
     return {"product": finding.product, "certainty": finding.certainty.value, "evidence": list(finding.evidence)}
 
 
-def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
+def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
     """Add counts to the rows of devices and stations.
 
-    A device that another node deleted is registered again. Return the results for these devices.
+    A device that another node deleted is registered again. Return the results for these devices, and the devices about
+    which another node has learned something newer.
     """
-    back: list[Registered | Refused] = []
-    for deleted in repo.flush(tx, changes.devices):
+    flushed = repo.flush(tx, changes.devices)
+    back: list[Sighting] = [LearnedElsewhere(device, row) for device, row in flushed.learned]
+    for deleted in flushed.deleted:
         device = deleted[0]
         repo.register(tx, device)
-        is_refused = device.id is None or repo.flush(tx, [deleted])
+        is_refused = device.id is None or repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
     if changes.stations:
         station_repo.note_all(tx, changes.stations)
     return back
 
 
-def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]]) -> list[Registered | Refused]:
+def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]]) -> list[Sighting]:
     """Write the missing rows of devices and of their stations, in the transaction that stores decisions.
 
     Return the new devices, and also the devices and stations that got no row. If a station got no row, each flush tries
     again to write it.
     """
     pairs = dict.fromkeys(seen)
-    sightings: list[Registered | Refused] = []
+    sightings: list[Sighting] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):
         inserted = repo.register_all(tx, [*new_devices])
         sightings += [Registered(device, again=count > 1) for device, count in inserted]

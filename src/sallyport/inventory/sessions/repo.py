@@ -30,6 +30,7 @@ Key = tuple[int, bytes]
 """The id of a device, and an Acct-Session-Id."""
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
+MOST_SIBLINGS = 100
 LONGEST = 64  # maximum sessions in a statement
 AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
@@ -57,6 +58,26 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
         for each in map(_session, tx.rows(_select(len(part)), **parameters)):
             found[each.device_id, each.acct_session_id] = each
     return found
+
+
+_SIBLING = (
+    "select other.id from devices own join devices other on other.domain_id = own.domain_id "
+    "and other.ip_address = own.ip_address and other.client_ip = own.client_ip where own.id = :device "
+)
+_SIBLINGS = (
+    f"{_SIBLING} and own.nas_identifier <> '' and other.nas_identifier = '' "
+    f"union all {_SIBLING} and own.nas_identifier = '' and other.nas_identifier > '' limit :limit"
+)
+
+
+def siblings(tx: Tx, device_id: int) -> list[int]:
+    """Return the devices that may be the same NAS as a device, because one of the two has no NAS-Identifier and their
+    addresses are equal. Return no device if there are more than MOST_SIBLINGS.
+
+    Some NAS send a NAS-Identifier only in some of their records.
+    """
+    found = tx.all(_id, _SIBLINGS, device=device_id, limit=MOST_SIBLINGS + 1)
+    return found if len(found) <= MOST_SIBLINGS else []
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -276,6 +297,13 @@ def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
     _lost(tx, domain_id, count)
     return count
+
+
+def end_unknown(tx: Tx, session_id: int, domain_id: int, now: int) -> None:
+    """End a live session that its device does not know. If another record of the session arrives later, the session
+    becomes live again."""
+    sql = "update sessions set state = 'lost', stopped = :now where id = :id and state = 'live'"
+    _lost(tx, domain_id, tx.execute(sql, id=session_id, now=now))
 
 
 def _lost(tx: Tx, domain_id: int, count: int) -> None:

@@ -77,15 +77,32 @@ def _take_in(tx: Tx, records: Sequence[Record]) -> list[bool]:
             if not (key[0] > 0 and key[1]):
                 fresh.append(True)
                 continue
-            session = sessions[key] = _new_session(record)
+            session = _begun_elsewhere(tx, sessions, key, report) or _new_session(record)
+            sessions[key] = session
         elif session.is_over_for(report):
             session.give_up()
             repo.supersede(tx, session)
+            changed.pop(own := (session.device_id, session.acct_session_id), None)
+            sessions.pop(own, None)
             session = sessions[key] = _new_session(record, follows=True)
-        changed[key] = session
+        changed[session.device_id, session.acct_session_id] = session
         fresh.append(session.take_in(report))
     repo.put(tx, changed.values())
     return fresh
+
+
+def _begun_elsewhere(tx: Tx, sessions: dict[Key, Session], key: Key, report: Report) -> Session | None:
+    """Return the session that a record without a session continues, or None. The session began at a device that may be
+    the same NAS, see `repo.siblings`. If there are several such sessions, none is continued.
+
+    sessions: the sessions that the transaction has read so far; more are added.
+    """
+    if report.status == Status.START:
+        return None
+    keys = [(device_id, key[1]) for device_id in repo.siblings(tx, key[0])]
+    sessions |= repo.newest(tx, [each for each in keys if each not in sessions])
+    found = {id(each): each for each in map(sessions.get, keys) if each is not None and each.is_continued_by(report)}
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _new_session(record: Record, *, follows: bool = False) -> Session:

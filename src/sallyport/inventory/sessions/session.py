@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sallyport.base.clock import SECOND
+from sallyport.base.mac import station_key
 from sallyport.inventory.sessions.report import COUNTS, FACTS, MOST, MULTI_SESSION, START, STATION, STOP, USER, Report
 from sallyport.store.model import Value
 
@@ -93,6 +94,13 @@ class Session:
         if self.stopped is None or not (report.status == START or report.tells_time):
             return False
         return report.begun > self.stopped + REPEATS_US
+
+    def is_continued_by(self, report: Report) -> bool:
+        """Return whether a record of a device that may be the same NAS continues this session: the session is not over,
+        and user and station are the same."""
+        station, reported = self.facts[STATION], report.facts[STATION]
+        is_same = station is None or reported is None or station_key(str(station)) == station_key(str(reported))
+        return is_same and not self._differs(report, USER) and not self.is_over_for(report)
 
     def take_in(self, report: Report) -> bool:
         """Apply a record. Return False if the record was already applied."""

@@ -139,9 +139,10 @@ class Rounds:
             result = await self._steps.second.ask(login, fresh, await self._steps.asked(domain, login.user))
         if result is None or not await self._steps.second.consume(result):
             return None
-        if result.session is not None and not result.wrong_code:
+        login.detail = result.detail
+        if result.session is not None and result.reason is not Reason.ASKED_AGAIN:
             return InnerSecondFactor(session=result.session, prompt=result.text)
         # A wrong code ends the login. Each further try is then a new login, which counts towards the lock-out.
-        reason = Reason.WRONG_CODE if result.wrong_code else result.reason
+        reason = Reason.WRONG_CODE if result.reason is Reason.ASKED_AGAIN else result.reason
         decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
         return InnerSecondFactor(reason, None if decision.applied is Verdict.ACCEPT else decision)

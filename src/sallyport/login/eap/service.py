@@ -15,7 +15,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, PacketError
 from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Domain, FirstFactor
-from sallyport.login.decision import mschap_error
+from sallyport.login.decision import LOCKED, mschap_error
 from sallyport.login.eap.ending import AcceptedEndings, Ending, sender_of
 from sallyport.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
 from sallyport.login.eap.preferred import PreferredMethods
@@ -252,9 +252,9 @@ class Eap:
         if (
             self._steps.lockouts.some
             and not isinstance(verifier, Station)
-            and self._steps.lockouts.refuses(login, domain)
+            and (lock := self._steps.lockouts.refuses(login, domain))
         ):
-            return Finding(Reason.LOCKED_OUT)
+            return Finding(LOCKED[lock])
         return None
 
     def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:

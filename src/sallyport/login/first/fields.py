@@ -5,12 +5,12 @@ from __future__ import annotations
 import ssl
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.errors import FieldError
-from sallyport.base.model import Model
+from sallyport.base.model import SentModel, Unknown
 from sallyport.base.validation import Between, unfit
 from sallyport.directory.reading.connection import WITHOUT_LDAP, Account, has_ldap
 from sallyport.directory.reading.fields import LdapUrl, Line, Name
@@ -43,10 +43,12 @@ CODE_DIGITS: Final = "Number of digits of a code that users append to the passwo
 _TRUSTED: Final = "caCertificate (--ca-certificate FILE)"
 
 
-class _Strict(Model):
+class _Strict(SentModel):
     """A model that refuses unknown fields, so that a misspelled field is noticed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    unknown: ClassVar[Unknown] = Unknown.REFUSED
 
 
 class Fields(_Strict):

@@ -11,7 +11,7 @@ from typing import Final
 from sallyport.endpoints.user import User
 from sallyport.login.first.checker import CODE_LENGTHS
 from sallyport.login.login import NOTHING, PASSED, Found, Login, Reason
-from sallyport.mfa.provider import Code
+from sallyport.mfa.provider import NO_BREAK_SPACES, Code
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import (
     MsChap1,
@@ -148,12 +148,12 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
 
 
 def ends_in_code(login: Login) -> bool:
-    """Return whether the login has a PAP password that ends in at least 6 digits. These may be a code. Raises
+    """Return whether the login has a PAP password that ends in 6 or 8 digits. These may be a code. Raises
     PacketError if the password field is malformed."""
-    return (
-        login.method == Method.PAP
-        and split_digits(sent_password(login.request, login.client.secret), CODE_LENGTHS[0]) is not None
-    )
+    if login.method != Method.PAP:
+        return False
+    given = sent_password(login.request, login.client.secret)
+    return any(split_digits(given, length) is not None for length in CODE_LENGTHS)
 
 
 def typed_code(login: Login) -> Code:
@@ -173,10 +173,23 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Split the last `length` characters from a password, because they may be a code. Return (password, code). Return
-    None if these characters are not all digits, or if nothing precedes them."""
+    """Split the last `length` digits from a password, because they may be a code. Return (password, code). Return None
+    if the password does not end in so many digits, or if nothing precedes them.
+
+    A blank or a no-break space may divide the digits into two groups of the same length, as authenticator apps show
+    them. A dash may not, because it may belong to the password.
+    """
     password, digits = given[:-length], given[-length:]
-    return (password, digits) if password and digits.isdigit() else None
+    if digits.isdigit():
+        return (password, digits) if password else None
+    half = length // 2
+    for blank in (b" ", *NO_BREAK_SPACES):
+        middle = len(given) - half - len(blank)
+        begin = middle - half
+        digits = given[max(begin, 0) : middle] + given[-half:]
+        if begin > 0 and given[middle:-half] == blank and digits.isdigit():
+            return given[:begin], digits
+    return None
 
 
 def is_password(given: bytes, user: User) -> bool:

@@ -125,12 +125,6 @@ class FirstFactorSettings:
                 continue
             yield from ((row.domain_id, pem) for pem in pem_texts(fields))
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that this installation's master key can decrypt the configurations in a store that is about to be
-        restored. Raises SecretError."""
-        for row in repo.load(tx).values():
-            self._vault.open(row.fields, row.identity)
-
     def egress_advice(self, domain: Domain) -> list[str]:
         """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
         tenant, a hint says how to allow this host."""

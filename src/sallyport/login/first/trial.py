@@ -21,6 +21,7 @@ from sallyport.base.fair import PerMinute
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.login.decision import LOCKED
 from sallyport.login.first.password import check_password, ends_in_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.winbind.checker import hashed_name
@@ -28,6 +29,7 @@ from sallyport.login.identity import who
 from sallyport.login.login import Login, Reason
 from sallyport.login.simulated import client_of, simulated
 from sallyport.nodes.notices import Notices
+from sallyport.policy.lockouts.failures import Kind
 from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
 from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
 from sallyport.radius.password import MAX_PASSWORD, Method, hide_password
@@ -61,7 +63,7 @@ class Trials:
     """Tests of first factors.
 
     has_codes: a function that returns whether a user has codes to append to the password. locked_out: a function that
-    returns whether the user of a login is locked out. notices: the messages between nodes. With them, the limit applies
+    returns the lock that refuses a login, or None. notices: the messages between nodes. With them, the limit applies
     to the tests of all nodes together.
     """
 
@@ -71,7 +73,7 @@ class Trials:
         users: EndpointUsers,
         first: FirstFactors,
         has_codes: Callable[[Domain, str], Awaitable[bool]],
-        locked_out: Callable[[Login, Domain], bool],
+        locked_out: Callable[[Login, Domain], Kind | None],
         notices: Notices,
         clock: Clock,
     ) -> None:
@@ -116,8 +118,8 @@ class Trials:
         steps.append(
             f"the user is {login.user} in the domain {domain.name}; the domain's first factor is {domain.first_factor}"
         )
-        if self._locked_out(login, domain):
-            steps.append(f"a login of this user is refused now: {Reason.LOCKED_OUT}")
+        if lock := self._locked_out(login, domain):
+            steps.append(f"a login of this user is refused now: {LOCKED[lock]}")
 
         carries_code = ends_in_code(login) and await self._has_codes(domain, login.user)
 

@@ -37,10 +37,10 @@ class SecondFactorResult:
     """The result of asking for a second factor.
 
     reason: the result; NONE if the user has approved. text, session: the text and the session of the challenge to send,
-    if the reason is ASKED. over: the id of the challenge that this result ends. asked: the user that was asked. found:
-    what the first factor found for an earlier request of the login. wrong_code: whether the code was wrong, and the
-    user may try again. prompt: the prompt's row in the store; None if the embedded database is used, or if the user was
-    not asked.
+    if the reason is ASKED or ASKED_AGAIN. over: the id of the challenge that this result ends. asked: the user that was
+    asked. found: what the first factor found for an earlier request of the login. detail: what the provider says about
+    the outcome, for admins. prompt: the prompt's row in the store; None if the embedded database is used, or if the
+    user was not asked.
     """
 
     reason: Reason
@@ -49,7 +49,7 @@ class SecondFactorResult:
     over: str = ""
     asked: Asked = NOBODY
     found: Found = NOTHING
-    wrong_code: bool = False
+    detail: str = ""
     prompt: Prompt | None = None
 
 
@@ -128,7 +128,7 @@ class Conversation:
         This requires a handle from the provider, and a device that shows challenges. It also requires PAP or CHAP,
         because EAP conversations exist only in memory.
         """
-        shows = self.session.step > 0 or login.device.posture.takes_challenges
+        shows = self.session.step > 0 or login.device.posture.challenge_support(login.at) == "yes"
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
     def leave(self, waiter: Waiter) -> None:

@@ -4,6 +4,7 @@ functions, so that their results agree."""
 from dataclasses import dataclass
 from math import inf
 
+from sallyport.inventory.devices.device import Learned
 from sallyport.login.login import Reason
 from sallyport.mfa.circuit import Attached, Unavailable
 from sallyport.radius.password import TYPED
@@ -30,17 +31,18 @@ class Standing:
     attached: Attached | None
     away: Reason
 
-    def gives_up(self, give_up_ms: int | None, *, takes_challenges: bool) -> bool:
+    def gives_up(self, device: Learned, now: int) -> bool:
         """Return whether a device gives up too soon: it waits less than the time within which 95 % of the prompts are
-        answered, and it has never answered a challenge.
+        answered, and it is not known to show challenges.
 
         The result is always False for a provider that asks for typed codes, because then no device waits for an
-        approval.
+        approval. now: the time in microseconds.
         """
-        if self.attached is None or give_up_ms is None or takes_challenges or self.attached.provider.asks_for_codes:
+        timeout_ms = device.timeout_ms(now)
+        if self.attached is None or timeout_ms is None or self.attached.provider.asks_for_codes:
             return False
         p95_s = self.attached.provider.p95_s()
-        return p95_s is not None and patience_s(give_up_ms) < p95_s
+        return p95_s is not None and patience_s(timeout_ms) < p95_s and device.challenge_support(now) != "yes"
 
     def takes_no_code(self, method: str) -> bool:
         """Return whether this authentication method cannot carry a code that the provider needs."""

@@ -2,6 +2,7 @@
 continues a login when its challenge is answered."""
 
 import math
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -46,19 +47,27 @@ _REASONS = {
     Outcome.WRONG_CODE: Reason.WRONG_CODE,
     Outcome.NOT_ENROLLED: Reason.NOT_ENROLLED,
 }
-_RESULTS = {Reason.NONE: "approved", Reason.ASKED: "challenged", Reason.NOT_ANSWERED: "expired"}
+_RESULTS = {
+    Reason.NONE: "approved",
+    Reason.ASKED: "challenged",
+    Reason.ASKED_AGAIN: "challenged",
+    Reason.NOT_ANSWERED: "expired",
+}
 _UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
 OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
 STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
-    """Return the time in seconds for which a login may wait before it gets a challenge. If the device's timeout is
-    shorter than the time within which 95 % of the prompts are answered, the result is a little less than the timeout.
-    Otherwise, or if one of these times is unknown, the result is infinity."""
-    limit_s = patience_s(login.device.posture.give_up_ms)
+    """Return the time in seconds for which a login may wait from now on before it gets a challenge. If the device's
+    timeout is shorter than the time within which 95 % of the prompts are answered, the login waits a little less than
+    the timeout from its first packet on. Otherwise, or if one of these times is unknown, the result is infinity. It is
+    infinity too if the device is known to treat a challenge as a refusal."""
+    posture = login.device.posture
+    limit_s = patience_s(posture.timeout_ms(login.at))
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
-    return limit_s if p95_s is not None and limit_s < p95_s else math.inf
+    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.at) != "no"
+    return max(0.0, login.known.first + limit_s - time.monotonic()) if is_early else math.inf
 
 
 class SecondFactor:
@@ -137,8 +146,7 @@ class SecondFactor:
         enrolment = self.enrolments.look_up(
             attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
         )
-        posture = login.device.posture
-        gives_up = now.gives_up(posture.give_up_ms, takes_challenges=posture.takes_challenges)
+        gives_up = now.gives_up(login.device.posture, login.at)
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
     def takes_codes(self, domain: Domain, name: str) -> bool:
@@ -232,17 +240,24 @@ class SecondFactor:
         """Wait for a conversation's result. If the device cannot wait any longer, return a challenge with which the
         user can continue."""
         waiter = conversation.attach(login)
-        may_challenge = conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
-        limit_s = self._patience(login, conversation.attached) if may_challenge else math.inf
-        with trio.move_on_after(0 if self._stopping else limit_s):
+        with trio.move_on_after(0 if self._stopping else self._limit_s(login, conversation)):
             await waiter.done.wait()
+        if not waiter.done.is_set() and not self._stopping:
+            if login.teaches:
+                login.device.posture.measure(login.known, time.monotonic(), self._clock())
+            if self._limit_s(login, conversation) == math.inf:  # the device waits longer than it did before
+                await waiter.done.wait()
         if waiter.superseded:
             return None
         if waiter.elsewhere:
             raise AnsweredElsewhere
         if conversation.error is not None:
             raise conversation.error
-        if conversation.result is None and self._stopping and not (may_challenge and conversation.outlives(login)):
+        if (
+            conversation.result is None
+            and self._stopping
+            and not (_may_challenge(conversation) and conversation.outlives(login))
+        ):
             conversation.finish(self._stopped())
         if conversation.result is None:
             conversation.leave(waiter)
@@ -259,6 +274,11 @@ class SecondFactor:
         session = conversation.session
         over = session.id if session.step else ""
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
+
+    def _limit_s(self, login: Login, conversation: Conversation) -> float:
+        """Return the time in seconds for which a login may wait before it gets a challenge. Return infinity if it
+        cannot get one."""
+        return self._patience(login, conversation.attached) if _may_challenge(conversation) else math.inf
 
     def _stopped(self) -> SecondFactorResult:
         """Return the result of a login that ends because the service stops. Raises AnsweredElsewhere if other nodes
@@ -424,8 +444,8 @@ class SecondFactor:
             result = self.challenges.next_step(
                 conversation.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE
             )
-            return replace(result, wrong_code=True)
-        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED))
+            return replace(result, reason=Reason.ASKED_AGAIN, detail=answer.detail)
+        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail)
 
     # --- over time --------------------------------------------------------------------------------------------
 
@@ -446,3 +466,7 @@ class SecondFactor:
                 del self._by_challenge[conversation.session.id]
             with suppress(StoreError):
                 await self.challenges.purge(now)
+
+
+def _may_challenge(conversation: Conversation) -> bool:
+    return conversation.takes_codes and conversation.session.step < MOST_CHALLENGES

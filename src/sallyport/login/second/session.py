@@ -12,6 +12,7 @@ from secrets import token_hex
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
+from sallyport.base.mac import station_form
 from sallyport.base.text import fold
 from sallyport.domains.domain import Domain
 from sallyport.login.login import Found, Login
@@ -100,13 +101,14 @@ class Session:
         return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
 
     def is_of(self, login: Login) -> bool:
-        """Return whether a request may answer the challenge. It must have the same RADIUS client, user and station."""
+        """Return whether a request may answer the challenge. It must have the same RADIUS client, user and station. A
+        MAC address may be in another notation."""
         asked = self.question
         return (
             login.client.id == self.client_id
             and (login.domain is not None and login.domain.id == asked.domain_id)
             and fold(login.principal) == fold(asked.user)
-            and station_of(login) == self.station
+            and station_form(_station(login)) == station_form(bytes.fromhex(self.station))
         )
 
     @property
@@ -134,7 +136,7 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
         attached.stamp,
         login.client.id,
         asked.user_id,
-        station_of(login),
+        _station(login).hex(),
         Kind.APPROVAL,
         handle="",
         step=0,
@@ -148,9 +150,8 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
     )
 
 
-def station_of(login: Login) -> str:
-    """Return the Calling-Station-Id in hexadecimal, or an empty text. Only this station can continue the session."""
-    return login.request.first.get(CALLING_STATION_ID, b"").hex()
+def _station(login: Login) -> bytes:
+    return login.request.first.get(CALLING_STATION_ID, b"")
 
 
 _SESSION_ATTRIBUTES = (CALLING_STATION_ID, ACCT_SESSION_ID, NAS_PORT, NAS_PORT_ID)

@@ -5,6 +5,7 @@ from pydantic import Field, model_validator
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.policy.lockouts.failures import Kind
+from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, Search, TotalCount
 from sallyport.web.scope import InDomain, Text
 
@@ -21,7 +22,9 @@ class Unlock(InDomain):
     """Request body of the operation `Unlock`."""
 
     userName: Text = Field(
-        default="", description="User to unlock, as ListLockouts shows the name. Give either this or a station."
+        default="",
+        description="User to unlock, as ListLockouts shows the name. The stations from which the user failed to "
+        "log in are unlocked too. Give either this or a station.",
     )
     station: Text = Field(
         default="",
@@ -39,6 +42,14 @@ class Unlock(InDomain):
     def named(self) -> tuple[Kind, str]:
         """The kind and the name of the user or station to unlock."""
         return (Kind.USER, self.userName) if self.userName else (Kind.STATION, self.station)
+
+
+class Unlocked(Done):
+    """Response body of the operation `Unlock`."""
+
+    stations: list[str] = Field(
+        description="Calling-Station-Ids of the stations that were locked out, and are not now."
+    )
 
 
 class LockoutEntry(Model):

@@ -31,12 +31,14 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 @click.option("--station", help="Station to unlock: a Calling-Station-Id, or a MAC address in any notation.")
 @click.pass_obj
 def remove(line: CommandLine, *, domain: str, user: str | None, station: str | None) -> None:
-    """Unlock a user or a station."""
+    """Unlock a user with the stations of the user's failures, or a station."""
     if (user is None) is (station is None):
         raise click.UsageError("give either --user or --station")
     done = line.run("/ad/Unlock", {"userName": user, "station": station}, domain=domain)
     if done["message"] != "unlocked":
         line.note(str(done["message"]))
+    elif user is not None and isinstance(done["stations"], list) and done["stations"]:
+        line.note(f"unlocked too, because the user failed there: {', '.join(map(str, done['stations']))}")
 
 
 def _lockouts(line: CommandLine, domain: Row) -> Iterator[Row]:

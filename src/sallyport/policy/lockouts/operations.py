@@ -2,10 +2,11 @@
 
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
-from sallyport.policy.lockouts.bodies import ListLockouts, LockoutList, Unlock
+from sallyport.policy.lockouts.bodies import ListLockouts, LockoutList, Unlock, Unlocked
+from sallyport.policy.lockouts.failures import Kind
 from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.policy.lockouts.service import Lockouts
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
@@ -21,10 +22,14 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
         return Plain({"lockouts": [_entry(row) for row in rows], "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)
-    async def unlock(body: Unlock, caller: Caller) -> Done:
-        """Unlock a user or a station, and reset its count of failures."""
-        was_locked = await service.unlock(body.domainId, *body.named)
-        return Done(message="unlocked" if was_locked else "the user or station was not locked out")
+    async def unlock(body: Unlock, caller: Caller) -> Unlocked:
+        """Unlock a user or a station, and reset its count of failures. With a user, the stations from which the user
+        failed to log in are unlocked too."""
+        found = await service.unlock(body.domainId, *body.named)
+        return Unlocked(
+            message="unlocked" if found else "the user or station was not locked out",
+            stations=[row.name for row in found if row.kind == Kind.STATION],
+        )
 
     return lockouts
 

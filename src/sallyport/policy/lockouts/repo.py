@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sallyport.policy.lockouts.failures import Kind
+from sallyport.policy.lockouts.failures import WINDOW_US, Kind
 from sallyport.store.model import Tx, Value, without_case
 
 
@@ -55,6 +55,27 @@ def of_kind(tx: Tx, domain_id: int, kind: Kind, now: int) -> list[LockoutRow]:
         kind=kind.value,
         now=now,
     )
+
+
+def stations_of(tx: Tx, domain_id: int, user: str, now: int) -> frozenset[str]:
+    """Return the names of a domain's locked stations from which a user has failed to log in since shortly before the
+    lock. user: the case-folded name. now: the time in microseconds."""
+    locked = of_kind(tx, domain_id, Kind.STATION, now)
+    if not locked:
+        return frozenset()
+    found = tx.all(
+        _station,
+        "select distinct station from events where domain_id = :d and at >= :since and decision = 'reject' "
+        "and fold(user_name) = :user",
+        d=domain_id,
+        since=min(row.since for row in locked) - WINDOW_US,
+        user=user,
+    )
+    return frozenset(found) & {row.name for row in locked}
+
+
+def _station(*, station: str) -> str:
+    return station
 
 
 def delete(tx: Tx, row: LockoutRow) -> None:

@@ -82,26 +82,27 @@ class Lockouts:
 
     # --- for the login path -----------------------------------------------------------------------------------
 
-    def refuses(self, login: Attempt, domain: Domain) -> bool:
-        """Return whether the user or the station of a login is locked out."""
+    def refuses(self, login: Attempt, domain: Domain) -> Kind | None:
+        """Return which lock refuses a login: that of the user or that of the station. Return None if neither is locked
+        out."""
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
-            return False
+            return None
         now, user = self._clock(), _user_key(domain.id, login.principal)
         if not login.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
-            return True
+            return Kind.USER
         station = station_of(login, domain.id) if self._stations.locks else None
-        return station is not None and self._stations.is_locked(station, now)
+        return Kind.STATION if station is not None and self._stations.is_locked(station, now) else None
 
-    def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
+    def note(self, login: Attempt, domain: Domain, decision: Outcome) -> None:
         """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
         refused.
 
-        wrong_code: whether the code was wrong, and the user is asked again. A wrong code counts also in an unsigned
-        request. A code is checked only after a correct password or with a valid State, and a spoofer has neither.
+        A wrong code counts also in an unsigned request. A code is checked only after a correct password or with a valid
+        State, and a spoofer has neither.
         """
-        failure = decision.failure or (Failure.CODE if wrong_code else None)
+        failure = decision.failure
         if failure is not None:
-            if self._limit and (wrong_code or failure is Failure.CODE or _is_authentic(login)):
+            if self._limit and (failure is Failure.CODE or _is_authentic(login)):
                 self._fail(login, domain, failure)
         elif decision.admits and self.some:
             user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
@@ -202,20 +203,26 @@ class Lockouts:
         now = self._clock()
         return await self._store.read(lambda tx: repo.page(tx, domain_id, now, search, offset=offset, limit=limit))
 
-    async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
-        """Remove the lock and the failures of a user or a station. Return False if no lock was found. Raises
+    async def unlock(self, domain_id: int, kind: Kind, name: str) -> list[LockoutRow]:
+        """Remove the lock and the failures of a user or a station. Return the removed locks, which may be none. Raises
         StoreError.
 
-        name: the name of a user, or the Calling-Station-Id of a station in any notation.
+        The locks of the stations from which a user has failed are removed together with that of the user. Otherwise
+        the user would still be refused there. name: the name of a user, or the Calling-Station-Id of a station in any
+        notation.
         """
         now, same = self._clock(), fold_name if kind is Kind.USER else station_key
-        wanted = same(name.strip())
+        wanted, stations = same(name.strip()), frozenset[str]()
+        if kind is Kind.USER:
+            stations = await self._store.search(lambda tx: repo.stations_of(tx, domain_id, wanted, now))
 
         def work(tx: Tx) -> list[LockoutRow]:
             found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
+            if stations:
+                found += [row for row in repo.of_kind(tx, domain_id, Kind.STATION, now) if row.name in stations]
             for row in found:
                 repo.delete(tx, row)
-                audit.record_in(tx, f"{kind}.unlocked", domain_id, f"{kind} {row.name}", at=now)
+                audit.record_in(tx, f"{row.kind}.unlocked", domain_id, f"{row.kind} {row.name}", at=now)
             return found
 
         found = await self._store.write(work)
@@ -225,7 +232,7 @@ class Lockouts:
         if kind is Kind.USER:  # a user without a lock may have a count, which is reset too
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
-        return bool(found)
+        return found
 
     # --- over time --------------------------------------------------------------------------------------------
 

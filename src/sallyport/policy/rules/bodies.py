@@ -5,10 +5,19 @@ import zoneinfo
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
-from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit
+from sallyport.base.model import Model, SentModel
+from sallyport.base.validation import Between, one_or_several, unfit
 from sallyport.policy.rules.rule import (
     DAYS,
     DEFAULT_PRIORITY,
@@ -39,12 +48,9 @@ def _lower(value: object) -> object:
     return value.strip().casefold().replace("-", "_") if isinstance(value, str) else value
 
 
-def _entries(value: object) -> object:
-    """Return the value of a list field. A single value becomes a list with one entry, and an empty text becomes an
-    empty list."""
-    if isinstance(value, str) and not value.strip():
-        return []
-    return value if isinstance(value, list) or value is None else [value]
+def _entries(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """Validate a list field. A single value becomes a list with one entry, and an empty text becomes an empty list."""
+    return one_or_several([] if isinstance(value, str) and not value.strip() else value, handler)
 
 
 def _entry(value: str) -> str:
@@ -80,8 +86,8 @@ def _cleared(value: object) -> object:
 
 
 Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
-Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
-Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], BeforeValidator(_entries)]
+Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), WrapValidator(_entries)]
+Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], WrapValidator(_entries)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Between(0, MAX_PRIORITY)]
 Clock = Annotated[str, AfterValidator(_clock)]
@@ -106,7 +112,7 @@ STATIONS: Final = "Calling-Station-Ids; a MAC address may be in any notation. An
 SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). An empty list matches all."
 TIME: Final = "Time of day at which the rule applies."
 VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. If it is empty, no VLAN is set."
-EVERYONE: Final = "Confirms that an allow rule without a scope exempts every login from the second factor."
+EVERYONE: Final = "Confirms that an allow or block rule without a scope decides every login of the domain."
 WARNINGS: Final = "Users, groups and clients that do not exist yet, each with the most similar existing name."
 REPLIES: Final = (
     f"Attributes for the Access-Accept. Together with the VLAN, they have at most {MAX_REPLY_OCTETS} octets."
@@ -117,13 +123,13 @@ WINDOW_UNTIL: Final = "End (exclusive), HH:MM up to 24:00. If it is before the s
 WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berlin."
 
 
-class GivenWindow(Model):
+class GivenWindow(SentModel):
     """A time of day on certain days, as a request contains it. If the times and days cover the whole week, the rule has
     no time condition."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
 
-    days: Annotated[list[Annotated[str, AfterValidator(_day)]], BeforeValidator(_entries)] = Field(
+    days: Annotated[list[Annotated[str, AfterValidator(_day)]], WrapValidator(_entries)] = Field(
         default=[], max_length=len(DAYS), description=WINDOW_DAYS
     )
     start: Clock = Field(default=MIDNIGHT, validation_alias=AliasChoices("from", "start"), description=WINDOW_FROM)
@@ -142,7 +148,7 @@ class GivenWindow(Model):
         return None if window.always else window
 
 
-class ReplyAttribute(Model):
+class ReplyAttribute(SentModel):
     """An attribute for the Access-Accept."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
@@ -154,7 +160,7 @@ class ReplyAttribute(Model):
 
 
 Time = Annotated[GivenWindow, BeforeValidator(_cleared)]
-Replies = Annotated[list[ReplyAttribute], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
+Replies = Annotated[list[ReplyAttribute], Field(max_length=MAX_ENTRIES), WrapValidator(_entries)]
 
 
 def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
@@ -162,7 +168,7 @@ def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
     return tuple(Reply(each.name, each.value) for each in attributes)
 
 
-class RuleFields(Model):
+class RuleFields(SentModel):
     """The fields of a rule in a request. None means that the request does not have the field. An empty list or text
     clears the field."""
 

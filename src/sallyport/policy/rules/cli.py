@@ -70,7 +70,7 @@ def described(work: CommandT) -> CommandT:
         click.option(
             "--everyone",
             is_flag=True,
-            help="Confirm that an allow rule without a scope exempts every login from the second factor.",
+            help="Confirm that a rule without a scope allows or blocks every login of the domain.",
         ),
     ]
     for option in reversed(options):
@@ -161,9 +161,9 @@ def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
             raise
         if body.get("everyone"):
             raise Invalid("--everyone: the rule has a scope; leave out --everyone, or clear the scope") from None
+        effect = error.fields[0].message.partition(":")[0]
         raise Invalid(
-            "the rule would admit everyone without a second factor: give a scope such as --user, --group or --client, "
-            "or confirm it with --everyone"
+            f"{effect}: give a scope such as --user, --group or --client, or confirm it with --everyone"
         ) from None
 
 

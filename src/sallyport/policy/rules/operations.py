@@ -37,8 +37,8 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
         """Add a rule that allows logins, blocks them, or requires a second factor. It applies from the next login on.
 
         The rule matches if the login fits one entry of each scope that is given. A login that lacks a needed fact, such
-        as a Calling-Station-Id, is not exempt. An `allow` rule without a scope exempts every login of the domain from
-        the second factor, so it must be confirmed by `everyone`. `warnings` lists users, groups and clients that do not
+        as a Calling-Station-Id, is not exempt. An `allow` or `block` rule without a scope decides every login of the
+        domain, so it must be confirmed by `everyone`. `warnings` lists users, groups and clients that do not
         exist. They are not errors, because an import may add them.
         """
         warnings = await names.unknown(body.domainId, body)
@@ -48,9 +48,8 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> RuleUpdated:
         """Change a login rule. An absent field keeps its value. An empty list or text clears the field.
 
-        `before` moves the rule in the order.
-        If the changed rule is an `allow` rule without a scope, the change must be confirmed by `everyone`. `warnings`
-        lists users, groups and clients that do not exist.
+        `before` moves the rule in the order. If the changed rule is an `allow` or `block` rule without a scope, the
+        change must be confirmed by `everyone`. `warnings` lists users, groups and clients that do not exist.
         """
         warnings = await names.unknown(body.domainId, body)
         await service.update(body.domainId, body.ruleId, body, before=body.before)

@@ -169,6 +169,11 @@ class Definition:
         rule is disabled."""
         return self.action is Action.ALLOW and not self.scopes
 
+    @property
+    def decides_all(self) -> bool:
+        """Whether the rule, if it is enabled, allows or blocks every login."""
+        return self.action in (Action.ALLOW, Action.BLOCK) and not self.scopes
+
     def changed(self, changes: Mapping[str, object]) -> "Definition":
         """Return a copy with other values in some fields. changes: the new values by field name."""
         return replace(self, **changes)  # type: ignore[arg-type]  # fields of this class
@@ -191,7 +196,7 @@ class Given(Protocol):
 
     @property
     def everyone(self) -> bool:
-        """Whether the admin has confirmed an `allow` rule without a scope."""
+        """Whether the admin has confirmed an `allow` or `block` rule without a scope."""
 
     def given(self) -> dict[str, object]:
         """Return the fields that are present, except serviceTypes and media, by the names of `Definition`."""

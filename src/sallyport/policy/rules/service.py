@@ -1,6 +1,7 @@
 """The login rules of all domains, and their changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
@@ -8,12 +9,18 @@ from sallyport.base.wire import JSON
 from sallyport.policy.rules import repo
 from sallyport.policy.rules.match import DomainRules
 from sallyport.policy.rules.repo import RuleTable
-from sallyport.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Definition, Given, Rule
+from sallyport.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, Definition, Given, Rule
 from sallyport.policy.rules.translation import Translation, check_clients
 from sallyport.radius.dictionary import Dictionary
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
+
+_EFFECT: Final[Mapping[Action, str]] = {
+    Action.ALLOW: "would admit everyone without a second factor",
+    Action.BLOCK: "would block every login of the domain",
+}
+"""The effect of a rule without a scope."""
 
 
 class LoginRules:
@@ -44,8 +51,8 @@ class LoginRules:
         Raises Invalid if a field has an invalid value. Raises Conflict if the domain has too many rules.
         """
         definition = Definition("", UNMATCHED).changed(self._translated(fields))
-        _check_scope(None, definition, everyone=fields.everyone)
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+        _check_scope(None, definition, everyone=fields.everyone)
         at = self._clock()
 
         def work(tx: Tx) -> int:
@@ -79,8 +86,8 @@ class LoginRules:
         def work(tx: Tx) -> None:
             kept = repo.get(tx, domain_id, rule_id)
             definition = kept.changed(changes)
-            _check_scope(kept, definition, everyone=fields.everyone)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+            _check_scope(kept, definition, everyone=fields.everyone)
             _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
             if before is not None:
                 rules = repo.all_of(tx, domain_id)
@@ -157,9 +164,9 @@ def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:
 
 
 def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
-    """Raise Invalid if a rule exempts every login from the second factor, and the admin has not confirmed it.
+    """Raise Invalid if a rule allows or blocks every login, and the admin has not confirmed it.
 
-    If the stored rule already exempts every login, the change needs no confirmation, unless it enables the rule.
+    If the stored rule already does the same, the change needs no confirmation, unless it enables the rule.
     """
     if everyone and now.scopes:
         raise Invalid.about(
@@ -167,11 +174,11 @@ def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) 
             "everyone, or clear these scopes",
             "everyone",
         )
-    stays = before is not None and before.exempts_all and before.enabled >= now.enabled
-    if now.exempts_all and not everyone and not stays:
+    stays = before is not None and before.decides_all and before.action is now.action and before.enabled >= now.enabled
+    if now.decides_all and not everyone and not stays:
         raise Invalid.about(
-            "the rule would admit everyone without a second factor: give a scope such as users, groups or clients, or "
-            "confirm it with everyone: true",
+            f"the rule {_EFFECT[now.action]}: give a scope such as users, groups or clients, or confirm it with "
+            "everyone: true",
             "everyone",
         )
 

@@ -58,6 +58,7 @@ STEPS: Final[Steps] = (
     Step("p0011_domain_realms", schema.create_domain_realms, beside=BASELINE),
     Step("p0012_network_bits", schema.add_network_bits, beside=BASELINE),
     Step("p0013_references", schema.create_references, beside=BASELINE),
+    Step("p0015_learned_values", schema.add_learned_values, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

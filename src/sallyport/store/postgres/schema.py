@@ -18,6 +18,7 @@ from sallyport.store.schema import (
     DID_KINDS,
     DOMAIN_REALMS,
     IDENTITIES,
+    LEARNED_VALUES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
     NETWORK_BITS,
@@ -207,6 +208,13 @@ def add_network_bits(connection: Connection) -> None:
 def create_references(connection: Connection) -> None:
     """Create the indexes of references between tables."""
     for statement in statements_of(REFERENCES, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_learned_values(connection: Connection) -> None:
+    """Add the age of the learned values of devices, and the detail of an event. A node of an earlier release counts
+    without it."""
+    for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

@@ -38,6 +38,8 @@ NETWORK_BITS: Final = "network_bits"
 """The file of the step that indexes the networks of RADIUS clients."""
 REFERENCES: Final = "references"
 """The file of the step that indexes references between tables."""
+LEARNED_VALUES: Final = "learned_values"
+"""The file of the step that adds the age of the learned values of devices."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

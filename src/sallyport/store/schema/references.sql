@@ -7,3 +7,5 @@ create index credentials_issuer on credentials (issuer_id);
 create index credentials_schema on credentials (schema_id);
 create index presentation_requests_wallet on presentation_requests (wallet_id);
 create index api_keys_successors on api_keys (successor_of) where successor_of is not null;
+-- A tenant may have a million tokens of wallets. The list of tokens leaves them out.
+create index access_tokens_people on access_tokens (tenant_id, id) where role <> 'wallet';

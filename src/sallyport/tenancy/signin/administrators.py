@@ -100,12 +100,6 @@ class Administrators:
 
         return await self._store.write(self._ending(name, work)), seed
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the secrets in a store can be opened. Raises SecretError."""
-        for each in repo.every_secret(tx):
-            each.open_password(self._vault)
-            each.open_seed(self._vault)
-
     def _ending(self, name: str, change: Callable[[Tx, Administrator], None]) -> Work[Administrator]:
         def work(tx: Tx) -> Administrator:
             found = _named(tx, name)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from sallyport.base.clock import iso
 from sallyport.base.command import Arguments, Command, command
+from sallyport.base.fair import in_parts
 from sallyport.base.wire import JSON
 from sallyport.tenancy.service import Tenancy
 from sallyport.tenancy.signin.administrators import Administrators
@@ -85,13 +86,13 @@ def commands(
         return {**_row(renewed), "otpauth": uri(seed, renewed.name)}
 
     async def live(_: Arguments) -> JSON:
-        return [_session(each) for each in await sessions.everything()]
+        return list[JSON](await in_parts(_session, await sessions.everything()))
 
     async def revoke(wanted: RevokeSession) -> JSON:
         return _session(await sessions.end(wanted.session))
 
     async def people(_: Arguments) -> JSON:
-        return [_identity(each) for each in await identities.list()]
+        return list[JSON](await in_parts(_identity, await identities.list()))
 
     async def forget(wanted: ForgetIdentity) -> JSON:
         return _identity(await identities.forget(wanted.identity))

@@ -1,9 +1,11 @@
 """SQL for local administrators and for sessions of the console, as functions of a transaction."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from sallyport.base.errors import SecretError
 from sallyport.store.model import Tx
+from sallyport.store.slices import delete_slice
 from sallyport.store.vault import Vault
 from sallyport.tenancy.signin.person import Administrator, Identity, Session
 
@@ -29,6 +31,17 @@ from console_sessions s
     left join identities i on i.id = s.identity_id
     left join tenants on tenants.id = coalesce(t.tenant_id, a.tenant_id, i.tenant_id, s.tenant_id)
 """
+
+
+SESSION_ORDERS: Final = {
+    "name": "lower(coalesce(t.name, a.name, i.name))",
+    "role": "coalesce(t.role, a.role, i.role)",
+    "from": "s.source",
+    "browser": "s.agent",
+    "began": "s.created_at",
+    "seen": "s.seen_at",
+    "ends": "s.ends_at",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +121,6 @@ def secrets(tx: Tx, administrator_id: int) -> Secrets | None:
     return tx.one(Secrets, sql, id=administrator_id)
 
 
-def every_secret(tx: Tx) -> list[Secrets]:
-    """Return the secrets of all administrators."""
-    return tx.all(Secrets, "select id, password, seed, last_step from administrators order by id")
-
-
 def remove_administrator(tx: Tx, administrator_id: int) -> None:
     """Delete an administrator and its sessions."""
     tx.execute("delete from console_sessions where administrator_id = :id", id=administrator_id)
@@ -132,8 +140,8 @@ def add_session(
     at: int,
     ends_at: int,
 ) -> int:
-    """Insert a session, and delete the sessions whose end has passed. Return the id of the session."""
-    tx.execute("delete from console_sessions where ends_at <= :at", at=at)
+    """Insert a session, and delete some of the sessions whose end has passed. Return the id of the session."""
+    delete_slice(tx, "console_sessions", "id", "ends_at <= :at", at=at)
     made = tx.value(
         int,
         "insert into console_sessions (hash, token_id, administrator_id, identity_id, tenant_id, source, agent,"
@@ -230,12 +238,13 @@ def session_by_id(tx: Tx, session_id: int) -> Session | None:
     return tx.one(Session, f"{_SESSION} where s.id = :id", id=session_id)
 
 
-def sessions(tx: Tx, tenant_id: int | None) -> list[Session]:
-    """Return the sessions of a tenant's tokens, administrators and identities, newest first. tenant_id: None
-    for all sessions of the installation."""
+def sessions(tx: Tx, tenant_id: int | None, order: str = "id", *, descending: bool = True) -> list[Session]:
+    """Return the sessions of a tenant's tokens, administrators and identities. tenant_id: None for all sessions of the
+    installation. order: the field by which they are sorted, as the page of sessions calls it."""
     where = "where coalesce(t.tenant_id, a.tenant_id, i.tenant_id) = :tenant" if tenant_id is not None else ""
     parameters = {} if tenant_id is None else {"tenant": tenant_id}
-    return tx.all(Session, f"{_SESSION} {where} order by s.id desc", **parameters)
+    by = f"{SESSION_ORDERS.get(order, 's.id')} {'desc' if descending else 'asc'}, s.id desc"
+    return tx.all(Session, f"{_SESSION} {where} order by {by}", **parameters)
 
 
 def sessions_of(

@@ -17,7 +17,7 @@ from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Una
 from sallyport.base.fair import FairLimiter, PerMinute
 from sallyport.base.secret import token_hash
 from sallyport.base.sha512crypt import matches, sha512_crypt
-from sallyport.base.text import fold_name
+from sallyport.base.text import fold_name, plain_code
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
@@ -225,7 +225,7 @@ class Sessions:
             await trio.to_thread.run_sync(sha512_crypt, octets)
             return None
         is_right = await trio.to_thread.run_sync(matches, octets, hashed)
-        digits = "".join(code.split())
+        digits = plain_code(code)
         step = self._step(seed, digits, self._clock()) if len(digits) == 6 and digits.isascii() else None
         return step if is_right else None
 
@@ -346,27 +346,44 @@ class Sessions:
 
     async def everything(self) -> list[Session]:
         """Return all live sessions of the installation, newest first."""
-        return self._live(await self._store.read(lambda tx: repo.sessions(tx, None)))
+        return await self._store.search(lambda tx: self._live(repo.sessions(tx, None)))
 
-    async def visible_to(self, person: Person) -> list[Session]:
-        """Return the live sessions that a person may see and end, newest first. An installation administrator may see
-        all sessions. An admin may see the sessions of the tenant. Any other person may see the sessions of the own
-        token or administrator."""
-        if person.is_installation:
-            return await self.everything()
+    async def visible_to(
+        self, person: Person, order: str = "", *, descending: bool = True, offset: int, limit: int
+    ) -> tuple[list[Session], int]:
+        """Return one page of the live sessions that a person may see and end, and their total. They are chosen in the
+        thread of the search, because a tenant may have very many.
+
+        An installation administrator may see all sessions. An admin may see the sessions of the tenant. Any other
+        person may see the sessions of the own token or administrator. order: see `repo.sessions`.
+        """
         own = person.session
-        found = self._live(await self._store.read(lambda tx: repo.sessions(tx, own.tenant_id)))
-        if Role.ADMIN in person.roles:
-            return found
-        return [each for each in found if (each.kind, each.owner_id) == (own.kind, own.owner_id)]
+
+        def work(tx: Tx) -> tuple[list[Session], int]:
+            if person.is_installation or Role.ADMIN in person.roles:
+                tenant_id = None if person.is_installation else own.tenant_id
+                found = repo.sessions(tx, tenant_id, order, descending=descending)
+            else:
+                found = repo.sessions_of(tx, own.token_id, own.administrator_id, own.identity_id)
+            live = self._live(found)
+            return live[offset : offset + limit], len(live)
+
+        return await self._store.search(work)
+
+    async def visible(self, person: Person, session_id: int) -> Session:
+        """Return a live session that a person may see and end. Raises NotFound."""
+        session = await self._store.read(lambda tx: repo.session_by_id(tx, session_id))
+        if session is None or not self._is_live(session, self._clock()) or not _may_see(person, session):
+            raise NotFound(NOT_FOUND)
+        return session
 
     async def end(self, session_id: int, by: Person | None = None) -> Session:
         """End a session. Raises NotFound if the session does not exist, or if the person may not see it.
 
         by: the person who ends the session, or None for the command line.
         """
-        if by is not None and session_id not in {each.id for each in await self.visible_to(by)}:
-            raise NotFound(NOT_FOUND)
+        if by is not None:
+            await self.visible(by, session_id)
         at = self._clock()
 
         def work(tx: Tx) -> Session:
@@ -396,6 +413,15 @@ class Sessions:
             session.organization,
             session.tenant_number,
         )
+
+
+def _may_see(person: Person, session: Session) -> bool:
+    own = person.session
+    if person.is_installation:
+        return True
+    if Role.ADMIN in person.roles:
+        return session.role != Role.INSTALLATION and session.tenant_id == own.tenant_id
+    return (session.kind, session.owner_id) == (own.kind, own.owner_id)
 
 
 def _new_key() -> str:

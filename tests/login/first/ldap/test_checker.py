@@ -116,6 +116,15 @@ async def test_blanks_around_a_name_in_the_directory_are_ignored(blank: str) -> 
         assert await asked.bind("ann", "hello") is R.NONE
 
 
+async def test_an_entry_that_lost_a_conflict_is_no_user() -> None:
+    """An entry that lost a conflict of replication is neither a second ann nor a user."""
+    loser = Person("ann", "other", dn="nsuniqueid=66446001-1dd211b2-66225011-2ee211db+uid=ann,DC=example,DC=com")
+    async with directory(Person("ann"), loser) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        del server.people[0]
+        assert await asked.bind("ann", "other") is R.UNKNOWN_USER
+
+
 async def test_a_name_in_another_language_is_a_name() -> None:
     """A directory finds a name with a language option, as it finds any value of the attribute."""
     ann = Person("ann", attributes={"sAMAccountName": [], "uid;lang-en": ["ann"], "uid;x-old": ["bob"]})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from sallyport.login.login import Reason
 from tests.directory.reading.fake_directory import Manner, Person, directory
@@ -104,6 +105,41 @@ async def test_a_dead_kept_connection_is_noticed() -> None:
         assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
         server.manner = Manner.ANSWERS
         assert await asked.bind("ann", "hello") is R.NONE
+
+
+async def test_a_forgotten_connection_costs_no_login(mock_clock: trio.testing.MockClock) -> None:
+    """If a firewall has forgotten the pooled connection, the search is repeated on a new one, and the login succeeds.
+    The user's password is sent once, and the server is not skipped.
+    """
+    async with directory(Person("ann")) as server, asking(servers=[server.url], timeoutSeconds=9) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        server.forgotten = server.connections
+        server.binds.clear()
+
+        async def log_in() -> None:
+            assert await asked.bind("ann", "hello") is R.NONE
+            assert any("repeated on a new connection" in step for step in asked.steps), asked.steps
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(log_in)
+            await server.ignored.wait()
+            mock_clock.jump(4)  # longer than the wait for the pooled connection, shorter than the limit of the login
+        assert server.binds == ["", server.people[0].dn]
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert server.binds == ["", server.people[0].dn, server.people[0].dn]
+
+
+async def test_an_idle_connection_is_not_kept_long(mock_clock: trio.testing.MockClock) -> None:
+    """A connection that was idle for 30 seconds is not used again, because firewalls forget idle connections."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert server.connections == 2
+        mock_clock.jump(29)
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert server.connections == 3
+        mock_clock.jump(30)
+        assert await asked.bind("ann", "hello") is R.NONE
+        assert server.connections == 5
 
 
 @contextmanager

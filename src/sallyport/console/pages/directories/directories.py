@@ -37,7 +37,7 @@ COLUMNS: Final = (
     Column("when", "Schedule"),
     Column("nextRun", "Next reading", "time"),
     Column("lastState", "Last import"),
-    Column("lastEnd", "Ended", "time"),
+    Column("lastEnd", "Ended", "age"),
     Column("hasSecret", "Secret stored", "flag", is_chosen=False),
     Column("createdAt", "Added", "time", is_chosen=False),
 )

@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from sallyport.base.text import fold, password_text, trimmed
+from sallyport.directory.entry import has_replaced_name
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
     INSUFFICIENT_ACCESS,
@@ -259,6 +260,7 @@ class Ldap:
                 raise
             tell("the filter matches several entries")
             return Reason.UNKNOWN_USER
+        entries = [entry for entry in entries if not has_replaced_name(entry.dn)]
         if not entries and tell is not silent:
             await self._tell_base(tell)
         if len(entries) != 1:

@@ -2,6 +2,10 @@
 
 After a failure, a server is not asked for a while. It is asked earlier only if all other servers fail too. Connections
 of the service account stay open for later searches.
+
+A firewall may forget a connection, and drops its packets without a notice. So if a search on a pooled connection is not
+answered in time, the search is repeated on a new connection. A bind with a user's password is never repeated, because
+the directory may count it twice.
 """
 
 from __future__ import annotations
@@ -35,7 +39,9 @@ REST_S: Final = 30.0
 WRONG_ACCOUNT_REST_S: Final = 300.0
 """Pause after a refused bind of the service account, in seconds. Without the pause, the directory could lock the
 account permanently."""
-IDLE_S: Final = 60.0
+IDLE_S: Final = 30.0
+"""Maximum idle time of a pooled connection, in seconds. Firewalls and load balancers forget idle connections after 50
+seconds or more."""
 MAX_IDLE: Final = 4
 AT_ONCE: Final = 16
 """Maximum number of logins that ask the directory at the same time. Further logins wait until their time limit ends."""
@@ -90,29 +96,37 @@ class Directory:
         async with self._room:
             for left in range(len(servers), 0, -1):
                 server = servers[-left]
-                # One share of the remaining time is reserved for the bind.
-                share = (trio.current_effective_deadline() - trio.current_time()) / (left + 1)
-                with trio.move_on_after(max(share, 0.0)):
+                found = await self._search_pooled(server, base, pattern, attributes, tell, _share(left) / 2)
+                if found is not None:
+                    return server, found
+                with trio.move_on_after(_share(left)):
                     try:
-                        return server, await self._search_at(server, base, pattern, attributes, tell)
+                        fresh = await self._bind_service(server, tell)
+                        return server, await self._search_on(fresh, server, base, pattern, attributes)
                     except Unreachable as error:
                         self._rest(server, str(error), tell)
                         continue
                 self._rest(server, "no answer in time", tell)
         raise Unreachable("no server of the directory answers")
 
-    async def _search_at(
-        self, server: Server, base: str, pattern: str, attributes: Sequence[str], tell: Tell
-    ) -> list[Entry]:
-        """Search on an idle connection. If none is usable, open a new connection."""
+    async def _search_pooled(
+        self, server: Server, base: str, pattern: str, attributes: Sequence[str], tell: Tell, limit_s: float
+    ) -> list[Entry] | None:
+        """Search on a pooled connection. Return None if there is none, or if it is closed or gives no answer. Raises
+        Refusal."""
         kept = self._take(server)
-        if kept is not None:
+        if kept is None:
+            return None
+        with trio.move_on_after(limit_s):
             try:
                 return await self._search_on(kept, server, base, pattern, attributes)
             except Unreachable:
                 tell(f"{server}: the pooled connection is closed")
-        fresh = await self._bind_service(server, tell)
-        return await self._search_on(fresh, server, base, pattern, attributes)
+                return None
+        tell(f"{server}: no answer on the pooled connection; the search is repeated on a new connection")
+        while self._idle[server]:  # a firewall that has forgotten one connection has forgotten all
+            self._idle[server].pop().close()
+        return None
 
     async def _search_on(
         self, connection: Connection, server: Server, base: str, pattern: str, attributes: Sequence[str]
@@ -197,6 +211,12 @@ class Directory:
         if self._rests_until[server] <= trio.current_time():
             log.warning("directory_server_unreachable", server=str(server), error=why)
         self._rests_until[server] = trio.current_time() + REST_S
+
+
+def _share(left: int) -> float:
+    """Return the time for one of the remaining servers, in seconds. One share is reserved for the bind. left: number of
+    servers that were not asked yet."""
+    return max((trio.current_effective_deadline() - trio.current_time()) / (left + 1), 0.0)
 
 
 def _remedy(refusal: Refusal) -> str:

@@ -1,0 +1,57 @@
+"""Whether a factor that has failed answers again, for Home: a fact that is over is not shown as one of now."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON, Row
+from sallyport.console.pages import logins
+from sallyport.console.table import LOGINS
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.login.login import Reason
+
+LATER: Final = 50
+"""Number of the newest logins among which one is searched that shows that the factor answers again."""
+FIRST: Final = frozenset(
+    {Reason.FIRST_FACTOR_UNREACHABLE, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE}
+)
+SECOND: Final = frozenset({Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.RATE_LIMITED, Reason.UNREADABLE})
+FAILING: Final = FIRST | SECOND
+"""The reasons of logins that a provider, a directory or an upstream server has not decided."""
+
+
+async def failed_until(visit: Visit, domain: Domain, reason: Reason) -> str:
+    """Return the time of the last login that failed for this reason, if the factor has answered since then. Return an
+    empty text if it may still fail. Raises Refused, StoreError."""
+    failed = await logins.newest(visit, domain, reason=reason.value, pageSize=1)
+    if not failed:
+        return ""
+    at = str(failed[0]["time"])
+    body: dict[str, JSON] = {"from": at, "pageSize": LATER, "withTotal": False}
+    later = await visit.call(LOGINS, body, domain=domain.id)
+    if _answers(later["events"], reason) or (reason in SECOND and await _provider_worked(visit, domain, at)):
+        return at
+    return ""
+
+
+def _answers(later: JSON, reason: Reason) -> bool:
+    """Return whether the factor has answered in one of these logins."""
+    rows: Sequence[JSON] = later if isinstance(later, list) else ()
+    return any(_answered(row, reason) for row in rows if isinstance(row, dict) and row["reason"] not in FAILING)
+
+
+def _answered(row: Row, reason: Reason) -> bool:
+    first, _, second = str(row["factor"]).partition("+")
+    if reason in FIRST:
+        return bool(first) or row["firstFactorMs"] is not None
+    return bool(second) or row["secondFactorMs"] is not None
+
+
+async def _provider_worked(visit: Visit, domain: Domain, at: str) -> bool:
+    """Return whether the provider has worked after a time, such as in a check."""
+    try:
+        found = await visit.call("/ad/GetMFAProvider", domain=domain.id)
+    except NotFound:
+        return False
+    return not found["failsSince"] and str(found["workedAt"]) > at
