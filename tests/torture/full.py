@@ -57,7 +57,7 @@ ACTORS: Final = tuple(Actor(name, f"key of the {name}") for name in ("token", "a
 
 
 class FullTenant:
-    """The tenant. token: an access token with the role admin."""
+    """The tenant. token: an access token with the role admin. last_client: the id of its last RADIUS client."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -67,17 +67,21 @@ class FullTenant:
         self.token = service.ok("token", "create", "--org", str(ORG), "--tenant", "1").strip()
         service.stop()
         with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as database, database:
-            _Rows(database, service.data_dir, self.domain).fill()
+            rows = _Rows(database, service.data_dir, self.domain)
+            rows.fill()
+            self.last_client = rows.last_client
         service.start()
 
 
 class _Rows:
-    """The rows of the tenant. domain: the id of the domain that has the devices."""
+    """The rows of the tenant. domain: the id of the domain that has the devices. last_client: the id of the last RADIUS
+    client, known after `fill`."""
 
     def __init__(self, database: sqlite3.Connection, data_dir: Path, domain: int) -> None:
         self._database = database
         self._vault = Vault(load_master_keys(data_dir, {}, may_make=False))
         self._domain = domain
+        self.last_client = 0
         self._now = time.time_ns() // 1000
         self._tenant = int(self._value("select tenant_id from domains where id = ?", domain))
 
@@ -138,7 +142,8 @@ class _Rows:
 
     def _add_clients(self) -> None:
         first = self._last_id("radius_clients") + 1
-        present = self._value("select count(*) from radius_clients where tenant_id = ?", self._tenant)
+        added = CLIENTS - self._value("select count(*) from radius_clients where tenant_id = ?", self._tenant)
+        self.last_client = first + added - 1
         self._insert(
             "radius_clients",
             (
@@ -156,7 +161,7 @@ class _Rows:
                     "password_verified": 0,
                     "created_at": self._now,
                 }
-                for each in range(CLIENTS - present)
+                for each in range(added)
             ),
         )
 

@@ -27,7 +27,7 @@ PAGES: Final = (
     *("/", "/clients", "/clients?search=é", f"/clients?search={_SEARCH}", "/clients?column=name&column=lastUnsigned"),
     *("/clients?format=csv", "/devices", "/devices?search=xx", "/devices?format=csv", "/stations?search=xx"),
     *("/domains", "/domains?format=csv", "/account", "/account?search=xx", "/tokens", "/tokens?search=xx"),
-    *("/tokens?format=csv", "/audit", "/audit?search=xx&all=1", "/audit?format=csv", "/senders", "/logins?search=xx"),
+    *("/tokens?format=csv", "/audit", "/audit?search=xx&all=1", "/audit?format=csv", "/logins?search=xx"),
     *("/logins?format=csv", "/rules", "/people?search=xx", "/sessions", "/keys"),
 )
 """The pages of the console whose cost grows with the rows of the tenant."""
@@ -67,8 +67,8 @@ class FullWalk:
     def _of_tokens(self) -> Iterator[Deed]:
         """Yield the requests of programs."""
         domain, scope = self.tenant.domain, {"orgId": ORG, "tenantId": 1}
-        realms = [hostile(10**6 + number) for number in range(REALMS)]
-        one = self._client(0)
+        realms, others = ([hostile(10**6 * first + number) for number in range(REALMS)] for first in (1, 2))
+        one = self.tenant.last_client
         for path, body in (
             ("/network_device/ListClients", {"pageSize": 1000}),
             ("/network_device/ListClients", {"pageSize": 1000, "search": _SEARCH}),
@@ -79,10 +79,11 @@ class FullWalk:
             ("/network_device/AddClient", {"name": hostile(10**6 + 1), "address": "198.18.0.1"}),
             ("/network_device/ListDevices", {"domainId": domain, "pageSize": 100, "search": "xx"}),
             ("/ad/GetAllDomains", {"pageSize": 100, "search": _SEARCH}),
-            ("/ad/UpdateDomain", {"domainId": domain, "realms": realms}),
-            ("/ad/AddDomain", {"domainName": hostile(10**6), "realms": realms}),
+            ("/ad/UpdateDomain", {"domainId": domain, "addRealms": realms}),
+            ("/ad/AddDomain", {"domainName": hostile(10**6), "realms": others}),
             ("/ad/AddLoginRule", {
-                "domainId": domain, "action": "allow", "clients": [hostile(10**7 + number) for number in range(200)],
+                "domainId": domain, "name": "rule", "action": "allow",
+                "clients": [hostile(10**7 + number) for number in range(200)],
             }),
         ):  # fmt: skip
             yield Deed("admin token", path, token=self.tenant.token, body={**scope, **body})
@@ -92,20 +93,20 @@ class FullWalk:
         for path in PAGES:
             yield Deed(actor.name, path, actor.key)
         place, domain = 1 + ACTORS.index(actor), self.tenant.domain
-        words = " ".join(f"é{number}.{actor.name}.example" for number in range(REALMS))
+        words, others = (
+            ",".join(hostile(10**6 * (place + first) + number) for number in range(REALMS)) for first in (3, 6)
+        )
         for path, form in (
-            (f"/clients/{self._client(place)}/settings", {"name": hostile(10**6 + 10 + place), "port": "3799"}),
+            (
+                f"/clients/{self.tenant.last_client - place}/settings",
+                {"name": hostile(10**6 + 10 + place), "address": f"198.18.1.{place}", "port": "3799"},
+            ),
             ("/clients/add", {"name": hostile(10**6 + 20 + place), "address": "198.18.0.2"}),
-            (f"/domains/{domain}/settings", {"realms": words}),
-            ("/domains/add", {"name": hostile(10**6 + 30 + place), "realms": words}),
-            ("/tokens/add", {"name": hostile(place), "role": "auditor"}),
+            (f"/domains/{domain}/settings", {"name": "full", "realms": words}),
+            ("/domains/add", {"name": hostile(10**6 + 30 + place), "realms": others}),
+            ("/tokens/add", {"name": f"é{place}", "role": "auditor", "scope": f"{ORG}/1"}),
         ):
             yield Deed(actor.name, path, actor.key, form={**form, TOKEN: form_token(actor.key)})
-
-    def _client(self, place: int) -> int:
-        """Return the id of one of the tenant's clients."""
-        last = self.tenant.service.rows("select max(id) from radius_clients")[0][0]
-        return int(last) - place
 
     def _watch_logins(self) -> None:
         """Open live pages with different filters, and send logins whose names are costly to fold."""

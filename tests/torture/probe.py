@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, decode_reply, encode_request
+from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, PacketError, decode_reply, encode_request
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
 
@@ -128,8 +128,12 @@ class _Requests:
                 reply, notes, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(_TIMESTAMP.size))
             except TimeoutError:
                 return
-            request = self._waiting.pop(reply[1])
-            assert decode_reply(reply, request.packet, self._client.secret)[0] == ACCESS_ACCEPT
+            request = self._waiting[reply[1]]
+            try:
+                assert decode_reply(reply, request.packet, self._client.secret)[0] == ACCESS_ACCEPT
+            except PacketError:  # a late answer to a former request with this identifier, which counts as lost
+                continue
+            del self._waiting[reply[1]]
             seconds, nanoseconds = _TIMESTAMP.unpack(notes[0][2])
             self.answers.append(request.answered(seconds + nanoseconds / 1e9 - request.sent_at, self._work_s()))
 

@@ -10,9 +10,10 @@ from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number_at
-from sallyport.console.table import MOST_EXPORTED, SIZE, Table, page_of
+from sallyport.console.table import SIZE, Table, is_export, page_of
 from sallyport.console.visit import Visit
 from sallyport.tenancy.signin.person import Session
+from sallyport.web.paging import LONG
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()
@@ -36,12 +37,13 @@ async def account(visit: Visit) -> Context:
     """List the sessions of the console that the person may end."""
     page, sort = page_of(visit), visit.query.get("sort", "")
     is_ascending = bool(sort) and not sort.startswith("-")
-    offset, limit = (0, MOST_EXPORTED) if visit.query.get("format") == "csv" else ((page - 1) * SIZE, SIZE)
+    size = LONG if is_export(visit) else SIZE
     found, total = await visit.services.sessions.visible_to(
-        visit.person, sort.removeprefix("-"), descending=not is_ascending, offset=offset, limit=limit
+        visit.person, sort.removeprefix("-"), descending=not is_ascending, offset=(page - 1) * size, limit=size
     )
     rows = await in_parts(partial(_row, visit=visit), found)
-    return {"table": Table(visit, COLUMNS, rows, total, page, can_sort=True)}
+    next_url = visit.url(page=page + 1) if is_export(visit) and page * size < total else ""
+    return {"table": Table(visit, COLUMNS, rows, total, page, size, can_sort=True, next_url=next_url)}
 
 
 @pages.show(END, "End a session", roles=EVERYONE, template="session_end.html")

@@ -8,8 +8,9 @@ from sallyport.base.wire import JSON
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, one
-from sallyport.console.table import MOST_EXPORTED, SIZE, Filter, Table, page_of, wanted
+from sallyport.console.table import SIZE, Filter, Table, is_export, page_of, wanted
 from sallyport.console.visit import Visit
+from sallyport.web.paging import LONG
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 
 pages = Pages()
@@ -37,14 +38,16 @@ STATUS: Final = Filter("status", "Status", [(each, each) for each in ("active", 
 @pages.show("/tokens", "Access tokens", roles=OWNERS, template="tokens.html", menu="Administration")
 async def tokens(visit: Visit) -> Context:
     """List the access tokens, without those of wallets, of which a tenant may have very many."""
-    page, exports = page_of(visit), visit.query.get("format") == "csv"
-    place: dict[str, JSON] = {"limit": MOST_EXPORTED} if exports else {"offset": (page - 1) * SIZE, "limit": SIZE}
+    page, size = page_of(visit), LONG if is_export(visit) else SIZE
+    place: dict[str, JSON] = {"offset": (page - 1) * size, "limit": size}
     filters = (Filter("search", "Name"), STATUS)
     answer = await _run(visit, "token.page", **wanted(visit, filters), sort=visit.query.get("sort", ""), **place)
     assert isinstance(answer, dict)  # noqa: S101  the command returns an object
     link = Column("id", "Token", link=lambda row: f"/tokens/{row['id']}/revoke")
     columns, total = (link, *COLUMNS[1:]), int(str(answer["total"]))
-    table = Table(visit, columns, entries(answer["tokens"]), total, page, SIZE, filters, EMPTY, can_sort=True)
+    next_url = visit.url(page=page + 1) if is_export(visit) and page * size < total else ""
+    found = entries(answer["tokens"])
+    table = Table(visit, columns, found, total, page, size, filters, EMPTY, can_sort=True, next_url=next_url)
     return {"table": table, "is_installation": visit.person.is_installation}
 
 

@@ -15,6 +15,7 @@ import trio
 from sallyport.base.addresses import Network
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
+from sallyport.base.fair import FairLimiter
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
@@ -38,6 +39,9 @@ LATCHES = 32
 """Maximum number of learned settings in one transaction; each takes up to 0.15 ms."""
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
+SEARCHING: Final = 1
+"""Maximum number of searches at the same time. All threads share one interpreter lock, so several searches would delay
+logins."""
 DAY_US: Final = 86_400 * SECOND
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
 TRUST: Final = frozenset(
@@ -119,6 +123,7 @@ class Clients:
         self._vault = vault
         self._tenant_of_domain = tenant_of_domain
         self._clock = clock
+        self._turns: FairLimiter[int] = FairLimiter(SEARCHING)
         self._learned: list[tuple[Client, str]] = []
         self._kept: list[tuple[Client, str]] = []
         self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
@@ -152,7 +157,10 @@ class Clients:
     async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
         """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
         own = self.of_tenant(tenant_id)
-        return await trio.to_thread.run_sync(_containing, own, text) if text else own
+        if not text:
+            return own
+        async with self._turns.slot(tenant_id):
+            return await trio.to_thread.run_sync(_containing, own, text)
 
     async def activity(
         self, tenant_id: int, heard: Sequence[Heard], state: State | None = None, ids: Collection[int] = ()
@@ -173,7 +181,8 @@ class Clients:
                 if (state is None or each.is_in(state, day_ago)) and (not chosen or client.id in chosen)
             ]
 
-        return await trio.to_thread.run_sync(select)
+        async with self._turns.slot(tenant_id):
+            return await trio.to_thread.run_sync(select)
 
     async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
         """Add a client, and return its id and its secret. If `new` has no secret, a secret is generated.
