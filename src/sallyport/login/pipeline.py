@@ -198,6 +198,9 @@ class Pipeline:
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
+        if not login.station:  # a NAS that sends no Calling-Station-Id sends the address as User-Name
+            login.station = login.user
+            login.behind = self.sightings.station(login.device, login.station, login.user, login.at)
         action = self.action_for_station(self._apply_rules(login, domain))
         return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
 

@@ -45,6 +45,7 @@ class Sealed:
 
 SEALED_COLUMNS: Final = (
     Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret"),
+    Sealed("radius_clients", "mac_password", ("id",), "radius_clients/{}/mac_password"),
     Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
     Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
     Sealed("totp_enrolments", "seed", ("user_id",), "totp_enrolments/{}/seed"),

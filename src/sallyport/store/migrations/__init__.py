@@ -23,6 +23,7 @@ from sallyport.store.migrations import (
     m0008_did_kinds,
     m0009_domain_realms,
     m0010_network_bits,
+    m0014_mac_forms,
 )
 
 BASELINE = "m0001_baseline"
@@ -37,6 +38,7 @@ ALL(name="m0007_answers_by_id")(m0007_answers_by_id.apply)
 ALL(name="m0008_did_kinds")(m0008_did_kinds.apply)
 ALL(name="m0009_domain_realms")(m0009_domain_realms.apply)
 ALL(name="m0010_network_bits")(m0010_network_bits.apply)
+ALL(name="m0014_mac_forms")(m0014_mac_forms.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 

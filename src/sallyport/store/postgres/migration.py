@@ -57,6 +57,7 @@ STEPS: Final[Steps] = (
     Step("p0010_did_kinds", schema.create_did_kinds, beside=BASELINE),
     Step("p0011_domain_realms", schema.create_domain_realms, beside=BASELINE),
     Step("p0012_network_bits", schema.add_network_bits, beside=BASELINE),
+    Step("p0016_mac_forms", schema.add_mac_forms, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

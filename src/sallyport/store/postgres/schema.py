@@ -20,6 +20,7 @@ from sallyport.store.schema import (
     IDENTITIES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
+    MAC_FORMS,
     NETWORK_BITS,
     REQUEST_LIST,
     SEARCHED,
@@ -200,6 +201,12 @@ def add_network_bits(connection: Connection) -> None:
     stale = "new.network <> old.network and new.network_bits = old.network_bits"
     forget = f"if {stale} then new.network_bits := null; end if"
     for statement in PostgresDialect().trigger("radius_clients_bits", "before update on radius_clients", [forget]):
+        connection.execute(statement.encode())
+
+
+def add_mac_forms(connection: Connection) -> None:
+    """Add the forms of MAC authentication bypass to RADIUS clients. PostgreSQL changes no row for this."""
+    for statement in statements_of(MAC_FORMS, PostgresDialect()):
         connection.execute(statement.encode())
 
 

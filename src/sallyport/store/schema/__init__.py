@@ -36,6 +36,8 @@ DOMAIN_REALMS: Final = "domain_realms"
 """The file of the step that adds the table of the realms of domains."""
 NETWORK_BITS: Final = "network_bits"
 """The file of the step that indexes the networks of RADIUS clients."""
+MAC_FORMS: Final = "mac_forms"
+"""The file of the step that adds the forms of MAC authentication bypass to RADIUS clients."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
