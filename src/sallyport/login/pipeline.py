@@ -158,7 +158,8 @@ class Pipeline:
         if login.proven or self.names_challenge(login) is not None:
             return None
         if login.continuation is not None:
-            return await login.continuation()
+            continuation, login.continuation = login.continuation, None  # it refers to the login
+            return await continuation()
         if domain.first_factor is LOCAL:
             first = self._check_password(login, domain, await self.user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:

@@ -63,7 +63,7 @@ def check_mac_forms(forms: str, network: Network, *, given: bool, kept: bool = F
     """Check the forms of a client. Raises Invalid.
 
     A password that all stations have proves no station, so only a single device may use it. forms: as `joined_forms`
-    returns them. given: whether a password for all stations is to be set. kept: whether the client has one already.
+    returns them. given: whether the change sets a password for all stations. kept: whether the client has one already.
     """
     if MacForm.PASSWORD not in forms.split(","):
         if given:
