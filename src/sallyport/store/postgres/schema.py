@@ -22,6 +22,7 @@ from sallyport.store.schema import (
     LEARNED_VALUES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
+    MAC_FORMS,
     NETWORK_BITS,
     REFERENCES,
     REQUEST_LIST,
@@ -228,6 +229,12 @@ def add_learned_values(connection: Connection) -> None:
     """Add the age of the learned values of devices, and the detail of an event. A node of an earlier release counts
     without it."""
     for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_mac_forms(connection: Connection) -> None:
+    """Add the forms of MAC authentication bypass to RADIUS clients. PostgreSQL changes no row for this."""
+    for statement in statements_of(MAC_FORMS, PostgresDialect()):
         connection.execute(statement.encode())
 
 
