@@ -17,7 +17,7 @@ import math
 import re
 import ssl
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -287,7 +287,7 @@ class Pool(httpx.AsyncBaseTransport):
                 self._take_out(kept.pop()).close()
 
 
-def _kept_s(headers: h11.Headers) -> float:
+def _kept_s(headers: Iterable[tuple[bytes, bytes]]) -> float:
     """Return for how many seconds a connection may be idle: KEPT_S, or less if the server announces it with the header
     `Keep-Alive: timeout=N`."""
     for name, value in headers:
