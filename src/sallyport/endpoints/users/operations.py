@@ -139,7 +139,7 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
         checked = await seeds.confirm(body.domainId, body.user, body.code)
         if not checked.right:
             left = f"tries left: {checked.tries_left}" if checked.tries_left else "the enrolment has ended"
-            raise Invalid.about(f"wrong code; {left}", "code")
+            raise Invalid.about(f"wrong code{checked.hint}; {left}", "code")
         return Done(message="the seed is valid now")
 
 
