@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import SecretBytes
 
 from sallyport.base.clock import iso
-from sallyport.base.errors import Forbidden
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import (
@@ -24,7 +23,7 @@ from sallyport.inventory.clients.repo import API_NAMES
 from sallyport.inventory.clients.service import Clients, Heard, NewClient, Times
 from sallyport.store.model import Value
 from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
@@ -102,7 +101,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         for addresses and certificates apply.
         """
         if body.unlatch and caller.role not in ADMINS:
-            raise Forbidden("role not allowed")
+            raise not_allowed(caller.role, ADMINS)
         client = await service.update(
             caller.tenant_id,
             body.clientId,

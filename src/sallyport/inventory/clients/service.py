@@ -30,7 +30,7 @@ from sallyport.store import audit
 from sallyport.store.model import Tx, Value
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
-from sallyport.web.scope import Role
+from sallyport.web.scope import ADMINS, Role, not_allowed
 
 log = structlog.get_logger()
 
@@ -274,8 +274,8 @@ class Clients:
             if mac_password is not None:
                 fields["macPassword"] = audit.HIDDEN
             changed = {name for name, value in fields.items() if value != former.get(name)}
-            if by not in {None, Role.ADMIN} and changed & TRUST:
-                raise Forbidden("role not allowed")
+            if by is not None and by not in ADMINS and changed & TRUST:
+                raise not_allowed(by, ADMINS)
             if "address" in changed:
                 _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
             certificate = {column: changes[column] for column in CERTIFICATE if repo.API_NAMES[column] in changed}
