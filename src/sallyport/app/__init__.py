@@ -349,7 +349,12 @@ class App:
             self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.present(domain_id).issuer, self.clock
+            self.store,
+            vault,
+            self.users,
+            lambda domain_id: self.domains.table.present(domain_id).issuer,
+            self.clock,
+            life_s=self.settings.enrolment_link_hours * 3600,
         )
 
     def _wire_logins(self) -> None:

@@ -10,7 +10,7 @@ from sallyport.store.model import T, Tx
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
-    "disconnect_on_revoke, directory_name, issuer_name"
+    "disconnect_on_revoke, directory_name, issuer_name, glass_mode"
 )
 
 
@@ -39,6 +39,7 @@ def _domain(
     disconnect_on_revoke: int,
     directory_name: str,
     issuer_name: str,
+    glass_mode: str | None,
 ) -> Domain:
     return Domain(
         id,
@@ -54,6 +55,7 @@ def _domain(
         bool(disconnect_on_revoke),
         directory_name,
         issuer_name,
+        None if glass_mode is None else Mode(glass_mode),
     )
 
 
