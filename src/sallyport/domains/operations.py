@@ -165,6 +165,7 @@ def entry(domain: Domain, service: Domains) -> Row:
         "firstFactor": domain.first_factor,
         "realms": list(domain.realms),
         "revertsAt": reverts_at(domain),
+        "breakGlass": domain.glass_mode or "",
         "disconnectOnRevoke": domain.disconnect_on_revoke,
         "directoryName": domain.directory_name,
         "issuerName": domain.issuer_name,

@@ -71,7 +71,8 @@ class OneTimeSeeds:
     without a password.
 
     `seed` keeps in memory, for each user, the sealed seed that it returned last. `spend` compares this seed with the
-    seed in the store. If the two differ, the seed was replaced in the meantime, and `spend` stores nothing.
+    seed in the store. If the two differ, the seed was replaced in the meantime, and `spend` stores nothing. life_s: the
+    time in seconds until a pending seed and its link expire.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class OneTimeSeeds:
         *,
         find_person: FindPerson = _no_person,
         max_given: int = MAX_CACHED,
+        life_s: int = LIFE_S,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -91,6 +93,7 @@ class OneTimeSeeds:
         self._issuer = issuer
         self._clock = clock
         self._find_person = find_person
+        self._life_us = life_s * SECOND
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
@@ -132,7 +135,7 @@ class OneTimeSeeds:
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
-        expires_at = at + LIFE_S * SECOND
+        expires_at = at + self._life_us
 
         def work(tx: Tx) -> UserRef:
             if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:
