@@ -33,7 +33,13 @@ CONNECT = sorted(
 )
 WALKS = [
     Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
-    Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
+    Walk(
+        "docs/getting-started.md",
+        serves=True,
+        replace={"sallyport admin add root": "sallyport admin add root --password -"},
+        typed={"sallyport admin add": "a horse and 42 batteries"},
+        skip=["make demo"],
+    ),
     Walk(
         "docs/console/sign-in.md",
         replace={"sallyport admin add root": "sallyport admin add root --password -"},
