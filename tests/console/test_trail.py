@@ -11,7 +11,7 @@ async def test_changes_are_listed_with_their_fields(site: Site, admin: Visitor) 
     whole seconds."""
     with acting_as(Actor("token", "ci", 7, site.areas.tenant)):
         await site.areas.bypass.add(site.areas.domain, ["aabbccddee01"], "printers")
-    await admin.send("/rules/add", {"name": "night", "action": "block"})
+    await admin.send("/rules/add", {"name": "night", "action": "block", "users": "ann"})
     await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "expiresAt": "2026-02-01T10:20:30.123456Z"})
     page = text_of(await admin.get("/audit"))
     assert "rule.add rule 1 night corp name: night action: block" in page
@@ -34,8 +34,8 @@ async def test_a_removed_rule_lists_only_what_it_had(site: Site, admin: Visitor)
 async def test_the_trail_is_filtered(site: Site, admin: Visitor) -> None:
     """The filters find by text, actor, action, domain and time. A time that cannot be read is named on the page."""
     other = await site.areas.domains.add(site.areas.tenant, "branch")
-    await admin.send("/rules/add", {"name": "night", "action": "block"})
-    await admin.send(f"/rules/add?domain={other}", {"name": "day", "action": "block"})
+    await admin.send("/rules/add", {"name": "night", "action": "block", "users": "ann"})
+    await admin.send(f"/rules/add?domain={other}", {"name": "day", "action": "block", "users": "ann"})
     for query, found in (
         ("search=night", ["night"]), (f"domainId={other}", ["day"]), ("actor=admin&action=rule.add", ["night", "day"]),
         ("action=rule.add&from=2026-01-02", []), ("action=rule.add&to=2026-01-02", ["night", "day"]),
