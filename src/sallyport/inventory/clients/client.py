@@ -3,9 +3,8 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 from sallyport.base.addresses import Network
@@ -52,13 +51,16 @@ class Client:
     service learns it from the client's requests. The service learns only about clients with a single address. A learned
     value applies at once, and is stored within about a second.
 
-    name_key: the folded name, as the store has it, because to fold the names of 50,000 clients may take 4 s.
+    stored: the rows of the store from which the client was made, to compare them with the rows of a reload. is_latched:
+    whether a setting was learned since then. name_key: the folded name, as the store has it, because to fold the names
+    of 50,000 clients may take 4 s.
     """
 
     __slots__ = (
-        "all_domains", "coa_port", "domain_ids", "id", "learns_limit", "learns_signature", "limit_proxy_state", "name",
-        "name_key", "network", "password_verified", "product", "proxy_state_limited",
-        "require_message_authenticator", "secret", "signature_required", "tenant_id", "tls_fingerprint", "tls_name",
+        "all_domains", "coa_port", "domain_ids", "id", "is_latched", "learns_limit", "learns_signature",
+        "limit_proxy_state", "name", "name_key", "network", "password_verified", "product", "proxy_state_limited",
+        "require_message_authenticator", "secret", "signature_required", "stored", "tenant_id", "tls_fingerprint",
+        "tls_name",
     )  # fmt: skip
 
     def __init__(
@@ -81,11 +83,14 @@ class Client:
         tls_name: str = "",
         tls_fingerprint: str = "",
         name_key: str = "",
+        stored: object = None,
     ) -> None:
         self.id = id
         self.tenant_id = tenant_id
         self.name = name
         self.name_key = name_key or fold(name)
+        self.stored = stored
+        self.is_latched = False
         self.network: Network = ipaddress.ip_network(network)
         self.secret = SharedSecret(secret)
         self.all_domains = bool(all_domains)
@@ -111,6 +116,7 @@ class Client:
 
         what: SIGNED to require signatures, or LIMITED to drop unsigned requests with Proxy-State.
         """
+        self.is_latched = True
         if what == SIGNED:
             self.learns_signature, self.signature_required = False, True
         else:
@@ -155,20 +161,14 @@ class Ranges:
 
 
 class ClientTable:
-    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins.
-
-    opened: for each client id, the client's secret as it is stored and in clear, so that a reload decrypts only the
-    secrets that have changed.
-    """
+    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins."""
 
     def __init__(
         self,
         clients: Iterable[Client] = (),
         issued: Issued | None = None,
-        opened: Mapping[int, tuple[bytes, bytes]] = MappingProxyType({}),
     ) -> None:
         self.issued = issued or Issued()
-        self.opened = opened
         self.by_id = {client.id: client for client in clients}
         self._by_tenant: dict[int, list[Client]] = {}
         self._by_prefix: dict[tuple[int, int], dict[int, Client]] = {}

@@ -114,20 +114,31 @@ def load(tx: Tx, vault: Vault, before: ClientTable) -> ClientTable:
     """Return all RADIUS clients of the installation. Raises SecretError if a secret was sealed under another master
     key.
 
-    before: an earlier result. Secrets that it has are not decrypted again, because a reload may read thousands of
-    clients of which one has changed. `before` is not changed: other threads may read it at the same time.
+    before: an earlier result. A client whose rows are the same is taken from it, because a reload may read thousands of
+    clients of which one has changed: to make and to drop all of them would hold up the event loop. `before` is not
+    changed: other threads may read it at the same time.
     """
     domains = _domains(tx, None)
     clients: list[Client] = []
-    opened: dict[int, tuple[bytes, bytes]] = {}
     for row in tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id"):
-        sealed, clear = before.opened.get(row.id, (b"", b""))
-        if sealed != row.secret:
-            clear = vault.open(row.secret, _identity(row.id))
-        opened[row.id] = (row.secret, clear)
-        settings = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"}
-        clients.append(Client(**settings, secret=clear, domain_ids=tuple(domains.get(row.id, ()))))
-    return ClientTable(clients, issued.load(tx), opened)
+        stored = (row, tuple(domains.get(row.id, ())))
+        known = before.by_id.get(row.id)
+        is_same = known is not None and known.stored == stored and not known.is_latched
+        clients.append(known if known is not None and is_same else _client(vault, stored, known))
+    return ClientTable(clients, issued.load(tx))
+
+
+def _client(vault: Vault, stored: tuple[_Row, tuple[int, ...]], known: Client | None) -> Client:
+    """Return the client of a row with the ids of its domains. known: the client as it was before, or None; an equal
+    secret is not decrypted again."""
+    row, domain_ids = stored
+    before = known.stored if known is not None else None
+    if known is not None and isinstance(before, tuple) and before[0].secret == row.secret:
+        clear = known.secret.octets
+    else:
+        clear = vault.open(row.secret, _identity(row.id))
+    settings = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"}
+    return Client(**settings, secret=clear, domain_ids=domain_ids, stored=stored)
 
 
 def touch_others(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> bool:
