@@ -194,7 +194,9 @@ async def _answer_requests(
                 listening.start_soon(collect_garbage, lambda: services.waiting.now)
                 task_status.started(bound)
                 if worker is None:
-                    log.info("ready", **bound.shown(), version=app.version)
+                    log.info(
+                        "ready", **bound.shown(), console=app.settings.link_base(app.http_address), version=app.version
+                    )
                 else:
                     log.info("worker_ready", node=app.settings.node)
                 notifier.ready(STATUS)

@@ -92,17 +92,43 @@ def test_the_fields_of_a_client(tenant: Tenant) -> None:
             "clientId": first, "name": "a", "address": "203.0.113.1", "domainIds": [], "product": "",
             "requireMessageAuthenticator": "auto", "limitProxyState": "auto", "passwordVerified": False,
             "signatureRequired": False, "proxyStateLimited": False, "coaPort": 3799,
-            "tlsName": "", "tlsFingerprint": "", "warnings": [],
+            "tlsName": "", "tlsFingerprint": "", "macForms": [], "warnings": [],
         },
         {
             "clientId": second, "name": "b", "address": "203.0.113.8/29", "domainIds": [branch, tenant.domain],
             "product": "Cisco ISE", "requireMessageAuthenticator": "yes", "limitProxyState": "no",
             "passwordVerified": True, "signatureRequired": True, "proxyStateLimited": False, "coaPort": 3799,
-            "tlsName": "", "tlsFingerprint": "", "warnings": [],
+            "tlsName": "", "tlsFingerprint": "", "macForms": [], "warnings": [],
         },
     ]  # fmt: skip
     tenant.ask(DELETE, clientId=first)
     tenant.ask(DELETE, clientId=second)
+
+
+def test_the_forms_of_mac_authentication_bypass(world: World, tenant: Tenant) -> None:
+    """A client has the given forms, in one order. Its answers contain no password of the stations. An empty password
+    keeps the present one, and without the form `password` it is gone."""
+    address, station = world.address(), "02aabbccdd01"
+    tenant.ask("/ad/AddBypassStation", domainId=tenant.domain, station=station)
+    fields = {"macForms": ["password", "No-Station"], "macPassword": "a word of all"}
+    client = tenant.ask(ADD, name="n", address=address, secret=SECRET, **fields)["clientId"]
+
+    def admitted() -> bool:
+        with tenant.world.service.radius(SECRET, source=address) as nas:
+            return nas.login(station, "a word of all") == ACCEPT
+
+    assert admitted()
+    (shown,) = listed(tenant)
+    assert shown["macForms"] == ["no-station", "password"]
+    tenant.ask(UPDATE, clientId=client, name="m", macPassword="")
+    assert admitted()
+    refused = tenant.refused(UPDATE, clientId=client, address="203.0.113.0/29")
+    assert refused == (400, "invalid macForms")
+    tenant.ask(UPDATE, clientId=client, macForms="no-station")
+    assert not admitted()
+    assert tenant.refused(UPDATE, clientId=client, macForms=["password"]) == (400, "invalid macPassword")
+    assert tenant.refused(UPDATE, clientId=client, macForms=["everything"]) == (400, "invalid macForms")
+    assert "a word of all" not in str(listed(tenant))
 
 
 @pytest.mark.parametrize("field", ["domainId", "domainIds"])
@@ -336,6 +362,7 @@ def test_an_operator_changes_everything_but_trust(world: World, tenant: Tenant) 
     for change in (
         {"secret": "another secret"}, {"tlsName": "a.example.org"}, {"tlsFingerprint": "ab" * 32}, {"domainIds": []},
         {"passwordVerified": True}, {"requireMessageAuthenticator": "no"}, {"limitProxyState": "no"}, {"unlatch": True},
+        {"macForms": ["login-user"]}, {"macForms": ["password"], "macPassword": "a word"},
     ):  # fmt: skip
         refused = tenant.refused(UPDATE, token=operator, clientId=client, name="m", **change)
         assert refused == (403, "role not allowed"), change

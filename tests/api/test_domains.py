@@ -38,7 +38,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "domain added", "warnings": []}
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
-        "directoryName": "", "issuerName": "", "warnings": [],
+        "breakGlass": "", "directoryName": "", "issuerName": "", "warnings": [],
     }  # fmt: skip
     assert tenant.ask(ALL) == {
         "domains": [
@@ -64,6 +64,7 @@ def test_all_fields_of_a_domain(tenant: Tenant) -> None:
         "domainId": added["domainId"], "domainName": "Zürich", "enforcementMode": "enforce", "status": "active",
         "fallbackAction": "allow", "firstFactor": "none", "realms": ["zh.example", "ZH"],
         "revertsAt": "",
+        "breakGlass": "",
         "disconnectOnRevoke": True,
         "directoryName": "ad.example",
         "issuerName": "",

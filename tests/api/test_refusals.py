@@ -227,11 +227,30 @@ def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operati
         assert problem(answer) == NOT_ALLOWED
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/ad/listLoginRules", "/ad/ListLoginRules"),
+        ("/ad/ListLoginRule", "/ad/ListLoginRules"),
+        ("/ad/ListDevices", "/network_device/ListDevices"),
+        ("/network_device/ListDevices/", "/network_device/ListDevices"),
+        ("/api/v1/instances/List", "/api/v1/instances/list"),
+        ("/api/v1/instances/addinstances", "/api/v1/instances/addInstance"),
+    ],
+)
+def test_a_misspelled_path(world: World, tenant: Tenant, path: str, meant: str) -> None:
+    """The answer to a path in another case, with one wrong letter, or below another prefix names the path of an
+    operation. The token is not checked, as for any unknown path.
+    """
+    for token in (tenant.token, None):
+        assert problem(world.post(path, token, json={})) == (404, f"no such path; did you mean {meant}?")
+
+
 def test_unknown_paths(world: World, tenant: Tenant) -> None:
     """A request is answered with 404 if its path does not exist, differs in letter case, or has one more slash. The
     error body has the form for the prefix of the path.
     """
-    for path in ("/network_device/listdevices", "/network_device/ListDevices/", "/ad/", "/ad/GetAllDomains/x"):
+    for path in ("/ad/", "/ad/GetAllDomains/x", "/ad/nothing", f"/ad/{'ListLockouts' * 50}"):
         assert problem(world.post(path, tenant.token, json={})) == (404, "no such path")
     other = world.post("/api/v1/none", tenant.token, json={})
     assert (other.status_code, other.json()) == (

@@ -158,7 +158,20 @@ def test_a_code_is_read_as_apps_show_it(typed: str) -> None:
 
 @pytest.mark.parametrize(
     "typed",
-    ["", " ", "-", "12a456", "123.456", "123,456", "+123456", "12\u00b2456", "1 " * 21, "\u0661\u0662\u0663 456"],
+    [
+        "",
+        " ",
+        "-",
+        "12-34",
+        "1234 5678 901",
+        "12a456",
+        "123.456",
+        "123,456",
+        "+123456",
+        "12\u00b2456",
+        "1 " * 21,
+        "\u0661\u0662\u0663 456",
+    ],
 )
 def test_another_text_is_no_code(typed: str) -> None:
     """A text with any other character, without a digit, or of too many characters, is unchanged."""

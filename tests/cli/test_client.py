@@ -136,11 +136,14 @@ def test_set_changes_only_the_given_fields(service: Service) -> None:
         "--coa-port": "1700",
         "--tls-name": "nas.example.com",
         "--tls-fingerprint": "ab" * 32,
+        "--mac-form": "no-station",
         "--domain": "set-2",
         "--name": "changed",
     }
-    fields = dict(zip(given, ("address", "product", "requireMessageAuthenticator", "limitProxyState",
-        "passwordVerified", "coaPort", "tlsName", "tlsFingerprint", "domainIds", "name"), strict=True))  # fmt: skip
+    fields = dict(zip(given, (
+        "address", "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort",
+        "tlsName", "tlsFingerprint", "macForms", "domainIds", "name",
+    ), strict=True))  # fmt: skip
     for option, value in given.items():
         done = service.cli("client", "set", "change", option, value, *TENANT)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -152,6 +155,44 @@ def test_set_changes_only_the_given_fields(service: Service) -> None:
     assert not answers(service, SECRET, "127.1.2.1", within=0.5)
     service.ok("client", "set", "changed", "--all-domains", "--password-verified", "no", "--tls-name", "")
     assert (listed(service, "changed")["domainIds"], listed(service, "changed")["tlsName"]) == ([], "")
+
+
+def test_forms_of_mac_authentication_bypass(service: Service) -> None:
+    """`add` and `set` take forms, and the password of all stations from standard input. The list shows the forms."""
+    add_domain(service, "things")
+    service.ok("bypass", "add", "02aabbccdd02", "--domain", "things")
+    forms = ("--mac-form", "password", "--mac-form", "no-station")
+    place = ("--address", "127.1.2.77", "--secret", SECRET, *TENANT, "--domain", "things")
+    done = service.cli("client", "add", "switch", *place, *forms, "--mac-password", "-", input=b"word of all\n")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert listed(service, "switch")["macForms"] == ["no-station", "password"]
+
+    def admits(word: str) -> bool:
+        with closing(RadiusClient(service.ports.auth, SECRET, source="127.1.2.77")) as client:
+            return client.login("02aabbccdd02", word) == ACCESS_ACCEPT
+
+    assert (admits("word of all"), admits("another word")) == (True, False)
+    done = service.cli("client", "set", "switch", "--mac-password", "-", input=b"another word\n")
+    assert (done.returncode, admits("another word")) == (0, True), done.stderr
+    service.ok("client", "set", "switch", "--no-mac-form")
+    assert (listed(service, "switch")["macForms"], admits("another word")) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--mac-password", "word"), "accepts only -"),
+        (("--mac-password", "-", "--secret", "-"), "cannot both read standard input"),
+        (("--mac-password", "-"), "--mac-password is empty"),
+        (("--mac-form", "password", "--no-mac-form"), "cannot be used together"),
+        (("--mac-form", "everything"), '"everything" is not accepted'),
+    ],
+)
+def test_wrong_forms_of_mac_authentication_bypass(service: Service, options: tuple[str, ...], message: str) -> None:
+    """A wrong use of the options is refused, without a word of the password."""
+    done = service.cli("client", "set", "none", *options, input=b"\n")
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_set_replaces_the_secret(service: Service) -> None:

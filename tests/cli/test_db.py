@@ -109,8 +109,22 @@ def test_invalid_backup_files_are_refused(service: Service) -> None:
     (service.directory / "junk.db").write_bytes(b"junk" * 4096)
     assert service.cli("db", "restore", "junk.db", "--yes").returncode == 1
     assert service.cli("db", "restore", "missing.db", "--yes").returncode == 2
-    assert service.cli("db", "backup", "no/such/place.db").returncode == 1
+    assert service.cli("db", "backup", "no/such/place.db").returncode == 2
     assert "default" in domains(service)
+
+
+def test_a_backup_neither_replaces_a_file_nor_becomes_a_missing_directory(service: Service) -> None:
+    """An existing file is kept, unless --overwrite is given. A name without an ending is that of a directory."""
+    service.ok("db", "backup", "kept.db")
+    before = (service.directory / "kept.db").read_bytes()
+    add_domain(service, "after the backup")
+    refused = service.cli("db", "backup", "kept.db")
+    assert refused.returncode == 1 and "kept.db exists: name another file, or replace it with" in refused.stderr
+    assert (service.directory / "kept.db").read_bytes() == before
+    service.ok("db", "backup", "kept.db", "--overwrite")
+    assert (service.directory / "kept.db").read_bytes() != before
+    assert service.cli("db", "backup", "forgotten").returncode == 2
+    assert not (service.directory / "forgotten").exists()
 
 
 def test_migrate_backup_and_restore_work_without_a_service(stopped: RunningService) -> None:

@@ -80,6 +80,27 @@ def test_break_glass_switches_every_domain(service: Service, corp: int) -> None:
     assert would_have_been(service, corp) == "accept"
 
 
+def test_the_list_shows_break_glass(service: Service, corp: int) -> None:
+    """During break-glass the list names the former mode and the command that ends it. A pending revert does not read as
+    the end of break-glass."""
+    service.ok("domain", "mode", "corp", "enforce", "--revert-after", "10")
+    switched = service.cli("domain", "mode", "--all", "monitor").stderr
+    line = next(each for each in switched.splitlines() if "domain corp" in each)
+    assert "; break-glass, until you run domain mode --all restore; then enforce, until" in line
+    listed = service.cli("domain", "list")
+    assert "break-glass is active: " in listed.stderr and "corp" in listed.stderr
+    assert (
+        next(row for row in json.loads(service.ok("domain", "list", "--json")) if row["domainName"] == "corp")[
+            "breakGlass"
+        ]
+        == "enforce"
+    )
+    service.ok("domain", "mode", "--all", "restore")
+    ended = service.cli("domain", "list")
+    assert "break-glass is active" not in ended.stderr
+    service.ok("domain", "mode", "corp", "monitor")
+
+
 def test_break_glass_is_restored(service: Service, corp: int) -> None:
     """`mode --all restore` undoes repeated break-glass, except for domains whose mode was set by hand since then. Both
     commands apply to the next login.

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import time
@@ -11,14 +12,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import click
 import pytest
 
 from sallyport.base.clock import SECOND, now_us
+from sallyport.cli.main import root
 from sallyport.events.cli import ALL_COLUMNS
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.service import PROGRAM, RunningService
 
 FORMULA = "=cmd|'/c calc'!A1"
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\n\u202enet"
@@ -49,6 +52,42 @@ def listed(service: RunningService, *options: str) -> list[dict[str, object]]:
     """Return the events of a list."""
     rows: list[dict[str, object]] = json.loads(service.ok("event", "list", "--json", *options))
     return rows
+
+
+def test_events_are_chosen_by_user_device_and_reason(service: Service, domain: str) -> None:
+    """Each option selects by a whole value, and several options together."""
+    everyone = listed(service, "--domain", domain)
+    assert {row["user"] for row in listed(service, "--domain", domain, "--user", "ANN")} == {"ann"}
+    assert {row["device_name"] for row in listed(service, "--domain", domain, "--device", "fw1")} == {"fw1"}
+    (wrong,) = listed(service, "--domain", domain, "--user", "ann", "--reason", "wrong password")
+    assert wrong["appliedDecision"] == "reject"
+    assert len(everyone) == 3
+
+
+def test_columns_of_a_list_are_chosen(service: Service, domain: str) -> None:
+    """--columns selects columns of the table, also those that it usually does not show, and fields of the JSON."""
+    head, _, *lines = service.ok("event", "list", "--domain", domain, "--columns", "user,method").splitlines()
+    assert (head.split(), lines[-1].split()) == (["user", "method"], ["ann", "pap"])
+    rows = listed(service, "--domain", domain, "--columns", "eventId, applied decision")
+    assert {tuple(row) for row in rows} == {("eventId", "appliedDecision")}
+    refused = service.cli("event", "list", "--domain", domain, "--columns", "usr")
+    assert (refused.returncode, 'no column "usr"; columns: eventId, time, user' in refused.stderr) == (2, True)
+
+
+def test_every_list_takes_columns() -> None:
+    """Each command with --json for rows has --columns."""
+
+    def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+        for name in group.list_commands(click.Context(group)):
+            found = group.get_command(click.Context(group), name)
+            if isinstance(found, click.Group):
+                yield from commands(found, f"{path} {name}")
+            elif found is not None:
+                yield f"{path} {name}", found
+
+    lists = {path: each for path, each in commands(root, "") if path.endswith(" list")}
+    assert len(lists) > 15
+    assert [path for path, each in lists.items() if not any("--columns" in one.opts for one in each.params)] == []
 
 
 def write(service: RunningService, count: int, days: int) -> None:
@@ -182,3 +221,31 @@ def test_expired_events_are_deleted_after_the_start(stopped: RunningService) -> 
     while stopped.rows("select id from events"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_list_follows_new_events(service: Service, form: tuple[str, ...]) -> None:
+    """--follow prints the last event, and a new one when it is stored, each once. Ctrl-C ends it."""
+    domain, source = ("json", "127.9.0.8") if form else ("table", "127.9.0.9")
+    add_domain(service, domain)
+    add_client(service, domain, source, domain)
+    add_user(service, domain, "ann")
+
+    def log_in(device: bytes) -> None:
+        with RadiusClient(service.ports.auth, SECRET, source=source) as client:
+            assert client.login("ann", "hello", NAS_IDENTIFIER=device) == ACCESS_ACCEPT
+
+    log_in(b"fw-old")
+    command = [PROGRAM, "event", "list", "--domain", domain, "--user", "ann", "--follow", "--limit", "1", *form]
+    with subprocess.Popen(command, env=service.environ, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        head = [] if form else [process.stdout.readline(), process.stdout.readline()]
+        first = process.stdout.readline()
+        log_in(b"fw-new")
+        second = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(20) == 0
+    assert ("fw-old" in first, "fw-new" in second, "fw-new" in rest) == (True, True, False)
+    assert not form or json.loads(second)["device_name"] == "fw-new"
+    assert len(head) == (0 if form else 2)

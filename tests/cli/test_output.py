@@ -3,12 +3,16 @@
 import csv
 import io
 import json
+import time
+from collections.abc import Iterator
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.cli.output import print_json, print_rows, safe
+from sallyport.base.wire import Row
+from sallyport.cli.output import Table, only, print_json, print_rows, safe
 
 
 def test_a_table_has_the_given_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,3 +58,73 @@ def test_json_escapes_control_characters(text: str) -> None:
         print_json({text: [text]})
     assert all(each.isprintable() or each == "\n" for each in out.getvalue())
     assert json.loads(out.getvalue()) == {text: [text]}
+
+
+EVENT: Row = {"time": "2026-01-31T08:00:00.123456Z", "user_name": "ann", "reason": "x" * 90, "id": 12345678901}
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the local time zone to one with an offset."""
+    monkeypatch.setenv("TZ", "CET-1")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_a_table_has_short_local_times(zone: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table shows a time to the second in the local zone, and the header names the zone. CSV is in UTC."""
+    print_rows([EVENT], ("time", "user_name"))
+    head, _, line = capsys.readouterr().out.splitlines()
+    assert (head.split(), line) == (["time", "CET", "user", "name"], "2026-01-31 09:00:00  ann")
+    print_rows([EVENT], ("time",), "csv")
+    assert "2026-01-31T08:00:00.123456Z" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_a_table_fits_the_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No line is longer than the terminal. Only long texts are cut; times and numbers are whole."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_rows([EVENT], ("time", "user_name", "reason", "id"), fits=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "12345678901" in lines[-1] and "2026-01-31 " in lines[-1]
+    assert ("\u2026" in lines[-1]) is (width < 140)
+
+
+def test_a_pipe_gets_whole_values(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal and COLUMNS, nothing is cut."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_rows([EVENT], ("reason",), fits=True)
+    assert "x" * 90 in capsys.readouterr().out
+
+
+def test_chosen_columns_are_found_as_the_header_shows_them() -> None:
+    """A name is found in any case, with blanks or underscores. A wrong name is refused with the existing ones."""
+    rows, names = only([EVENT], ["User Name", "ID"])
+    assert (list(rows), names) == ([{"user_name": "ann", "id": 12345678901}], ["user_name", "id"])
+    assert list(only([], ["anything"])[0]) == []
+    with pytest.raises(click.UsageError, match=r"no column .resaon.; columns: time, user_name, reason, id"):
+        only([EVENT], ["resaon"])
+
+
+def test_further_rows_keep_the_widths_of_the_first() -> None:
+    """The header is printed once, and later rows have the columns of the first."""
+    table = Table(("user_name", "reason"), 40)
+    first = table.lines([EVENT])[-1]
+    (line,) = table.lines([{"user_name": "bob", "reason": "no"}])
+    assert line.split() == ["bob", "no"]
+    assert line.index("no") == first.index("x")
+
+
+@given(
+    st.lists(st.lists(st.text("ab cd\n", max_size=60), min_size=3, max_size=3), min_size=1, max_size=5),
+    st.integers(min_value=30, max_value=120),
+)
+def test_any_text_fits(cells: list[list[str]], width: int) -> None:
+    """Whatever texts the cells contain, no line is longer than the terminal."""
+    rows: list[Row] = [dict(zip("abc", each, strict=True)) for each in cells]
+    assert all(len(line) <= width for line in Table(tuple("abc"), width).lines(rows))

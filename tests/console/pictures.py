@@ -123,7 +123,7 @@ STARTS = (
 of their kind."""
 Scheme = Literal["light", "dark"]
 SCHEMES: Sequence[Scheme] = ("light", "dark")
-WIDTH, HEIGHT, LEAST_HEIGHT = 1100, 660, 400
+WIDTH, HEIGHT, LEAST_HEIGHT, STATUS = 1180, 720, 480, 48
 LINKS = "links => links.map(each => each.getAttribute('href').split('#')[0])"
 BOTTOM = "Math.max(...[...document.querySelector('main').children].map(each => each.getBoundingClientRect().bottom))"
 ENCODE = """async png => {
@@ -163,7 +163,7 @@ def take_published(page: Page, seed: str, directory: Path, token: str) -> None:
     """Take the pictures of the documentation."""
     page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     page.goto(f"{BASE}/sign-in")
-    save(page, directory / "sign-in.webp", left=340, width=420)
+    save(page, directory / "sign-in.webp", left=(WIDTH - 460) // 2, width=460)
     sign_in(page, seed)
     for name, form in PUBLISHED.items():
         form.send(page)
@@ -175,10 +175,12 @@ def take_published(page: Page, seed: str, directory: Path, token: str) -> None:
 
 
 def save(page: Page, path: Path, *, left: int = 0, width: int = WIDTH) -> None:
-    """Write the visible part of the page, at most down to its last text, as a WebP file."""
+    """Write the page, at most down to its last text, with the status line below it, as a WebP file."""
     needed = page.evaluate(BOTTOM) if page.locator("main").count() else HEIGHT
-    height = min(max(needed + 16, LEAST_HEIGHT), HEIGHT)
+    height = min(max(int(needed) + STATUS, LEAST_HEIGHT), HEIGHT)
+    page.set_viewport_size({"width": WIDTH, "height": height})
     shot = page.screenshot(clip={"x": left, "y": 0, "width": width, "height": height})
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     with page.context.new_page() as blank:  # the policy of the console's pages allows no data URL
         path.write_bytes(b64decode(blank.evaluate(ENCODE, b64encode(shot).decode())))
 

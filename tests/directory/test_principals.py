@@ -44,6 +44,20 @@ async def test_the_groups_of_a_person_are_read_by_their_names(areas: Areas) -> N
     assert "SEARCH g USING INDEX directory_groups_dn (directory_id=? AND dn_key=?)" in found
 
 
+async def test_a_login_folds_no_name_of_a_group(areas: Areas) -> None:
+    """The names of groups are folded when they are written. If a node of an earlier release has written a name, a login
+    folds it. A renamed group has its new name."""
+    await imported(areas, person("Ann") + group("STÄFF", ANN))
+    await areas.store.write(lambda tx: tx.execute("update directory_groups set name_key = 'stored'"))
+    areas.directory.principals.forget()
+    assert await groups_of(areas, "ann") == {"stored"}
+    await areas.store.write(lambda tx: tx.execute("update directory_groups set name_key = null"))
+    areas.directory.principals.forget()
+    assert await groups_of(areas, "ann") == {"stäff"}
+    await imported(areas, "dn: cn=STÄFF,dc=x\nchangetype: modrdn\nnewrdn: cn=Öps\ndeleteoldrdn: 1\n\n")
+    assert await groups_of(areas, "ann") == {"öps"}
+
+
 async def test_both_encodings_of_an_accent_match(areas: Areas) -> None:
     """A name matches whether a letter with an accent is one character or a letter and a combining character."""
     await imported(areas, person("Zoe\u0308") + group("ops", "uid=Zoe\u0308,ou=People,dc=x"))

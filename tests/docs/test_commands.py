@@ -33,7 +33,13 @@ CONNECT = sorted(
 )
 WALKS = [
     Walk("README.md", serves=True, replace={"~/sallyport": "sallyport-home"}, skip=["make demo"]),
-    Walk("docs/getting-started.md", serves=True, replace={"~/sallyport": "sallyport-home"}, skip=["make demo"]),
+    Walk(
+        "docs/getting-started.md",
+        serves=True,
+        replace={"~/sallyport": "sallyport-home", "sallyport admin add root": "sallyport admin add root --password -"},
+        typed={"sallyport admin add": "a horse and 42 batteries"},
+        skip=["make demo"],
+    ),
     Walk(
         "docs/console/sign-in.md",
         replace={"sallyport admin add root": "sallyport admin add root --password -"},

@@ -49,7 +49,18 @@ def test_in_a_script(service: Service) -> None:
     """
     add_user(service, "people", "ann")
     made = json.loads(service.ok("user", "totp", "ann", *ARGS, "--json"))
-    assert set(made) == {"code", "status", "message", "userId", "otpauth", "seed", "qrCode", "link", "expiresAt"}
+    assert set(made) == {
+        "code",
+        "status",
+        "message",
+        "userId",
+        "otpauth",
+        "seed",
+        "qrCode",
+        "link",
+        "expiresAt",
+        "warnings",
+    }
     assert httpx.get(made["link"], trust_env=False).status_code == 200
     assert not has_totp(service, "ann")
     refused = service.cli("user", "totp", "ann", *ARGS, "--code", "12x456")
@@ -172,3 +183,11 @@ class Terminal:
         self.process.wait()
         os.close(self.slave)
         os.close(self.master)
+
+
+def test_a_link_to_this_machine_warns(service: Service) -> None:
+    """With HTTP on a loopback address and without public_url, the command says that users cannot open the link."""
+    add_user(service, "people", "link")
+    shown = service.cli("user", "totp", "link", *ARGS)
+    assert "warning: the link works only on this machine" in shown.stderr
+    assert "set public_url" in shown.stderr

@@ -61,6 +61,15 @@ async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
     assert await groups_of(areas, "ann") == frozenset()
 
 
+async def test_a_login_folds_no_name_of_a_group(areas: Areas) -> None:
+    """A login takes the stored form of the names, which was folded when the group was written."""
+    ann = await areas.add_user(areas.domain, "ann", b"x")
+    staff = await areas.groups.add(areas.domain, NewGroup("Staff"))
+    await areas.groups.assign_users(areas.domain, staff, [ann], Action.ADD)
+    await areas.store.write(lambda tx: tx.execute("update endpoint_groups set name_key = 'stored'"))
+    assert await groups_of(areas, "ann") == {"stored"}
+
+
 async def test_a_change_that_no_login_sees_keeps_the_cache(areas: Areas) -> None:
     """A change that affects no login keeps the cached users. Other changes keep the cached users of other domains."""
     branch = await areas.domains.add(areas.tenant, "branch")

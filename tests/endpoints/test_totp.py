@@ -390,3 +390,13 @@ async def test_each_tenant_has_a_share_of_the_remembered_seeds(areas: Areas) -> 
         assert await seeds.seed(other, f"user{number}") is not None
     await enrolled(areas)
     assert not await seeds.spend(areas.domain, "ann", step(areas) + 1)
+
+
+async def test_a_first_code_of_another_time_is_recognised(areas: Areas) -> None:
+    """If the clock of the phone is wrong, the enrolment says so. The person already has the seed."""
+    await add_ann(areas)
+    made, _ = await areas.seeds.enrol(areas.domain, "ann")
+    checked = await areas.seeds.confirm(areas.domain, "ann", code(made.seed, areas, steps=4))
+    assert not checked.right
+    assert 105 <= checked.off_s <= 135
+    assert checked.hint == f": the phone's clock is off by about {checked.off_s} s (fast)"

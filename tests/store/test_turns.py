@@ -21,10 +21,12 @@ REQUESTS = [
     Actor("token", "admin", 1, 1),
     Actor("agent", "key", 2, 1),
     Actor("administrator", "ann", tenant_id=1),
-    Actor("administrator", "of the installation"),
+    Actor("administrator", "at the sign-in"),
     Actor("identity", "eve", tenant_id=1),
 ]
-OWN = [Actor("service"), Actor("service", "import 1", tenant_id=1), Actor("command line", "root")]
+IMPORT = Actor("service", "import 1", tenant_id=1)
+ROOT = Actor("administrator", "root", tenant_id=1, is_installation=True)
+OWN = [Actor("service"), IMPORT, Actor("command line", "root"), ROOT]
 
 
 @pytest.mark.parametrize("actor", REQUESTS, ids=lambda actor: f"{actor.kind} of {actor.tenant_id}")
@@ -39,7 +41,7 @@ async def test_a_requests_work_that_takes_too_long_is_refused_and_undone(sqlite:
 
 @pytest.mark.parametrize("actor", OWN, ids=lambda actor: f"{actor.kind} {actor.name}")
 async def test_the_services_own_work_has_no_limit(sqlite: SqliteStore, actor: Actor) -> None:
-    """Work of the service and of the command line may take long."""
+    """Work of the service, the command line and an administrator of the installation may take long."""
     with acting_as(actor):
         await sqlite.write(long)
     assert await sqlite.read(names) == ["first", "second"]
@@ -80,7 +82,6 @@ async def search_as(store: Store, actor: Actor, work: Work[None]) -> None:
         await store.search(work)
 
 
-IMPORT = Actor("service", "import 1", tenant_id=1)
 ONE = [Actor("token", "a", 1, 1), Actor("administrator", "ann", tenant_id=1), IMPORT]
 
 

@@ -9,6 +9,7 @@ import httpx
 import pytest
 import trio
 from pydantic import AfterValidator
+from structlog.testing import capture_logs
 
 from sallyport.base.actor import Actor
 from sallyport.base.errors import Refused
@@ -59,7 +60,10 @@ async def test_an_answer_has_exactly_the_fields_of_its_model() -> None:
         ("wallet", f'{{"orgId":1,"tenantId":1,"domainId":{FOREIGN_DOMAIN}}}', 403, "domain not in tenant"),
         ("wallet", '{"orgId":1,"tenantId":1,"domainId":99}', 403, "domain not in tenant"),
         ("wallet", '{"orgId":1,"tenantId":1,"domainId":99999999999999999999999}', 403, "domain not in tenant"),
-        ("wallet", '{"orgId":1,"tenantId":1,"domainId":3}', 403, "role not allowed"),
+        (
+            *("wallet", '{"orgId":1,"tenantId":1,"domainId":3}', 403),
+            "role not allowed: needs admin or operator or auditor or agent, not wallet",
+        ),
         ("agent", f'{{"orgId":1,"tenantId":1,"domainId":{OTHER_DOMAIN}}}', 403, "domain not in tenant"),
         ("agent", '{"orgId":1,"tenantId":1,"domainId":3}', 200, None),
         ("auditor", '{"orgId":1,"tenantId":1,"domainId":3}', 200, None),
@@ -101,7 +105,7 @@ async def test_an_operation_runs_for_a_caller_without_a_token() -> None:
         pytest.param(LIST, {**SCOPE, "pageId": 0}, "invalid pageId", id="field"),
         pytest.param(LIST, {**SCOPE, "orgId": 2}, "scope mismatch", id="scope"),
         pytest.param(LIST, {**SCOPE, "domainId": FOREIGN_DOMAIN}, "domain not in tenant", id="domain"),
-        pytest.param(KEYED, {"key": "sp_enrolment"}, "role not allowed", id="role"),
+        pytest.param(KEYED, {"key": "sp_enrolment"}, "role not allowed: needs admin or operator", id="role"),
         pytest.param(LIST, {**SCOPE, "pageId": "x" * LARGE * 2}, "invalid pageId", id="large"),
     ],
 )
@@ -131,7 +135,12 @@ async def test_the_token_is_checked_before_the_body_is_read() -> None:
         ("sp_admin", '{"key": null}', 200, "admin"),
         ("sp_nobody", '{"key": "sp_enrolment"}', 401, "invalid token"),
         ("sp_admin", '{"key": "sp_nobody"}', 401, "invalid token"),
-        ("sp_admin", '{"key": "sp_auditor"}', 403, "role not allowed"),
+        (
+            "sp_admin",
+            '{"key": "sp_auditor"}',
+            403,
+            "role not allowed: needs admin or operator or enrolment, not auditor",
+        ),
         ("", '{"key": "sp_nobody"}', 401, "invalid token"),
         ("", '{"key": ""}', 401, "missing token"),
         ("", "{", 401, "missing token"),
@@ -329,6 +338,20 @@ async def test_a_bearer_token_is_accepted_under_api_v1_only(path: str, headers: 
     async with client_of(make_sample().app, "") as client:
         answer = await client.post(path, json={**SCOPE, "name": "n"} if path == RENAME else SCOPE, headers=headers)
     assert answer.status_code == status
+
+
+async def test_a_bearer_token_in_the_wrong_header_is_logged_once() -> None:
+    """The answer of a radius operation stays `missing token`. The log names the header to use, and no token."""
+    async with client_of(make_sample().app, "") as client:
+        with capture_logs() as logged:
+            answers = [
+                await client.post(LIST, json=SCOPE, headers={"authorization": "Bearer sp_admin"}) for _ in range(3)
+            ]
+            await client.post(RENAME, json=SCOPE)
+    assert {(each.status_code, each.text) for each in answers} == {(401, '{"error":"missing token","code":401}')}
+    assert logged == [
+        {"event": "http_token_in_wrong_header", "log_level": "warning", "path": LIST, "use": "X-Authorization"}
+    ]
 
 
 def test_an_unsafe_declaration_is_refused() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
+from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, Moment
@@ -203,3 +204,12 @@ def test_shared_fields_are_described(model: type[Model]) -> None:
     """Each field of the shared models has a description."""
     fields = model.model_json_schema()["properties"]
     assert all(field.get("description") for field in fields.values())
+
+
+def test_the_actor_of_an_administrator() -> None:
+    """An administrator of the installation is marked, whichever tenant the person has chosen. So the limits of a tenant
+    do not apply, for example to break-glass."""
+    root = Caller(0, 1, 1, 7, Role.ADMIN, "root", person="administrator", is_installation=True)
+    ann = Caller(0, 1, 1, 7, Role.ADMIN, "ann", person="administrator")
+    assert root.actor == Actor("administrator", "root", tenant_id=7, is_installation=True)
+    assert ann.actor == Actor("administrator", "ann", tenant_id=7)

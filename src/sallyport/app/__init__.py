@@ -357,6 +357,7 @@ class App:
             lambda domain_id: self.domains.table.present(domain_id).issuer,
             self.clock,
             find_person=lambda domain_id, name: self.logins.people.find(domain_id, name),  # noqa: PLW0108  made later
+            life_s=self.settings.enrolment_link_hours * 3600,
         )
 
     def _wire_logins(self) -> None:

@@ -15,13 +15,15 @@ class Actor:
     kind: `token`, `administrator`, `identity` (a person of an identity provider), `command line`, `agent`, `public` (a
     reader of a public document, without a token), or `service` if no request makes the change. name: the name of the
     token, the administrator, the person or the user, or the address of the reader. tenant_id: the tenant of the actor,
-    or the tenant for which the service works; None if it has none.
+    or the tenant for which the service works; None if it has none. is_installation: whether the actor is an
+    administrator of the whole installation.
     """
 
     kind: str
     name: str = ""
     token_id: int | None = None
     tenant_id: int | None = None
+    is_installation: bool = False
 
 
 _SERVICE = Actor("service")

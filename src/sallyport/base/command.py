@@ -182,6 +182,10 @@ class CommandLine(Protocol):
         `jsonl` is one line for each row.
         """
 
+    def rows_printer(self, columns: Sequence[str], form: Form | None) -> Callable[[Sequence[Row]], None]:
+        """Return a function that prints further rows of the same table each time, with the header before the first.
+        With `json`, it prints one line for each row."""
+
     def print_json(self, value: JSON) -> None:
         """Print indented JSON."""
 

@@ -202,6 +202,9 @@ class Settings(BaseModel):
         le=1000,
         description="failures within five minutes that lock out a user or a station; 0 for no lock-outs",
     )
+    enrolment_link_hours: int = Field(
+        1, ge=1, le=336, description="hours (1 to 336) for which the link to enrol an authenticator app is valid"
+    )
     lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
     node_name: str = Field(
         "",

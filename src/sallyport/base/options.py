@@ -12,6 +12,7 @@ import click
 from sallyport.base.clock import SECOND, from_iso, iso, now_us
 from sallyport.base.text import nearest
 
+_CHOSEN: Final = "sallyport.columns"
 _SENTENCE = 1000
 """Maximum number of characters of a command's first sentence in the help."""
 
@@ -67,11 +68,26 @@ class InputFile(click.Path):
 
 class Group(click.Group):
     """A group of commands. The help lists the commands in `first` before all other commands. The other commands keep
-    the order of their declaration."""
+    the order of their declaration. A command with the option --json for rows also gets the option --columns."""
 
     def __init__(self, *args: object, first: Sequence[str] = (), **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.first = first
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, and give it the option --columns if it prints rows."""
+        prints_rows = any(each.name == "form" and "--json" in each.opts for each in cmd.params)
+        if prints_rows and not any("--columns" in each.opts for each in cmd.params):
+            cmd.params.append(
+                click.Option(
+                    ["--columns"],
+                    metavar="NAME,...",
+                    expose_value=False,
+                    callback=_choose,
+                    help="Columns to show. A table is cut to the width of the terminal; --json has whole values.",
+                )
+            )
+        super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the help."""
@@ -95,6 +111,18 @@ class Group(click.Group):
             wanted = nearest(name, known) or f" Commands: {', '.join(known)}."
             raise click.UsageError(f'There is no command "{name}".{wanted}', ctx)
         return super().resolve_command(ctx, args)
+
+
+def _choose(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    context.meta[_CHOSEN] = tuple(filter(None, (each.strip() for each in (value or "").split(","))))
+
+
+def chosen_columns() -> tuple[str, ...] | None:
+    """Return the columns that the user has chosen for the command that runs now; an empty tuple for its usual columns.
+    Return None if the command has no option --columns."""
+    context = click.get_current_context(silent=True)
+    chosen: tuple[str, ...] | None = None if context is None else context.meta.get(_CHOSEN)
+    return chosen
 
 
 def option_name(parameter: click.Parameter) -> str:

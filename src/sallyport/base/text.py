@@ -18,6 +18,8 @@ from unicodedata import category, combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
+DIGITS: Final = range(6, 11)
+"""Numbers of digits of a code that is typed with separators."""
 CODE: Final = 40
 """Maximum length of a code with its separators, in characters."""
 SUGGESTED: Final = 5
@@ -73,13 +75,13 @@ def password_spellings(password: bytes) -> tuple[bytes, ...]:
 def plain_code(text: str) -> str:
     """Return the digits of a code that was typed as authenticator apps show it, such as `123 456` or `123-456`.
 
-    Blanks of any kind, invisible characters and dashes are removed. If the rest is not made of ASCII digits only, or if
-    the text has over CODE characters, the text is returned unchanged.
+    Blanks of any kind, invisible characters and dashes are removed. If the rest is not a number of DIGITS ASCII digits,
+    or if the text has over CODE characters, the text is returned unchanged. It may be a PIN or a password.
     """
     if len(text) > CODE or text.isdigit():
         return text
     rest = "".join(each for each in text if not each.isspace() and category(each) not in ("Cf", "Pd"))
-    return rest if rest.isascii() and rest.isdigit() else text
+    return rest if rest.isascii() and rest.isdigit() and len(rest) in DIGITS else text
 
 
 def counted(number: object, one: str, several: str = "") -> str:

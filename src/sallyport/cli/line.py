@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from sallyport.base.errors import Invalid, NotFound, StartError
+from sallyport.base.options import chosen_columns
 from sallyport.cli import output
 
 if TYPE_CHECKING:
@@ -126,7 +127,23 @@ class Line:
     def print_rows(
         self, rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
     ) -> None:
-        output.print_rows(rows, columns, form, to=to)
+        chosen = chosen_columns()
+        if chosen:
+            rows, columns = output.only(rows, chosen)
+        output.print_rows(rows, columns, form, to=to, fits=chosen is not None)
+
+    def rows_printer(self, columns: Sequence[str], form: "Form | None") -> "Callable[[Sequence[Row]], None]":
+        chosen = chosen_columns() or ()
+        table = output.Table(chosen or columns, output.terminal_width(sys.stdout))
+
+        def show(rows: "Sequence[Row]") -> None:
+            shown = output.only(rows, chosen)[0] if chosen else rows
+            if form == "json":
+                output.print_rows(shown, columns, "jsonl")
+            elif lines := table.lines(shown):
+                click.echo("\n".join(lines))
+
+        return show
 
     def print_json(self, value: "JSON") -> None:
         output.print_json(value)

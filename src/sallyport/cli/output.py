@@ -1,14 +1,20 @@
 """The output of commands: tables for people, and JSON or CSV for programs.
 
+A table shows times in the local time zone, to the second. The table of a list is not wider than the terminal: the
+widest cells are cut and end with an ellipsis. JSON and CSV are complete, with times in UTC.
+
 Names come from the network and may contain terminal control sequences. Unprintable characters are replaced by a
 replacement character, and escaped in JSON.
 """
 
 import csv
 import json
+import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -19,6 +25,9 @@ if TYPE_CHECKING:
     from sallyport.base.command import Form
     from sallyport.base.wire import JSON, Row
 
+LEAST = 8
+"""The least width of a column whose cells are cut."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
 
@@ -30,12 +39,18 @@ def safe(text: str) -> str:
 
 
 def print_rows(
-    rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
+    rows: "Iterable[Row]",
+    columns: Sequence[str],
+    form: "Form | None" = None,
+    *,
+    to: TextIO | None = None,
+    fits: bool = False,
 ) -> None:
     """Print the columns of rows as a table or CSV, or whole rows as JSON. CSV and JSON are printed row by row; a table
     waits for all rows.
 
-    to: a text file opened without newline translation; None for standard output.
+    to: a text file opened without newline translation; None for standard output. fits: whether a table is cut to the
+    width of the terminal.
     """
     out = sys.stdout if to is None else to
     if form == "json":
@@ -45,7 +60,7 @@ def print_rows(
     elif form == "csv":
         _print_csv(rows, columns, out)
     else:
-        click.echo(_table(rows, columns), file=out)
+        click.echo("\n".join(Table(columns, terminal_width(out) if fits else None).lines(rows)), file=out)
     out.flush()
 
 
@@ -81,12 +96,108 @@ def _cell(value: "JSON") -> str:
     return as_cell(text) if isinstance(value, str | list) else text
 
 
-def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:
-    """Return the columns of rows as a text table. A list is shown in one cell."""
-    from tabulate import tabulate
+def only(rows: "Iterable[Row]", wanted: Sequence[str]) -> "tuple[Iterable[Row], Sequence[str]]":
+    """Return rows with the wanted columns only, and the names of these columns. A name is found in any case, and with
+    blanks or without, as the header of a table shows it. Raises UsageError with the existing names."""
+    from itertools import chain
 
-    lines = [[_text(row.get(column)) for column in columns] for row in rows]
-    return tabulate(lines, headers=[column.replace("_", " ") for column in columns], disable_numparse=True)
+    rest = iter(rows)
+    first = next(rest, None)
+    if first is None:
+        return (), wanted
+    known = {_folded(name): name for name in first}
+    missing = [name for name in wanted if _folded(name) not in known]
+    if missing:
+        raise click.UsageError(f'--columns: no column "{safe(missing[0])}"; columns: {", ".join(first)}')
+    names = [known[_folded(name)] for name in wanted]
+    return ({name: row.get(name) for name in names} for row in chain([first], rest)), names
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+class Table:
+    """The lines of a table. The first batch of rows decides the widths of the columns, so that later rows fit below it.
+
+    columns: the columns to show. width: the maximum length of a line, or None.
+    """
+
+    def __init__(self, columns: Sequence[str], width: int | None) -> None:
+        self._columns = columns
+        self._width = width
+        self._widths: list[int] = []
+
+    def lines(self, rows: "Iterable[Row]") -> list[str]:
+        """Return the lines of rows; before the first rows, those of the header."""
+        zones: dict[str, set[str]] = {column: set() for column in self._columns}
+        cells = [[_shown(row.get(column), zones[column]) for column in self._columns] for row in rows]
+        header: list[str] = []
+        if not self._widths:
+            names = [_title(column, zones[column]) for column in self._columns]
+            names_by_line = self._fit(names, cells, [bool(zones[column]) for column in self._columns])
+            header = [self._line(each) for each in names_by_line]
+            header.append("  ".join("-" * width for width in self._widths))
+        return [*header, *(self._line(row) for row in cells)]
+
+    def _fit(self, names: Sequence[str], cells: Sequence[Sequence[str]], fixed: Sequence[bool]) -> list[list[str]]:
+        """Set the widths of the columns, and return the lines of the header. fixed: whether a column is never cut."""
+        natural = [max([len(name), *(len(row[at]) for row in cells)]) for at, name in enumerate(names)]
+        self._widths = natural
+        if self._width is None or _length(natural) <= self._width:
+            return [list(names)]
+        words = [_words(name) for name in names]
+        heads = [max(map(len, each)) for each in words]
+        self._widths = [max([head, *(len(row[at]) for row in cells)]) for at, head in enumerate(heads)]
+        least = [
+            width if whole or all(row[at].isdecimal() for row in cells) else min(width, max(head, LEAST))
+            for at, (width, head, whole) in enumerate(zip(self._widths, heads, fixed, strict=True))
+        ]
+        while _length(self._widths) > self._width:
+            wide = max(range(len(names)), key=lambda at: self._widths[at] - least[at] and self._widths[at])
+            if self._widths[wide] <= least[wide]:
+                break
+            self._widths[wide] -= 1
+        height = max(map(len, words))
+        return [[(each[line] if line < len(each) else "") for each in words] for line in range(height)]
+
+    def _line(self, cells: Sequence[str]) -> str:
+        cut = (
+            cell if len(cell) <= width else cell[: width - 1] + "\u2026"
+            for cell, width in zip(cells, self._widths, strict=True)
+        )
+        return "  ".join(cell.ljust(width) for cell, width in zip(cut, self._widths, strict=True)).rstrip()
+
+
+def terminal_width(out: TextIO) -> int | None:
+    """Return the number of characters in a line of the terminal, or of the variable COLUMNS. Return None if the output
+    is not a terminal and the variable is not set."""
+    if os.environ.get("COLUMNS", "").isdecimal() or out.isatty():
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def _length(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a column's name, such as applied and Decision, one for each line of the header."""
+    return re.findall(r"[A-Z]?[^A-Z\s]+|[A-Z]+", name) or [name]
+
+
+def _title(column: str, zones: set[str]) -> str:
+    name = column.replace("_", " ")
+    return f"{name} {'/'.join(sorted(zones))}" if zones else name
+
+
+def _shown(value: "JSON", zones: set[str]) -> str:
+    """Return the text of a cell. A time is shown in the local time zone, and its zone is added to `zones`."""
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        local = datetime.fromisoformat(value).astimezone()
+        zones.add(local.tzname() or "")
+        return f"{local:%Y-%m-%d %H:%M:%S}"
+    return _text(value)
 
 
 def _text(value: "JSON") -> str:

@@ -287,7 +287,9 @@ def run_workers(
 
         def all_ready() -> None:
             ready()
-            log.info("ready", **sockets[0].addresses().shown(), version=__version__, workers=settings.workers)
+            addresses = sockets[0].addresses()
+            console = settings.link_base(addresses.http[0] if addresses.http else None)
+            log.info("ready", **addresses.shown(), console=console, version=__version__, workers=settings.workers)
 
         return Workers(settings.workers, work, Notifier(environ), all_ready, drain_s=settings.drain_s).watch()
 

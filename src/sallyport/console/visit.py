@@ -16,7 +16,7 @@ from sallyport.base.actor import acting_as
 from sallyport.base.clock import Clock
 from sallyport.base.command import Commands
 from sallyport.base.config import Settings
-from sallyport.base.errors import Forbidden, Invalid, NotFound, Refused
+from sallyport.base.errors import Invalid, NotFound, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
 from sallyport.console.guard import TOKEN, check_token
@@ -30,7 +30,7 @@ from sallyport.tenancy.signin.openid import OpenId
 from sallyport.tenancy.signin.person import Person
 from sallyport.tenancy.signin.sessions import Sessions
 from sallyport.web.operation import Operation, Operations
-from sallyport.web.scope import ADMINS, Caller, Gate, Role
+from sallyport.web.scope import ADMINS, INSTALLATIONS, Caller, Gate, Role, not_allowed
 from sallyport.web.upload import BeforeFile
 
 _NOTHING: Mapping[str, JSON] = MappingProxyType({})
@@ -172,7 +172,7 @@ class Visit:
         """Run a command of the control socket. It is used for data that belongs to no tenant. Only an installation
         administrator may do this. Raises Refused, StoreError."""
         if not self.person.is_installation:
-            raise Forbidden("role not allowed")
+            raise not_allowed(self.caller.role, INSTALLATIONS)
         ready = self.services.commands.ready(name, arguments)
         with acting_as(self.caller.actor):
             return await ready()
@@ -182,7 +182,7 @@ class Visit:
         `tenant`, whatever the caller gives. Only an admin may do this. Raises Refused, StoreError."""
         caller = self.caller
         if not self.may(ADMINS):
-            raise Forbidden("role not allowed")
+            raise not_allowed(caller.role, ADMINS)
         scope: dict[str, JSON] = {"org": caller.organization, "tenant": caller.tenant_number}
         ready = self.services.commands.ready(name, {**arguments, **scope})
         with acting_as(caller.actor), self.services.gate.running(caller):
@@ -206,7 +206,7 @@ class Visit:
         """Return a copy of this visit in another tenant. An installation administrator can run one operation with it.
         Raises Forbidden if the person is not an installation administrator."""
         if not self.person.is_installation:
-            raise Forbidden("role not allowed")
+            raise not_allowed(self.caller.role, INSTALLATIONS)
         session = replace(self.person.session, tenant_id=tenant_id, organization=organization, tenant_number=number)
         return replace(self, person=Person(session))
 

@@ -153,7 +153,7 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
     written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
     # A name is omitted if it is the login name of another person.
     names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
-    return Membership(None if groups is None else folded(groups), ous, found[0].name, names)
+    return Membership(groups, ous, found[0].name, names)
 
 
 def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:

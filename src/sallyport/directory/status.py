@@ -100,7 +100,7 @@ def _has_expired(texts: Texts, now: int) -> bool:
         (filetime not in _NEVER and filetime // 10 - _FILETIME_EPOCH_US <= now)
         or 0 < days * _DAY_US <= now
         or 0 < number(texts, "sambakickofftime") * SECOND <= now
-        or any(0 < (_moment(texts, name) or 0) <= now for name in _ENDS)  # Kerberos: 1970 stands for never
+        or any(0 < (_moment(texts, name) or 0) <= now for name in _ENDS)  # Kerberos writes 1970 for never
     )
 
 
@@ -112,7 +112,7 @@ def _is_locked(texts: Texts, now: int) -> bool:
     if (_moment(texts, "pwdaccounttmplockoutend") or 0) > now:
         return True
     until, reset = _moment(texts, "accountunlocktime"), _moment(texts, "loginintruderresettime")
-    if until is not None and (until <= 0 or until > now):  # 389 DS: 1970 stands for a lock without end
+    if until is not None and (until <= 0 or until > now):  # 389 DS writes 1970 for a lock without end
         return True
     if _is_true(texts, "lockedbyintruder") and (reset is None or reset > now):
         return True

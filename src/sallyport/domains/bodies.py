@@ -92,6 +92,10 @@ class DomainEntry(Model):
     firstFactor: AnyFirstFactor
     realms: Realms
     revertsAt: RevertsAt
+    breakGlass: str = Field(
+        description="During break-glass, the mode to which the domain returns at its end, `monitor` or `enforce`. "
+        "`revertsAt` then belongs to this mode. Empty without break-glass."
+    )
     disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
     directoryName: str = Field(description="Display name of the domain's directory.")
     issuerName: Issuer

@@ -23,6 +23,7 @@ COLUMNS = (
     "status",
     "realms",
     "revertsAt",
+    "breakGlass",
 )
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
@@ -113,7 +114,13 @@ def add(
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the domains of the installation."""
-    line.print_rows(domains(line, None), COLUMNS, form)
+    found = list(domains(line, None))
+    line.print_rows(found, COLUMNS, form)
+    names = [str(each["domainName"]) for each in found if each["breakGlass"]]
+    if names and form != "json":
+        line.note(
+            f"break-glass is active: {', '.join(names)}; it stays until you run: sallyport domain mode --all restore"
+        )
 
 
 @domain.command("mode")
@@ -235,6 +242,8 @@ def _switch(line: CommandLine, name: str, body: Row) -> None:
 
 def _note_mode(line: CommandLine, domain: Row) -> None:
     until = f", until {domain['revertsAt']} unless confirmed" if domain["revertsAt"] else ""
+    if domain.get("breakGlass"):
+        until = f"; break-glass, until you run domain mode --all restore; then {domain['breakGlass']}{until}"
     line.note(
         f"domain {domain['domainName']} ({domain['domainId']}): {domain['enforcementMode']},"
         f" fallback {domain['fallbackAction']}{until}"

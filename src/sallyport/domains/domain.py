@@ -61,8 +61,8 @@ class Domain:
     reverts_at: the time in microseconds at which the mode is reverted, or None. revert_set_at: the time at which an
     admin set `reverts_at`. disconnect_on_revoke: whether the service ends the live sessions of a user who loses access.
     issuer_name: the issuer that authenticator apps show. If it is empty, the apps show the domain's name. realm_keys:
-    the name and the realms in the form for comparison, in this order; if empty, they are folded here. factor: the first
-    factor as text, for events.
+    the name and the realms in the form for comparison, in this order; if empty, they are folded here. glass_mode:
+    during break-glass the mode before it, otherwise None. factor: the first factor as text, for events.
     """
 
     id: int
@@ -79,6 +79,7 @@ class Domain:
     directory_name: str = ""
     issuer_name: str = ""
     realm_keys: tuple[str, ...] = ()
+    glass_mode: Mode | None = None
     factor: str = field(init=False)
 
     @property

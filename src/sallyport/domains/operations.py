@@ -1,7 +1,6 @@
 """The HTTP operations of domains: /ad/*."""
 
 from sallyport.base.clock import iso
-from sallyport.base.errors import Forbidden
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.bodies import (
     AddDomain,
@@ -23,7 +22,7 @@ from sallyport.domains.repo import Update
 from sallyport.domains.service import Domains
 from sallyport.store.model import Work
 from sallyport.web.operation import Operations, Plain
-from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
 async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
@@ -64,7 +63,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         """
         decided = (body.enforcementMode, body.fallbackAction, body.firstFactor)
         if decided != (Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL) and caller.role not in ADMINS:
-            raise Forbidden("role not allowed")
+            raise not_allowed(caller.role, ADMINS)
         return await added(service, caller.tenant_id, body)
 
     @domains.post("/ad/UpdateDomain", roles=OPERATORS)
@@ -166,6 +165,7 @@ def entry(domain: Domain, service: Domains) -> Row:
         "firstFactor": domain.first_factor,
         "realms": list(domain.realms),
         "revertsAt": reverts_at(domain),
+        "breakGlass": domain.glass_mode or "",
         "disconnectOnRevoke": domain.disconnect_on_revoke,
         "directoryName": domain.directory_name,
         "issuerName": domain.issuer_name,

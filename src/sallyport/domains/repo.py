@@ -11,7 +11,7 @@ from sallyport.store.model import LISTED, LISTED_TEXTS, T, Tx, listed
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
-    "disconnect_on_revoke, directory_name, issuer_name"
+    "disconnect_on_revoke, directory_name, issuer_name, glass_mode"
 )
 
 
@@ -52,6 +52,7 @@ def _domain(
     disconnect_on_revoke: int,
     directory_name: str,
     issuer_name: str,
+    glass_mode: str | None,
 ) -> Domain:
     return Domain(
         id,
@@ -68,6 +69,7 @@ def _domain(
         directory_name,
         issuer_name,
         _folded(keys, id, name, realms),
+        None if glass_mode is None else Mode(glass_mode),
     )
 
 

@@ -198,6 +198,7 @@ class Domains:
             domain=domain_id,
             mode=None if domain is None else domain.mode.value,
             fallback=None if domain is None else domain.fallback.value,
+            break_glass=domain is not None and domain.glass_mode is not None,
         )
         return True
 

@@ -49,7 +49,7 @@ class _EnrolmentPage:
             return _GONE
         except Invalid:
             return await self._opened(link, "A code is six digits.")
-        return _DONE if checked.right else await self._opened(link, "This code is wrong.")
+        return _DONE if checked.right else await self._opened(link, f"This code is wrong{checked.hint}.")
 
     async def _opened(self, link: str, wrong: str = "") -> Page:
         """Return the page of a pending enrolment, or the page for an invalid link. wrong: a message about the code that

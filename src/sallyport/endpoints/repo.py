@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sallyport.base.text import folded
 from sallyport.endpoints.groups.group import ttl_seconds
 from sallyport.endpoints.user import User, UserKey, UserRef, name_key
 from sallyport.store.model import LISTED, Tx, listed
@@ -97,25 +96,25 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
         row.name,
         password,
         has_totp=row.motp is not None,
-        groups=folded(name for name, _ in groups),
+        groups=frozenset(key for key, _ in groups),
         stamp=sha256(row.password or b"").hexdigest()[:16],  # the sealed octets differ after each change
         session_s=min((seconds for _, ttl in groups if (seconds := ttl_seconds(ttl)) is not None), default=None),
     )
 
 
 def _groups(tx: Tx, user_id: int) -> list[tuple[str, str]]:
-    """Return (name, time to live) of each active group of a user."""
+    """Return (case-folded name, time to live) of each active group of a user."""
     return tx.all(
         _group,
-        "select g.name, coalesce(p.ttl_user, '') as ttl from endpoint_group_users m "
+        "select g.name_key, coalesce(p.ttl_user, '') as ttl from endpoint_group_users m "
         "join endpoint_groups g on g.id = m.group_id left join endpoint_credential_policies p on p.group_id = g.id "
         "where m.user_id = :user and g.active = 1",
         user=user_id,
     )
 
 
-def _group(*, name: str, ttl: str) -> tuple[str, str]:
-    return name, ttl
+def _group(*, name_key: str, ttl: str) -> tuple[str, str]:
+    return name_key, ttl
 
 
 def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -> None:
@@ -245,4 +244,4 @@ def active_groups(tx: Tx, domain_id: int, key: str) -> frozenset[str]:
     user_id = tx.value(
         int, "select id from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key
     )
-    return frozenset() if user_id is None else folded(name for name, _ in _groups(tx, user_id))
+    return frozenset() if user_id is None else frozenset(key for key, _ in _groups(tx, user_id))

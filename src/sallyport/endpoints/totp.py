@@ -42,6 +42,8 @@ LIFE_S = 3600
 BORDER = 4
 """Width of the quiet zone around a QR code, in modules (ISO/IEC 18004 section 9.1)."""
 MAX_WRONG_CODES = 5
+NEARBY = 20
+"""Number of time steps before and after the present one in which a wrong first code is looked for."""
 # In octets of UTF-8. With percent-encoded names of this length the URI is far below the 2,300 octets of a QR code.
 LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
 
@@ -69,7 +71,8 @@ class OneTimeSeeds:
     without a password.
 
     `seed` keeps in memory, for each user, the sealed seed that it returned last. `spend` compares this seed with the
-    seed in the store. If the two differ, the seed was replaced in the meantime, and `spend` stores nothing.
+    seed in the store. If the two differ, the seed was replaced in the meantime, and `spend` stores nothing. life_s: the
+    time in seconds until a pending seed and its link expire.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class OneTimeSeeds:
         *,
         find_person: FindPerson = _no_person,
         max_given: int = MAX_CACHED,
+        life_s: int = LIFE_S,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -89,6 +93,7 @@ class OneTimeSeeds:
         self._issuer = issuer
         self._clock = clock
         self._find_person = find_person
+        self._life_us = life_s * SECOND
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
@@ -130,7 +135,7 @@ class OneTimeSeeds:
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
-        expires_at = at + LIFE_S * SECOND
+        expires_at = at + self._life_us
 
         def work(tx: Tx) -> UserRef:
             if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:
@@ -237,7 +242,7 @@ class OneTimeSeeds:
             repo.end_enrolment(tx, waiting.user_id)
         else:
             repo.count_wrong_code(tx, waiting.user_id)
-        return CodeCheck(right=False, tries_left=tries_left)
+        return CodeCheck(right=False, tries_left=tries_left, off_s=seconds_off(seed, digits, at))
 
     def _enrolment(self, user: UserRef, seed: str, tries_left: int, expires_at: int) -> Enrolment:
         uri = otpauth(seed, issuer=self._issuer(user.domain_id), account=user.name)
@@ -288,6 +293,16 @@ def matching_step(seed: str, digits: str, at: int) -> int | None:
         if step >= 0 and compare_digest(codes.at(step), digits):
             return step
     return None
+
+
+def seconds_off(seed: str, digits: str, at: int) -> int:
+    """Return by how many seconds the clock of a phone is about fast, if a wrong code is right for another time nearby.
+    The result is negative if the clock is slow, and 0 if the code is of no time nearby."""
+    present, codes = at // (STEP_S * SECOND), HOTP(seed)
+    for step in sorted(range(max(present - NEARBY, 0), present + NEARBY + 1), key=lambda step: abs(step - present)):
+        if compare_digest(codes.at(step), digits):
+            return round(step * STEP_S + STEP_S / 2 - at / SECOND)
+    return 0
 
 
 def otpauth(seed: str, *, issuer: str, account: str) -> str:

@@ -86,10 +86,19 @@ class Enrolment:
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
     """The result of checking a code. tries_left: the enrolment ends after this number of further wrong codes. If it has
-    ended already, tries_left is 0."""
+    ended already, tries_left is 0. off_s: if a wrong code is right for another time nearby, the number of seconds by
+    which the phone's clock is about fast (positive) or slow (negative); otherwise 0.
+    """
 
     right: bool
     tries_left: int = 0
+    off_s: int = 0
+
+    @property
+    def hint(self) -> str:
+        """The reason why the code is wrong, with a leading colon. The text is empty if no reason is known."""
+        way = "fast" if self.off_s > 0 else "slow"
+        return f": the phone's clock is off by about {abs(self.off_s)} s ({way})" if self.off_s else ""
 
 
 def is_user_name(name: str) -> bool:

@@ -1,7 +1,8 @@
 """`sallyport event`: the log of logins, newest first, and its export."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ COLUMNS = (
     "user",
     "device_name",
     "station",
+    "method",
     "factor",
     "appliedDecision",
     "wouldHaveBeen",
@@ -52,6 +54,10 @@ ALL_COLUMNS = (
     "node",
 )
 PAGE = 200
+FOLLOW_S = 1.0
+LATE = "3m"
+"""Time between a request and its decision, for a user who is asked for a second factor."""
+MOST_FOLLOWED = 1000
 
 
 @click.group(cls=Group)
@@ -62,28 +68,65 @@ def event() -> None:
 @event.command("list")
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.option("--search", default="", help="Show events whose user, device, station or address contains this text.")
+@click.option("--user", default="", help="Show events of this user.")
+@click.option("--device", default="", help="Show events of the device with this name.")
+@click.option("--reason", default="", help="Show events with this reason, such as `wrong code`.")
 @click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--follow", is_flag=True, help="Print the last events, oldest first, and then new ones, until Ctrl-C.")
+@click.option("--json", "form", flag_value="json", help="Print JSON; with --follow, a line for each event.")
 @click.pass_obj
 def list_(
     line: CommandLine,
     *,
     domain: str,
     search: str,
+    user: str,
+    device: str,
+    reason: str,
     since: str | None,
     until: str | None,
     limit: int,
+    follow: bool,
     form: Form | None,
 ) -> None:
     """List the events of a domain, newest first."""
-    asked: Row = {**_stretch(since, until), "search": search, "pageSize": min(limit, PAGE)}
+    wanted: Row = {"search": search, "user": user, "device": device, "reason": reason}
+    if follow and until is not None:
+        raise click.UsageError("--follow prints new events, so it cannot be used with --to")
 
-    def page(place: Row) -> Row:
-        return line.run("/ad/GetAuthLog", {**asked, **place}, domain=domain)
+    def newest(since: str | None, limit: int) -> Iterator[Row]:
+        asked: Row = {**_stretch(since, until), **wanted, "pageSize": min(limit, PAGE), "withTotal": False}
+        pages = _events(lambda place: line.run("/ad/GetAuthLog", {**asked, **place}, domain=domain))
+        return islice(pages, limit)
 
-    line.print_rows(islice(_events(page), limit), COLUMNS, form)
+    if follow:
+        _follow(newest, since, limit, line.rows_printer(COLUMNS, form))
+    else:
+        line.print_rows(newest(since, limit), COLUMNS, form)
+
+
+def _follow(
+    newest: Callable[[str | None, int], Iterator[Row]],
+    since: str | None,
+    limit: int,
+    show: Callable[[Sequence[Row]], None],
+) -> None:
+    """Print the last events, and then new events until Ctrl-C.
+
+    newest: a function that returns the newest events since a time, up to a limit. A login is stored when it is decided,
+    with the time of its request. Therefore each look goes back by LATE, and skips the events that were printed.
+    """
+    printed: set[int] = set()
+    rows = [*newest(since, limit)]
+    with suppress(KeyboardInterrupt):
+        while True:
+            fresh = [row for row in reversed(rows) if row["eventId"] not in printed]
+            show(fresh)
+            printed = {int(str(row["eventId"])) for row in rows} | printed if fresh else printed
+            time.sleep(FOLLOW_S)
+            rows = [*newest(PAST.convert(LATE, None, None), MOST_FOLLOWED)]
 
 
 @event.command()

@@ -158,7 +158,8 @@ class Pipeline:
         if login.proven or self.names_challenge(login) is not None:
             return None
         if login.continuation is not None:
-            return await login.continuation()
+            continuation, login.continuation = login.continuation, None  # it refers to the login
+            return await continuation()
         if domain.first_factor is LOCAL:
             first = self._check_password(login, domain, await self.user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:
@@ -198,6 +199,9 @@ class Pipeline:
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
+        if not login.station:  # a NAS that sends no Calling-Station-Id sends the address as User-Name
+            login.station = login.user
+            login.behind = self.sightings.station(login.device, login.station, login.user, login.at)
         action = self.action_for_station(self._apply_rules(login, domain))
         return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
 

@@ -38,9 +38,11 @@ def migrate(line: CommandLine) -> None:
 @click.option(
     "--keep", type=click.IntRange(min=1, max=10_000), help="Number of backups to keep; requires a directory as FILE."
 )
+@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
 @click.pass_obj
-def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
-    """Write a consistent backup of the database while the service runs. An existing FILE is replaced.
+def backup(line: CommandLine, *, file: Path, keep: int | None, overwrite: bool) -> None:
+    """Write a consistent backup of the database while the service runs. An existing FILE is kept, unless --overwrite is
+    given.
 
     A backup is a SQLite file, even if the database is PostgreSQL. If FILE ends in .dump, pg_dump writes the backup.
     This needs PostgreSQL, and only the same version of Sallyport can restore such a backup.
@@ -53,6 +55,8 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
         raise click.UsageError(
             "FILE is a directory: name a file, or add --keep" if keep is None else "--keep needs a directory as FILE"
         )
+    if keep is None:
+        _check_new(file, overwrite=overwrite)
     made = line.row("db.backup", path=str(file.absolute()), keep=keep)
     line.print(f"{file if keep is None else made['path']}: {counted(made['size'], 'octet')}")
     if made["deleted"]:
@@ -117,6 +121,19 @@ def rotate_key(line: CommandLine) -> None:
         line.note(f"earlier backups need the old key: keep {done['old_file']} as long as you keep these backups")
     else:
         line.note(f"remove the older versions from {MASTER_KEY} before the next start, but keep them for old backups")
+
+
+def _check_new(file: Path, *, overwrite: bool) -> None:
+    """Raise UsageError if the name may be that of a missing directory. Raise StartError if the file exists and must not
+    be replaced."""
+    if not file.parent.is_dir():
+        raise click.UsageError(f"the directory {file.parent} does not exist: make it first")
+    if not file.suffix:
+        raise click.UsageError(
+            f"there is no directory {file}: make it first, or name a file with an ending, such as {file}.db"
+        )
+    if file.exists() and not overwrite:
+        raise StartError(f"{file} exists: name another file, or replace it with --overwrite")
 
 
 def _master_key(line: CommandLine) -> str:

@@ -31,6 +31,7 @@ class Sealed:
 
 SEALED_COLUMNS: Final = (
     Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret", is_vital=True),
+    Sealed("radius_clients", "mac_password", ("id",), "radius_clients/{}/mac_password", is_vital=True),
     Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
     Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
     Sealed("totp_enrolments", "seed", ("user_id",), "totp_enrolments/{}/seed"),

@@ -18,7 +18,8 @@ PUBLIC: Final = "public"
 """The kind of the actors whose searches have a connection of their own."""
 _UNLIMITED: Final = {"service", "command line"}
 """The kinds of actors whose reads and writes neither wait nor have a limit: the service itself, and a user of the
-service's host. All other actors send requests: tokens, agents, wallets, administrators, people and readers of public
+service's host. The same holds for administrators of the installation, because break-glass must always work. All other
+actors send requests: tokens, agents, wallets, administrators and people of a tenant, and readers of public
 documents."""
 
 
@@ -37,8 +38,8 @@ class Turns:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Wait until the acting tenant may read. The service itself and the command line do not wait."""
-        if acting().kind in _UNLIMITED:
+        """Wait until the acting tenant may read. Actors of the installation do not wait."""
+        if _is_unlimited():
             yield
         else:
             async with self._reads.slot(_party()):
@@ -52,7 +53,7 @@ class Turns:
         if acting().kind == PUBLIC:
             async with self._public_searches.slot(party):
                 yield True
-        elif isinstance(party, Actor) and party.kind in _UNLIMITED:
+        elif isinstance(party, Actor) and _is_unlimited():
             async with self._searches.slot(party):
                 yield False
         else:
@@ -66,9 +67,9 @@ class Turns:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[bool]:
-        """Wait until the acting tenant may write. The service itself and the command line do not wait. Yield True if
-        the write has a limit of CPU time."""
-        if acting().kind in _UNLIMITED:
+        """Wait until the acting tenant may write. Actors of the installation do not wait. Yield True if the write has a
+        limit of CPU time."""
+        if _is_unlimited():
             yield False
         else:
             async with self._writes.slot(_party()):
@@ -110,4 +111,8 @@ class TimeSlices:
 
 def _party() -> Actor | int:
     actor = acting()
-    return actor if actor.tenant_id is None else actor.tenant_id
+    return actor if actor.tenant_id is None or actor.is_installation else actor.tenant_id
+
+
+def _is_unlimited() -> bool:
+    return acting().kind in _UNLIMITED or acting().is_installation

@@ -224,14 +224,16 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
     if get_origin(operation.answer) is Counted:
         answer["headers"] = _TOTAL
     error = _json(schemas[problem.model_for(path), "serialization"])
-    schemes = ["X-Authorization", "Bearer"] if path.startswith(BEARER_PREFIX) else ["X-Authorization"]
+    is_bearer = path.startswith(BEARER_PREFIX)
+    texts = _ERRORS if is_bearer else {**_ERRORS, "401": "no valid token in the header X-Authorization"}
+    schemes = ["X-Authorization", "Bearer"] if is_bearer else ["X-Authorization"]
     described: Json = {
         "tags": [operation.tag],
         "summary": operation.name.replace("_", " ").capitalize(),
         "description": operation.description,
         "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
         "responses": {"200": answer}
-        | {status: {"description": text, "content": error} for status, text in _ERRORS.items()},
+        | {status: {"description": text, "content": error} for status, text in texts.items()},
         "security": [{scheme: []} for scheme in schemes],
     }
     if path in TOKENS:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
+import structlog
 import trio
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -52,6 +53,8 @@ MOST_ENTRIES = 1000
 loop for 1 s."""
 TOKEN_HEADER = "x-authorization"  # noqa: S105
 BEARER_PREFIX = "/api/v1/"
+
+log = structlog.get_logger()
 
 BodyT = TypeVar("BodyT")
 AnswerT = TypeVar("AnswerT")
@@ -288,6 +291,7 @@ class _Checked(Generic[BodyT, AnswerT]):
         self._work = work
         self._shape = shape
         self._answer = answer
+        self._noted = False
 
     async def handle(self, request: Request) -> Response:
         """Answer one request. An error becomes an error answer."""
@@ -312,6 +316,8 @@ class _Checked(Generic[BodyT, AnswerT]):
         The caller is the owner of the token, or of the API key in the body.
         """
         token, source = token_of(request), request.client.host if request.client else ""
+        if token is None:
+            self._note_bearer(request)
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)
             return caller, *await self._parse(request, caller)
@@ -324,6 +330,13 @@ class _Checked(Generic[BodyT, AnswerT]):
             raise
         key = next((key for each in claims if (key := each.claimed_key())), None)
         return known if known and not key else await self._gate.caller(key, source), body, claims
+
+    def _note_bearer(self, request: Request) -> None:
+        """Log the first request with a token in a header that this operation does not read. The answer cannot say so,
+        because the interface fixes its text."""
+        if not self._noted and content.headers_of(request).get("authorization", "").lower().startswith("bearer "):
+            self._noted = True
+            log.warning("http_token_in_wrong_header", path=request.scope["path"], use="X-Authorization")
 
     async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         if caller is None or content.declared_size(request) < LARGE:
@@ -397,10 +410,12 @@ def token_of(request: Request) -> str | None:
     """
     headers = content.headers_of(request)
     token = headers.get(TOKEN_HEADER, "").strip()
-    if token or not request.scope["path"].startswith(BEARER_PREFIX):
-        return token or None
+    if token:
+        return token
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    return bearer.strip() if scheme.lower() == "bearer" else None
+    if scheme.lower() != "bearer":
+        return None
+    return bearer.strip() if request.scope["path"].startswith(BEARER_PREFIX) else None
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:

@@ -22,6 +22,8 @@ from sallyport.base.model import Model
 from sallyport.base.secret import new_error_id
 
 RADIUS_PREFIXES = ("/network_device/", "/ad/")
+FIXED = frozenset({"invalid filterBy", "missing token", "domain not in tenant", "scope mismatch"})
+"""Texts of errors that the interface fixes for radius and domain operations. Their bodies have no further fields."""
 NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 
 log = structlog.get_logger()
@@ -94,7 +96,8 @@ def response(error: Exception, path: str) -> Response:
 def body(path: str, status: int, message: str, details: Mapping[str, object] = NO_DETAILS) -> Response:
     """Return an error answer in the form for `path`. details: additional fields of the body."""
     if path.startswith(RADIUS_PREFIXES):
-        return JSONResponse({"error": message, "code": status, **details}, status)
+        further = NO_DETAILS if message in FIXED else details
+        return JSONResponse({"error": message, "code": status, **further}, status)
     return JSONResponse({"code": status, "status": "Failure", "message": message, **details}, status)
 
 

@@ -6,7 +6,8 @@ cannot create labels.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from starlette.exceptions import HTTPException
@@ -14,12 +15,15 @@ from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sallyport.base.spelling import Spellings
 from sallyport.web import problem
-from sallyport.web.operation import Handler, Operation
+from sallyport.web.operation import BEARER_PREFIX, Handler, Operation
 
 Observe: TypeAlias = Callable[[str, str, int, float], None]
 """A function that records a request: observe(method, route template, status, seconds)."""
 
+LONGEST_PATH = 200
+"""Maximum number of characters of an unknown path that is compared with the known paths."""
 UNMATCHED = "unmatched"
 TEMPLATE = "sallyport.template"
 """The key in an ASGI scope under which the template of the route is stored."""
@@ -64,6 +68,7 @@ class ByPath:
     def __init__(self, operations: Sequence[Operation], rest: ASGIApp) -> None:
         self._rest = rest
         self._handlers: dict[str, dict[str, Handler]] = {}  # by path, and then by method
+        self._near: NearPaths | None = None
         for operation in operations:
             for path in operation.paths:
                 methods = self._handlers.setdefault(path, {})
@@ -74,6 +79,9 @@ class ByPath:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         methods = self._handlers.get(path)
+        if methods is None and (near := self._nearest(path)) is not None:
+            await problem.body(path, 404, f"no such path; did you mean {near}?")(scope, receive, send)
+            return
         if methods is None:
             await self._rest(scope, receive, send)
             return
@@ -85,6 +93,36 @@ class ByPath:
         else:
             response = await handler(Request(scope, receive))
         await response(scope, receive, send)
+
+    def _nearest(self, path: str) -> str | None:
+        """Return the path of an operation that a client has probably meant, or None. Only paths below the prefixes of
+        operations are compared."""
+        if not path.startswith((*problem.RADIUS_PREFIXES, BEARER_PREFIX)):
+            return None
+        self._near = self._near or NearPaths(self._handlers)
+        return self._near.find(path)
+
+
+class NearPaths:
+    """The paths of the operations by their last parts. A path in another case, with a misspelled last part, or with the
+    prefix of another operation is found at the cost of a few comparisons, because anybody may send such paths."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_end = defaultdict[str, list[str]](list)
+        for path in paths:
+            self._by_end[path.rpartition("/")[2].casefold()].append(path)
+        self._ends = Spellings(self._by_end)
+
+    def find(self, path: str) -> str | None:
+        """Return the known path that is most similar to a path, or None."""
+        if len(path) > LONGEST_PATH:
+            return None
+        start, _, end = path.rstrip("/").rpartition("/")
+        ends = [end.casefold()] if end.casefold() in self._by_end else self._ends.near(end)
+        found = [known for each in ends for known in self._by_end[each]]
+        same = [known for known in found if known.casefold().startswith(f"{start.casefold()}/")]
+        likely = same or Spellings(found).near(path) or found
+        return likely[0] if same or len(likely) == 1 else None
 
 
 class TemplateRoute(Route):

@@ -105,10 +105,17 @@ class Caller:
     def actor(self) -> Actor:
         """The caller in the form in which the audit trail stores actors."""
         if self.person:
-            return Actor(self.person, self.name, tenant_id=self.tenant_id or None)
+            tenant_id = self.tenant_id or None
+            return Actor(self.person, self.name, tenant_id=tenant_id, is_installation=self.is_installation)
         if self.is_installation:
             return Actor("command line", self.name)
         return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)
+
+
+def not_allowed(role: Role, needed: frozenset[Role]) -> Forbidden:
+    """Return the error for a caller whose role is not one of the needed roles. The message names the roles."""
+    names = " or ".join(each.value for each in Role if each in needed)
+    return Forbidden(f"role not allowed: needs {names}, not {role}")
 
 
 class Authenticator(Protocol):
@@ -381,7 +388,7 @@ class Gate:
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
         """Check scope, domain and role of a request, in this order.
 
-        Raises Forbidden, with the message `scope mismatch`, `domain not in tenant` or `role not allowed`.
+        Raises Forbidden, with the message `scope mismatch`, `domain not in tenant`, or that of `not_allowed`.
         """
         scope = (caller.organization, caller.tenant_number)
         if any(body.claimed_scope() not in (None, scope) for body in bodies):
@@ -389,7 +396,7 @@ class Gate:
         if not all(self._owns(caller, domain) for body in bodies for domain in body.claimed_domains()):
             raise Forbidden("domain not in tenant")
         if caller.role not in roles:
-            raise Forbidden("role not allowed")
+            raise not_allowed(caller.role, roles)
 
     def running(self, caller: Caller) -> AbstractContextManager[None]:
         """Return a context manager that counts a running request of the caller's tenant. Raises TooMany.

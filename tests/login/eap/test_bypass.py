@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.domains.domain import FirstFactor, Mode
 from sallyport.policy.rules.bodies import RuleFields
-from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, push_attribute
+from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, SERVICE_TYPE, push_attribute
 from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.login.eap.conftest import Nas
@@ -88,3 +88,27 @@ async def test_taken_off_in_the_middle(nas: Nas) -> None:
     nas.wire.put(datagram)
     ended, _ = await nas.answer(datagram)
     assert ended.code == ACCESS_REJECT
+
+
+@pytest.mark.parametrize(
+    ("forms", "password", "body", "code"),
+    [
+        ("password", b"a word", BODY, ACCESS_ACCEPT),
+        ("password", MAC, BODY, ACCESS_ACCEPT),
+        ("password", b"another word", BODY, ACCESS_REJECT),
+        ("password,no-station", b"a word", ETHERNET, ACCESS_ACCEPT),
+        ("password,login-user", b"a word", BODY + push_attribute(SERVICE_TYPE, (1).to_bytes(4)), ACCESS_ACCEPT),
+        ("no-station", b"a word", BODY, ACCESS_REJECT),
+        ("no-station", MAC, ETHERNET, ACCESS_ACCEPT),
+    ],
+)
+async def test_forms_of_the_client(nas: Nas, forms: str, password: bytes, body: bytes, code: int) -> None:
+    """The forms of the RADIUS client apply to EAP-MD5 too."""
+    areas = nas.wire.areas
+    await listed(nas)
+    word = b"a word" if "password" in forms else None
+    client = areas.clients.find(("192.0.2.1", 1))
+    assert client is not None
+    await areas.clients.update(areas.tenant, client.id, {"mac_forms": forms}, mac_password=word)
+    assert (await nas.log_in(Md5Side(password), MAC, body)).code == code
+    assert [method for *_, method in await nas.outcomes()] == ["mab" if code == ACCESS_ACCEPT else "eap-md5"]

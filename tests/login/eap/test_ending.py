@@ -1,5 +1,6 @@
 """Tests of copies of the last response. A NAS sends it again, or an attacker with the shared secret replays it."""
 
+import gc
 from dataclasses import dataclass
 
 import pytest
@@ -8,7 +9,8 @@ import trio.testing
 
 from sallyport.domains.domain import Mode
 from sallyport.listen.counts import Kind
-from sallyport.login.login import Reason
+from sallyport.login.eap.login import EapLogin
+from sallyport.login.login import Login, Reason
 from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
@@ -238,3 +240,15 @@ async def test_a_copy_after_a_restart(nas: Nas) -> None:
         nas.wire.put(sent, exchange=restarted)
         assert (await nas.wire.take())[0] == answer
     assert len(await nas.outcomes()) == 1
+
+
+async def test_an_ended_login_is_freed_at_once(nas: Nas) -> None:
+    """After the answer, no cycle of references holds the login until the garbage collector runs."""
+    gc.collect()
+    gc.disable()
+    try:
+        last, _ = await accepted(nas, ttls(in_ttls_pap(ANN, b"hello")))
+        await last.send()
+        assert [each for each in gc.get_objects() if type(each) in {EapLogin, Login}] == []
+    finally:
+        gc.enable()

@@ -63,7 +63,8 @@ function keepGroup(group) {
   const name = `menu ${group.dataset.group}`;
   const kept = localStorage.getItem(name);
   if (kept && !group.querySelector("[aria-current]")) group.open = kept === "open";
-  group.addEventListener("toggle", () => localStorage.setItem(name, group.open ? "open" : "closed"));
+  const heading = group.querySelector("summary");
+  heading.addEventListener("click", () => localStorage.setItem(name, group.open ? "closed" : "open"));
 }
 
 const streams = new Set();

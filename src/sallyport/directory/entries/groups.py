@@ -54,17 +54,24 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) ->
     """Write a group without its members. new.digest must be NO_DIGEST if the members are written in another
     transaction."""
     if known is None:
-        group_id = _insert(tx, GROUPS, run, new, at)
-        _inherit(tx, run, group_id, new.name)
-        _SEARCH.add(tx, run.domain_id, group_id, (fold(new.name),))
+        group_id, key = _insert(tx, GROUPS, run, new, at), fold(new.name)
+        _inherit(tx, run, group_id, key)
+        _put_key(tx, group_id, key)
+        _SEARCH.add(tx, run.domain_id, group_id, (key,))
         counters.add(tx, run.domain_id, GROUP_COUNT, 1)
         return Counts(added=1)
     GROUPS.rename(tx, run, known, new.dn_key)
     _update(tx, GROUPS, run, known, new, at)
-    if fold(known.name) != fold(new.name):
+    if known.name != new.name:
+        key = fold(new.name)
+        _put_key(tx, known.id, key)
         _SEARCH.remove(tx, run.domain_id, [known.id])
-        _SEARCH.add(tx, run.domain_id, known.id, (fold(new.name),))
+        _SEARCH.add(tx, run.domain_id, known.id, (key,))
     return Counts(updated=1)
+
+
+def _put_key(tx: Tx, group_id: int, key: str) -> None:
+    tx.execute("update directory_groups set name_key = :key where id = :id", key=key, id=group_id)
 
 
 def finish_group(tx: Tx, run: Run, new: NewNamed, digest: bytes) -> None:
@@ -113,13 +120,12 @@ def remove_unit(tx: Tx, known: Stored) -> Counts:
     return Counts(removed=1)
 
 
-def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
+def _inherit(tx: Tx, run: Run, group_id: int, key: str) -> None:
     """Give a new group the mapping of another group that has the same name in the directory. That other group may have
-    been deleted.
+    been deleted. key: the name in the form for comparison.
 
     Thus an admin's mapping is kept if a group is deleted and created again.
     """
-    key = fold(name)
     has = (
         "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "
         "and fold(name) = :name order by id desc limit 1"

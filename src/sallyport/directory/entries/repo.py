@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
 from sallyport.directory.directory import CLOUD_USER_COUNT, GROUP_COUNT, USER_COUNT, Group, User
 from sallyport.directory.imports.job import Run
 from sallyport.directory.mapping import MOST_MAPPED, attributes_in
@@ -185,14 +186,16 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
-    """Return the names of a person's groups, and of all groups around these groups. Return None if there are more than
-    MOST_GROUPS such groups."""
+    """Return the case-folded names of a person's groups, and of all groups around these groups. Return None if there
+    are more than MOST_GROUPS such groups."""
     sql = (
-        f"{_ABOVE}select g.name from (select k from above limit :most) as known left join directory_groups g "
-        "on g.directory_id = :dir and g.dn_key = known.k"
+        f"{_ABOVE}select g.name, g.name_key from (select k from above limit :most) as known "
+        "left join directory_groups g on g.directory_id = :dir and g.dn_key = known.k"
     )
     rows = tx.rows(sql, user=principal.id, dir=principal.directory_id, most=MOST_GROUPS)
-    return None if len(rows) >= MOST_GROUPS else frozenset(str(row[0]) for row in rows if row[0] is not None)
+    if len(rows) >= MOST_GROUPS:
+        return None
+    return frozenset(fold(str(name)) if key is None else str(key) for name, key in rows if name is not None)
 
 
 def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import MISSING, FieldError, Forbidden, Invalid, NotFound
+from sallyport.base.errors import MISSING, FieldError, Invalid, NotFound
 from sallyport.endpoints.agents import repo, signers
 from sallyport.endpoints.instances import repo as instances_repo
 from sallyport.endpoints.instances.instance import ACTIVE, Instance, NewInstance
@@ -17,7 +17,7 @@ from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
-from sallyport.web.scope import OPERATORS, Caller, Role
+from sallyport.web.scope import AGENTS, ENROLMENTS, OPERATORS, Caller, Role, not_allowed
 
 SUFFIX: Final = 8
 """Number of characters of the machine id that are appended to the name of an instance if another instance has the
@@ -121,7 +121,7 @@ class Machines:
         if caller.role is Role.ENROLMENT:
             self._keys.spend(tx, caller, instance_id)
         elif caller.role is not Role.AGENT:
-            raise Forbidden("role not allowed")
+            raise not_allowed(caller.role, OPERATORS | ENROLMENTS | AGENTS)
         machine_id = self._machine_id(tx, caller, domain_id, instance_id, machine)
         repo.add(tx, domain_id, instance_id, machine_id, machine.agent_version, self._clock())
         return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)

@@ -6,7 +6,7 @@ from base64 import b64decode
 
 from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
 from sallyport.base.clock import iso
-from sallyport.base.errors import Forbidden, Refused
+from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.agents import bodies
@@ -24,7 +24,7 @@ from sallyport.endpoints.agents.service import Agents, Situation
 from sallyport.endpoints.membership import Action
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.scope import ADMINS, AGENTS, ENROLMENTS, OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, AGENTS, ENROLMENTS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
 def operations(agents: Agents, gate: Gate) -> Operations:
@@ -199,7 +199,7 @@ def _own(caller: Caller) -> tuple[int, int]:
     """Return the domain id and the instance id of the agent that calls. Raises Forbidden if the caller is not an
     agent."""
     if caller.domain_id is None or caller.instance_id is None:
-        raise Forbidden("role not allowed")
+        raise not_allowed(caller.role, AGENTS)
     return caller.domain_id, caller.instance_id
 
 

@@ -314,6 +314,7 @@ class TotpEnrolled(Done):
         description="URL of a page for the user. The page shows the QR code and has a field for the first code."
     )
     expiresAt: str = Field(description="Time when the link and the pending seed expire, ISO 8601 UTC.")
+    warnings: list[str] = Field(description="Why users may be unable to open the link; empty if nothing is known.")
 
 
 class ConfirmTotp(OfUser):

@@ -175,6 +175,9 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
         f"send the link to the user; it is valid until {made['expiresAt']}; the seed becomes valid with "
         "its first correct code"
     )
+    warnings = made["warnings"]
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}")
     if sys.stdin.isatty():
         _ask_for_the_first_code(line, name, domain)
 

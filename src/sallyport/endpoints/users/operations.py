@@ -1,5 +1,9 @@
 """The HTTP operations of endpoint users and their one-time-password seeds: /api/v1/endpointUsers/*."""
 
+from typing import Final
+from urllib.parse import urlsplit
+
+from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.text import counted
@@ -28,6 +32,10 @@ from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 DELETE = "delete"
+ONLY_HERE: Final = (
+    "the link works only on this machine, because HTTP listens on a loopback address: set public_url to the address at "
+    "which users reach the service"
+)
 _NUMBERS = {"id", "instance", "group"}
 _FLAGS = {"true": "1", "yes": "1", "1": "1", "false": "0", "no": "0", "0": "0"}
 
@@ -122,15 +130,17 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
         The answer contains a link to a page on which the user types the first code. No other answer contains this link.
         """
-        made, link = await seeds.enrol(body.domainId, body.user)
+        made, secret = await seeds.enrol(body.domainId, body.user)
+        link = link_to(secret)
         return TotpEnrolled(
             message="the seed becomes valid with its first correct code",
             userId=made.user.id,
             otpauth=made.otpauth,
             seed=made.seed,
             qrCode=await images.data_uri(made.otpauth),
-            link=link_to(link),
+            link=link,
             expiresAt=iso(made.expires_at),
+            warnings=[ONLY_HERE] if is_loopback(urlsplit(link).hostname or "") else [],
         )
 
     @users.post("/api/v1/endpointUsers/confirmTotp", roles=OPERATORS)
@@ -139,7 +149,7 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
         checked = await seeds.confirm(body.domainId, body.user, body.code)
         if not checked.right:
             left = f"tries left: {checked.tries_left}" if checked.tries_left else "the enrolment has ended"
-            raise Invalid.about(f"wrong code; {left}", "code")
+            raise Invalid.about(f"wrong code{checked.hint}; {left}", "code")
         return Done(message="the seed is valid now")
 
 

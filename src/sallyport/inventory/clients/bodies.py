@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 from sallyport.base.addresses import canonical_host, parse_network
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
-from sallyport.inventory.clients.client import MAX_SECRET, Signatures
+from sallyport.inventory.clients.client import MAX_SECRET, MacForm, Signatures
 from sallyport.inventory.clients.service import State
 from sallyport.radius.dynamic import PORT
 from sallyport.vendors import PRODUCTS
@@ -108,6 +108,17 @@ ClientSecret = Annotated[
 ClientId = Annotated[Id, Field(description="Id of the client, as ListClients gives it.")]
 
 
+MacForms = Annotated[
+    Many[Annotated[MacForm, BeforeValidator(_lower)]],
+    Field(
+        description="Forms of MAC authentication bypass that the client uses beside the usual one. `login-user` and "
+        "`authenticate-only` are the Service-Type. `no-station`: the request has no Calling-Station-Id. `password`: "
+        "all stations have the password macPassword instead of their address; the client must have a single address, "
+        "and its requests must be signed."
+    ),
+]
+
+
 class _ClientFields(Scoped):
     domainIds: Many[Whole] | None = Field(
         default=None,
@@ -147,6 +158,10 @@ class AddClient(_ClientFields):
     coaPort: CoaPort = PORT
     tlsName: TlsName = ""
     tlsFingerprint: Fingerprint = ""
+    macForms: MacForms = Field(default_factory=list)
+    macPassword: ClientSecret | None = Field(
+        default=None, description="Password of all stations, for the form `password`. No answer contains it."
+    )
 
 
 class ClientAdded(Model):
@@ -200,6 +215,14 @@ class UpdateClient(_ClientFields):
         default=None,
         description="New UDP port for Disconnect and CoA requests, up to 65535. 0 if the client accepts none.",
     )
+    macForms: MacForms | None = Field(
+        default=None,
+        description="New forms of MAC authentication bypass, as AddClient has them. Without the form `password`, the "
+        "password of all stations is removed.",
+    )
+    macPassword: ClientSecret | None = Field(
+        default=None, description="New password of all stations. An empty text keeps the present one."
+    )
     unlatch: Flag = Field(
         default=False, description="Forget what the client has learned with the setting auto; it may learn it again."
     )
@@ -241,6 +264,9 @@ class ClientEntry(Model):
     )
     tlsFingerprint: str = Field(
         description="SHA-256 of the client's certificate for RadSec, in hex. Empty if there is none."
+    )
+    macForms: list[MacForm] = Field(
+        description="Forms of MAC authentication bypass that the client uses beside the usual one."
     )
     signatureRequired: bool = Field(description=SIGNED)
     proxyStateLimited: bool = Field(description=LIMITED)

@@ -14,7 +14,18 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
-from sallyport.inventory.clients.set_cli import LIST, NUMBER, SIGNATURES, any_org, any_tenant, find, set_, warn
+from sallyport.inventory.clients.set_cli import (
+    LIST,
+    MAC_FORM,
+    NUMBER,
+    SIGNATURES,
+    any_org,
+    any_tenant,
+    find,
+    mac_settings,
+    set_,
+    warn,
+)
 
 COLUMNS = (
     "clientId",
@@ -103,6 +114,21 @@ client.add_command(set_)
     show_default=True,
     help="UDP port for Disconnect and CoA requests. 0 if the client accepts none, like Microsoft NPS.",
 )
+@click.option(
+    "--mac-form",
+    "mac_forms",
+    type=MAC_FORM,
+    multiple=True,
+    help=(
+        "Form of MAC authentication bypass that the client uses beside the usual one; repeatable. `password` needs "
+        "--mac-password."
+    ),
+)
+@click.option(
+    "--mac-password",
+    metavar="-",
+    help="Password of all stations, instead of their address. Give - to read it from standard input.",
+)
 @click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
 @click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
 @click.pass_obj
@@ -121,6 +147,8 @@ def add(
     limit_proxy_state: str,
     password_verified: bool,
     coa_port: int,
+    mac_forms: tuple[str, ...],
+    mac_password: str | None,
     tls_name: str,
     tls_fingerprint: str,
 ) -> None:
@@ -131,6 +159,7 @@ def add(
         line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
     elif address is None:
         raise click.UsageError("--address is missing: give it, or --from-unknown")
+    mac = mac_settings(line, mac_forms, mac_password, secret)
     body: Row = {
         "orgId": org,
         "tenantId": tenant,
@@ -144,6 +173,7 @@ def add(
         "coaPort": coa_port,
         "tlsName": tls_name,
         "tlsFingerprint": tls_fingerprint,
+        **mac,
     }
     made = line.run("/network_device/AddClient", body, domains=domains)
     if secret is None:

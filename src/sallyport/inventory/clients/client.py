@@ -3,13 +3,15 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from sallyport.base.addresses import Network
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import NotFound, invalid_field
+from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.inventory.clients.issued import Issued
 from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
@@ -41,6 +43,43 @@ class Signatures(StrEnum):
     AUTO = "auto"
 
 
+class MacForm(StrEnum):
+    """A form of MAC authentication bypass that only some products use, so that a client must be set to it.
+
+    login-user, authenticate-only: the Service-Type. no-station: the request has no Calling-Station-Id. password: all
+    stations have the same password.
+    """
+
+    LOGIN_USER = "login-user"
+    AUTHENTICATE_ONLY = "authenticate-only"
+    NO_STATION = "no-station"
+    PASSWORD = "password"  # noqa: S105
+
+
+NO_FORMS: Final = frozenset[str]()
+
+
+def joined_forms(forms: Iterable[MacForm]) -> str:
+    """Return forms of MAC authentication bypass as the store has them."""
+    given = set(forms)
+    return ",".join(form.value for form in MacForm if form in given)
+
+
+def check_mac_forms(forms: str, network: Network, *, given: bool, kept: bool = False) -> None:
+    """Check the forms of a client. Raises Invalid.
+
+    A password that all stations have proves no station, so only a single device may use it. forms: as `joined_forms`
+    returns them. given: whether the change sets a password for all stations. kept: whether the client has one already.
+    """
+    if MacForm.PASSWORD not in forms.split(","):
+        if given:
+            raise invalid_field("macPassword", "needs the form `password` in macForms")
+    elif network.num_addresses > 1:
+        raise invalid_field("macForms", "must not contain `password`, because the client has more than one address")
+    elif not given and not kept:
+        raise invalid_field("macPassword", "is required for the form `password`")
+
+
 class Client:
     """A RADIUS client as the login path sees it.
 
@@ -51,6 +90,9 @@ class Client:
     service learns it from the client's requests. The service learns only about clients with a single address. A learned
     value applies at once, and is stored within about a second.
 
+    mac_forms: the values of `MacForm` that the client uses. mac_password: the password that all stations behind the
+    client have, or None.
+
     stored: the rows of the store from which the client was made, to compare them with the rows of a reload. is_latched:
     whether a setting was learned since then. name_key: the folded name, as the store has it, because to fold the names
     of 50,000 clients may take 4 s.
@@ -58,9 +100,9 @@ class Client:
 
     __slots__ = (
         "all_domains", "coa_port", "domain_ids", "id", "is_latched", "learns_limit", "learns_signature",
-        "limit_proxy_state", "name", "name_key", "network", "password_verified", "product", "proxy_state_limited",
-        "require_message_authenticator", "secret", "signature_required", "stored", "tenant_id", "tls_fingerprint",
-        "tls_name",
+        "limit_proxy_state", "mac_forms", "mac_password", "name", "name_key", "network", "password_verified", "product",
+        "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
+        "tenant_id", "tls_fingerprint", "tls_name",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +125,8 @@ class Client:
         tls_name: str = "",
         tls_fingerprint: str = "",
         name_key: str = "",
+        mac_forms: str = "",
+        mac_password: bytes = b"",
         stored: object = None,
     ) -> None:
         self.id = id
@@ -103,6 +147,8 @@ class Client:
         self.require_message_authenticator = Signatures(require_message_authenticator)
         self.limit_proxy_state = Signatures(limit_proxy_state)
         single = self.network.num_addresses == 1
+        self.mac_forms = frozenset(mac_forms.split(",")) if mac_forms else NO_FORMS
+        self.mac_password = Secret(mac_password) if mac_password and single else None
         signature, limit = self.require_message_authenticator, self.limit_proxy_state
         learned = signed_since is not None
         limited = proxy_state_limited_since is not None
@@ -160,15 +206,29 @@ class Ranges:
         )
 
 
+class Opened(NamedTuple):
+    """The shared secret and the password of all stations of a client, as they are stored and in clear."""
+
+    sealed: bytes = b""
+    secret: bytes = b""
+    sealed_password: bytes | None = None
+    mac_password: bytes = b""
+
+
 class ClientTable:
-    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins."""
+    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins.
+
+    opened: for each client id, the client's secrets, so that a reload decrypts only the secrets that have changed.
+    """
 
     def __init__(
         self,
         clients: Iterable[Client] = (),
         issued: Issued | None = None,
+        opened: Mapping[int, Opened] = MappingProxyType({}),
     ) -> None:
         self.issued = issued or Issued()
+        self.opened = opened
         self.by_id = {client.id: client for client in clients}
         self._by_tenant: dict[int, list[Client]] = {}
         self._by_prefix: dict[tuple[int, int], dict[int, Client]] = {}

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import SecretBytes
 
 from sallyport.base.clock import iso
-from sallyport.base.errors import Forbidden
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import (
@@ -19,12 +18,12 @@ from sallyport.inventory.clients.bodies import (
     ListClients,
     UpdateClient,
 )
-from sallyport.inventory.clients.client import Client
+from sallyport.inventory.clients.client import Client, MacForm, joined_forms
 from sallyport.inventory.clients.repo import API_NAMES
 from sallyport.inventory.clients.service import Clients, Heard, NewClient, Times
 from sallyport.store.model import Value
 from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
@@ -56,6 +55,8 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
                 coa_port=body.coaPort,
                 tls_name=body.tlsName,
                 tls_fingerprint=body.tlsFingerprint,
+                mac_forms=joined_forms(body.macForms),
+                mac_password=_octets(body.macPassword) or b"",
             ),
             by=None if caller.is_installation else caller.role,
         )
@@ -95,18 +96,19 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         A change of the address keeps the settings that the service has learned (`auto`). If one of these settings gets
         a new value, the learned value is reset. `unlatch` resets all of them.
 
-        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
-        limitProxyState, and `unlatch`, require the role admin. The rules of AddClient for addresses and certificates
-        apply.
+        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, macForms, macPassword,
+        requireMessageAuthenticator or limitProxyState, and `unlatch`, require the role admin. The rules of AddClient
+        for addresses and certificates apply.
         """
         if body.unlatch and caller.role not in ADMINS:
-            raise Forbidden("role not allowed")
+            raise not_allowed(caller.role, ADMINS)
         client = await service.update(
             caller.tenant_id,
             body.clientId,
             _changes(body),
             secret=_octets(body.secret),
             domain_ids=body.domainIds,
+            mac_password=_octets(body.macPassword),
             by=None if caller.is_installation else caller.role,
         )
         if body.unlatch:
@@ -146,6 +148,7 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 def _changes(body: UpdateClient) -> dict[str, Value]:
     """Return the values of the fields that the request contains. The keys are the columns of the store."""
     given = {column: getattr(body, name) for column, name in API_NAMES.items()}
+    given["mac_forms"] = None if body.macForms is None else joined_forms(body.macForms)
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}
 
@@ -163,6 +166,7 @@ def _entry(client: Client) -> Row:
         "coaPort": client.coa_port,
         "tlsName": client.tls_name,
         "tlsFingerprint": client.tls_fingerprint,
+        "macForms": list[JSON](form.value for form in MacForm if form.value in client.mac_forms),
         "signatureRequired": client.signature_required,
         "proxyStateLimited": client.proxy_state_limited,
         "warnings": list[JSON](weakness.of_client(client)),

@@ -10,7 +10,16 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued
-from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges
+from sallyport.inventory.clients.client import (
+    LIMITED,
+    SIGNED,
+    Client,
+    ClientTable,
+    MacForm,
+    Opened,
+    Ranges,
+    check_mac_forms,
+)
 from sallyport.store import audit
 from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 from sallyport.store.vault import Vault
@@ -34,13 +43,16 @@ class _Row:
     coa_port: int
     tls_name: str
     tls_fingerprint: str
+    mac_forms: str
+    mac_password: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class NewRow:
     """A client to add.
 
-    settings: the client's values by column. changes: the text of the entry for the audit trail.
+    settings: the client's values by column. changes: the text of the entry for the audit trail. mac_password: empty if
+    the client has none.
     """
 
     network: Network
@@ -48,19 +60,21 @@ class NewRow:
     secret: bytes
     domain_ids: tuple[int, ...]
     changes: str
+    mac_password: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change of a client.
 
-    columns: the new values by column. secret: None keeps the secret. domain_ids: None keeps the domains.
+    columns: the new values by column. secret, mac_password: None keeps them. domain_ids: None keeps the domains.
     """
 
     client_id: int
     columns: Mapping[str, Value]
     secret: bytes | None = None
     domain_ids: Sequence[int] | None = None
+    mac_password: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,7 @@ API_NAMES: Final = {
     "tls_name": "tlsName",
     "tls_fingerprint": "tlsFingerprint",
     "coa_port": "coaPort",
+    "mac_forms": "macForms",
 }
 """The API's name of each column."""
 _ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", "network_bits", *API_NAMES)
@@ -106,8 +121,8 @@ LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
 """The name under which the audit trail shows each learned setting."""
 
 
-def _identity(client_id: int) -> str:
-    return f"radius_clients/{client_id}/secret"
+def _identity(client_id: int, column: str = "secret") -> str:
+    return f"radius_clients/{client_id}/{column}"
 
 
 def load(tx: Tx, vault: Vault, before: ClientTable) -> ClientTable:
@@ -120,25 +135,35 @@ def load(tx: Tx, vault: Vault, before: ClientTable) -> ClientTable:
     """
     domains = _domains(tx, None)
     clients: list[Client] = []
+    opened: dict[int, Opened] = {}
     for row in tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id"):
-        stored = (row, tuple(domains.get(row.id, ())))
-        known = before.by_id.get(row.id)
-        is_same = known is not None and known.stored == stored and not known.is_latched
-        clients.append(known if known is not None and is_same else _client(vault, stored, known))
-    return ClientTable(clients, issued.load(tx))
+        known = opened[row.id] = _opened(vault, row, before.opened.get(row.id, _UNKNOWN))
+        stored = row, tuple(domains.get(row.id, ()))
+        client = before.by_id.get(row.id)
+        if client is None or client.stored != stored or client.is_latched:
+            client = _client(row, known, stored)
+        clients.append(client)
+    return ClientTable(clients, issued.load(tx), opened)
 
 
-def _client(vault: Vault, stored: tuple[_Row, tuple[int, ...]], known: Client | None) -> Client:
-    """Return the client of a row with the ids of its domains. known: the client as it was before, or None; an equal
-    secret is not decrypted again."""
-    row, domain_ids = stored
-    before = known.stored if known is not None else None
-    if known is not None and isinstance(before, tuple) and before[0].secret == row.secret:
-        clear = known.secret.octets
-    else:
-        clear = vault.open(row.secret, _identity(row.id))
-    settings = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"}
-    return Client(**settings, secret=clear, domain_ids=domain_ids, stored=stored)
+def _client(row: _Row, known: Opened, stored: tuple[_Row, tuple[int, ...]]) -> Client:
+    settings = {name: getattr(row, name) for name in _PLAIN}
+    return Client(**settings, secret=known.secret, mac_password=known.mac_password, domain_ids=stored[1], stored=stored)
+
+
+_SEALED: Final = ("secret", "mac_password")
+_PLAIN: Final = tuple(name for name in _Row.__dataclass_fields__ if name not in _SEALED)
+_UNKNOWN: Final = Opened()
+
+
+def _opened(vault: Vault, row: _Row, known: Opened) -> Opened:
+    """Return the secrets of a client. known: the secrets before; only those that have changed are decrypted."""
+    if known.sealed == row.secret and known.sealed_password == row.mac_password:
+        return known
+    word, secret = b"", vault.open(row.secret, _identity(row.id))
+    if row.mac_password is not None:
+        word = vault.open(row.mac_password, _identity(row.id, "mac_password"))
+    return Opened(row.secret, secret, row.mac_password, word)
 
 
 def touch_others(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> bool:
@@ -188,13 +213,17 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
     tx.insert("radius_clients", ("secret", *_ADDED), bare, on_conflict="on conflict do nothing")
     ids = _ids(tx, tenant_id, clients, last)
     sealed = (
-        (number, vault.seal(each.secret, _identity(number)), *row)
+        (number, vault.seal(each.secret, _identity(number)), _sealed_word(vault, each.mac_password, number), *row)
         for number, each, row in zip(ids, clients, rows, strict=True)
     )
-    on_conflict = "on conflict (id) do update set secret = excluded.secret"
-    tx.insert("radius_clients", ("id", "secret", *_ADDED), sealed, on_conflict=on_conflict)
+    on_conflict = "on conflict (id) do update set secret = excluded.secret, mac_password = excluded.mac_password"
+    tx.insert("radius_clients", ("id", *_SEALED, *_ADDED), sealed, on_conflict=on_conflict)
     _add_domains(tx, zip(ids, (each.domain_ids for each in clients), strict=True))
     return ids
+
+
+def _sealed_word(vault: Vault, word: bytes, client_id: int) -> bytes | None:
+    return vault.seal(word, _identity(client_id, "mac_password")) if word else None
 
 
 def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
@@ -229,14 +258,17 @@ def api_fields(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> 
     """Return the fields of a new client by their names in the API. domain_ids: the ids of the domains, the default
     first."""
     return {
-        **{name: _json(column, settings[column]) for column, name in API_NAMES.items()},
+        **{name: as_json(column, settings[column]) for column, name in API_NAMES.items()},
         "domainIds": list[JSON](dict.fromkeys(domain_ids)),
         LEARNED[SIGNED]: False,
         LEARNED[LIMITED]: False,
     }
 
 
-def _json(column: str, value: Value) -> JSON:
+def as_json(column: str, value: Value) -> JSON:
+    """Return the value of a column as the API has it."""
+    if column == "mac_forms":
+        return list[JSON](str(value).split(",")) if value else []
     return bool(value) if column == "password_verified" else cast(JSON, value)
 
 
@@ -287,6 +319,8 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
         row, columns = rows[each.client_id], dict(each.columns)
         if each.secret is not None:
             columns["secret"] = vault.seal(each.secret, _identity(row.id))
+        if each.mac_password is not None:
+            columns["mac_password"] = _sealed_word(vault, each.mac_password, row.id)
         if each.domain_ids is not None:
             columns["all_domains"] = int(not each.domain_ids)
         fields = _update(tx, tenant_id, row, columns)
@@ -310,6 +344,7 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
+    _settle_forms(row, columns)
     other = {column for column, value in columns.items() if value != getattr(row, column)}
     if "require_message_authenticator" in other:
         columns["signed_since"] = None
@@ -322,9 +357,19 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
     tx.execute(sql, id=row.id, key=key, bits=bits, **columns)
     forgotten = (what for what in LEARNED if what in columns and getattr(row, what) is not None)
     return {
-        **{API_NAMES[c]: [_json(c, getattr(row, c)), _json(c, columns[c])] for c in API_NAMES if c in other},
+        **{API_NAMES[c]: [as_json(c, getattr(row, c)), as_json(c, columns[c])] for c in API_NAMES if c in other},
         **{LEARNED[what]: [True, False] for what in forgotten},
     }
+
+
+def _settle_forms(row: _Row, columns: dict[str, Value]) -> None:
+    """Check the forms of MAC authentication bypass after a change. Without the form `password`, the client's password
+    of all stations is removed. Raises Invalid."""
+    forms, kept = str(columns.get("mac_forms", row.mac_forms)), row.mac_password is not None
+    network = ip_network(str(columns.get("network", row.network)))
+    check_mac_forms(forms, network, given="mac_password" in columns, kept=kept)
+    if kept and MacForm.PASSWORD not in forms.split(","):
+        columns["mac_password"] = None
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:

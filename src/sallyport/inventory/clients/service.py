@@ -21,7 +21,7 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo
-from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures, check_mac_forms
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
 from sallyport.radius.duplicates import Source
@@ -30,7 +30,7 @@ from sallyport.store import audit
 from sallyport.store.model import Tx, Value
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
-from sallyport.web.scope import Role
+from sallyport.web.scope import ADMINS, Role, not_allowed
 
 log = structlog.get_logger()
 
@@ -46,8 +46,8 @@ DAY_US: Final = 86_400 * SECOND
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
 TRUST: Final = frozenset(
     {
-        "domainIds", "limitProxyState", "passwordVerified", "requireMessageAuthenticator", "secret", "tlsFingerprint",
-        "tlsName",
+        "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
+        "secret", "tlsFingerprint", "tlsName",
     }
 )  # fmt: skip
 """The fields that decide which packets are trusted. To change them, the role admin is required."""
@@ -58,6 +58,7 @@ class NewClient:
     """A RADIUS client to add.
 
     domain_ids: the ids of the client's domains, the default first. If empty, the client has all domains of the tenant.
+    mac_forms: as `joined_forms` returns them. mac_password: the password of all stations; empty if there is none.
     """
 
     name: str
@@ -71,6 +72,8 @@ class NewClient:
     coa_port: int = PORT
     tls_name: str = ""
     tls_fingerprint: str = ""
+    mac_forms: str = ""
+    mac_password: bytes = b""
 
 
 class State(StrEnum):
@@ -251,10 +254,11 @@ class Clients:
         *,
         secret: bytes | None = None,
         domain_ids: Sequence[int] | None = None,
+        mac_password: bytes | None = None,
         by: Role | None = None,
     ) -> Client:
         """Change a client, and return it. Fields that are not in `changes` keep their values. Raises NotFound,
-        Conflict, Forbidden.
+        Conflict, Forbidden, Invalid.
 
         changes: the new values by column. by: see `add`.
         """
@@ -262,19 +266,21 @@ class Clients:
 
         def work(tx: Tx) -> None:
             former = repo.described(tx, tenant_id, client_id)
-            fields: dict[str, object] = {repo.API_NAMES[column]: value for column, value in changes.items()}
+            fields: dict[str, object] = {repo.API_NAMES[c]: repo.as_json(c, value) for c, value in changes.items()}
             if domain_ids is not None:
                 fields["domainIds"] = list(dict.fromkeys(domain_ids))
             if secret is not None:
                 fields["secret"] = audit.HIDDEN
+            if mac_password is not None:
+                fields["macPassword"] = audit.HIDDEN
             changed = {name for name, value in fields.items() if value != former.get(name)}
-            if by not in {None, Role.ADMIN} and changed & TRUST:
-                raise Forbidden("role not allowed")
+            if by is not None and by not in ADMINS and changed & TRUST:
+                raise not_allowed(by, ADMINS)
             if "address" in changed:
                 _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
             certificate = {column: changes[column] for column in CERTIFICATE if repo.API_NAMES[column] in changed}
             _check_certificate(tx, tenant_id, certificate, by)
-            self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
+            self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids, mac_password)])
 
         await self._configuration.change(work)
         return self.table.present(client_id)
@@ -282,8 +288,11 @@ class Clients:
     def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
         entries = []
         for change, changed in zip(changes, repo.update_all(tx, self._vault, tenant_id, changes), strict=True):
-            secret: dict[str, JSON] = {"secret": [audit.HIDDEN, audit.HIDDEN]} if change.secret is not None else {}
-            if fields := changed.fields | secret:
+            secrets = {"secret": change.secret, "macPassword": change.mac_password}
+            hidden: dict[str, JSON] = {
+                name: [audit.HIDDEN, audit.HIDDEN] for name, value in secrets.items() if value is not None
+            }
+            if fields := changed.fields | hidden:
                 entries.append((_target(change.client_id, changed.name), audit.as_kept(fields)))
         audit.record_all(tx, "client.update", entries, at=self._clock(), tenant_id=tenant_id)
 
@@ -421,10 +430,12 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
         network = ip_network(new.network)
         settings: dict[str, str | int] = {column: getattr(new, column) for column in repo.API_NAMES}
         settings |= {"network": str(network), "password_verified": int(new.password_verified)}
+        check_mac_forms(new.mac_forms, network, given=bool(new.mac_password))
         after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}
+        after |= {"macPassword": audit.HIDDEN} if new.mac_password else {}
         secret = new.secret or new_shared_secret().encode()
         changes = audit.as_kept(audit.changed({}, after))
-        rows.append(NewRow(network, settings, secret, new.domain_ids, changes))
+        rows.append(NewRow(network, settings, secret, new.domain_ids, changes, new.mac_password))
     return rows
 
 

@@ -1,5 +1,7 @@
 """`sallyport client set`: change a RADIUS client."""
 
+from collections.abc import Sequence
+
 import click
 
 from sallyport.base.command import CommandLine, named
@@ -9,6 +11,8 @@ from sallyport.base.wire import JSON, Row
 LIST = "/network_device/ListClients"
 NUMBER = click.IntRange(min=1)
 SIGNATURES = click.Choice(["yes", "no", "auto"])
+MAC_FORM = click.Choice(["login-user", "authenticate-only", "no-station", "password"])
+ONLY_STDIN = "accepts only -, because all users of a machine can see its command lines"
 _YES_NO = click.Choice(["yes", "no"])
 _FIELDS = {
     "new_name": "name",
@@ -62,6 +66,15 @@ any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.
     type=click.IntRange(0, 65535),
     help="UDP port for Disconnect and CoA requests. 0 if the client accepts no such requests.",
 )
+@click.option(
+    "--mac-form",
+    "mac_forms",
+    type=MAC_FORM,
+    multiple=True,
+    help="Form of MAC authentication bypass; repeatable. The given forms replace the present ones.",
+)
+@click.option("--no-mac-form", is_flag=True, help="Remove all forms of MAC authentication bypass.")
+@click.option("--mac-password", metavar="-", help="Password of all stations, for the form `password`. Give -.")
 @click.option("--tls-name", help="RadSec: name in the client's certificate. Give '' to remove it.")
 @click.option("--tls-fingerprint", help="RadSec: SHA-256 of the client's certificate. Give '' to remove it.")
 @click.pass_obj
@@ -77,6 +90,9 @@ def set_(
     domains: tuple[str, ...],
     all_domains: bool,
     password_verified: str | None,
+    mac_forms: tuple[str, ...],
+    no_mac_form: bool,
+    mac_password: str | None,
     **settings: str | int | None,
 ) -> None:
     """Change a RADIUS client. The change applies to the client's next packet. Settings without an option keep their
@@ -85,10 +101,13 @@ def set_(
         raise click.UsageError("--secret and --new-secret cannot be used together")
     if domains and all_domains:
         raise click.UsageError("--domain and --all-domains cannot be used together")
+    if mac_forms and no_mac_form:
+        raise click.UsageError("--mac-form and --no-mac-form cannot be used together")
     if secret not in (None, "-"):
-        raise click.UsageError("--secret accepts only -, because all users of a machine can see its command lines")
+        raise click.UsageError(f"--secret {ONLY_STDIN}")
     made = new_shared_secret() if new_secret else None
     given: Row = {_FIELDS[option]: value for option, value in settings.items() if value is not None}
+    given |= mac_settings(line, mac_forms, mac_password, secret)
     if password_verified is not None:
         given["passwordVerified"] = password_verified == "yes"  # noqa: S105
     if made is not None:
@@ -98,6 +117,8 @@ def set_(
         if not octets:
             raise click.UsageError("--secret is empty")
         given["secret"] = {"hex": octets.hex()}
+    if no_mac_form:
+        given["macForms"] = list[JSON]()
     if not given and not domains and not all_domains:
         raise click.UsageError("nothing to change: give an option, such as --address")
     found = find(line, name, org, tenant)
@@ -112,6 +133,22 @@ def set_(
     if "address" in given and changed["signatureRequired"] and given.get("requireMessageAuthenticator") != "yes":
         line.note(f"unsigned packets are still dropped; if the client does not sign: sallyport client unlatch {called}")
     warn(line, changed["warnings"])
+
+
+def mac_settings(line: CommandLine, forms: Sequence[str], password: str | None, secret: str | None) -> Row:
+    """Return the fields of MAC authentication bypass for AddClient and UpdateClient. The password is read from standard
+    input. password, secret: the options."""
+    given: Row = {"macForms": list[JSON](forms)} if forms else {}
+    if password is None:
+        return given
+    if password != "-":  # noqa: S105
+        raise click.UsageError(f"--mac-password {ONLY_STDIN}")
+    if secret == "-":  # noqa: S105
+        raise click.UsageError("--secret and --mac-password cannot both read standard input: set one of them later")
+    octets = line.read_secret("Password of all stations")
+    if not octets:
+        raise click.UsageError("--mac-password is empty")
+    return {**given, "macPassword": {"hex": octets.hex()}}
 
 
 def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:

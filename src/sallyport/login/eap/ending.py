@@ -28,16 +28,16 @@ Sender = tuple[object, ...]
 class Ending:
     """The end of one conversation.
 
-    response: the client's last EAP packet. sender: see `sender_of`. done: the result of the EAP method. answered: a
-    function that is called when the login is answered, with the answered request. request: the newest request with the
-    response, or None if no request is being decided. asks: whether the login waits for its second factor. user: the
-    user's name without its realm. sent: the encoded attributes of the Access-Accept, without `Found.keys`.
+    response: the client's last EAP packet. sender: see `sender_of`. done: the result of the EAP method. on_answer: a
+    function that is called once, when the login is answered, with the answered request. request: the newest request
+    with the response, or None if no request is being decided. asks: whether the login waits for its second factor.
+    user: the user's name without its realm. sent: the encoded attributes of the Access-Accept, without `Found.keys`.
     """
 
     response: bytes
     sender: Sender
     done: Done
-    answered: Callable[[Answered], None]
+    on_answer: Callable[[Answered], None] | None
     request: Login | None = None
     asks: bool = False
     user: str = ""
@@ -51,6 +51,13 @@ class Ending:
             raise PacketError("the server is still deciding the login of this EAP response", "duplicate")
         self.request, self.user, self.asks = login, login.user, False
         login.exchange = _LastRequest(login.exchange, self)
+
+    def end(self, answered: Answered) -> None:
+        """End the conversation with its answer. This removes all reference cycles, because the garbage collector runs
+        seldom."""
+        end, self.on_answer, self.request = self.on_answer, None, None
+        if end is not None:
+            end(answered)
 
     def reopen(self) -> None:
         """Let the next copy of the response be decided, because the last one has got no answer."""
@@ -67,7 +74,7 @@ class _LastRequest:
 
     def committed(self, entry: Answered, now: int) -> None:
         """End the conversation, and send the answer."""
-        self._ending.answered(entry)
+        self._ending.end(entry)
         self._listener.committed(entry, now)
 
     def abandoned(self, entry: Answered) -> None:
@@ -100,7 +107,7 @@ class AcceptedEndings:
     def add(self, state: bytes, ending: Ending, answered: Answered, *, now: float) -> None:
         """Store a conversation after its answer. An answer other than Access-Accept is not repeated."""
         if answered.reply[0] == ACCESS_ACCEPT and isinstance(answered, Login):
-            ending.sent, ending.request = answered.sent, None
+            ending.sent = answered.sent
             self._endings.put(state, ending, answered.client.tenant_id, answered.client.id, now=now)
 
     def find(self, login: Login, state: bytes, response: bytes, *, now: float) -> Ending | None:

@@ -67,6 +67,8 @@ class Rounds:
         if not key:
             return None
         written = [each.encode() for name in spellings(key) for each in (name, name.upper())]
+        word = login.client.mac_password
+        written += [] if word is None else [word.reveal()]
         return Station(written, partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:

@@ -332,8 +332,9 @@ class Eap:
     def _answered(self, state: bytes, eap: EapLogin, entry: Answered) -> None:
         """End a conversation whose login has got its answer."""
         self._logins.end(state)
-        if eap.ending is not None:
-            self._endings.add(state, eap.ending, entry, now=self._now())
+        ending, eap.ending = eap.ending, None
+        if ending is not None:
+            self._endings.add(state, ending, entry, now=self._now())
 
     def _answers_again(self, login: Login, state: bytes, response: bytes) -> bool:
         """If a request repeats the end of a conversation, store the attributes of the same answer in the login. Return

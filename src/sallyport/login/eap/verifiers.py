@@ -103,11 +103,11 @@ class Local:
 
 
 class Station:
-    """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name and
-    as password.
+    """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name,
+    and usually as password too.
 
-    passwords: the address in all notations. listed: a function that returns whether the domain's list of MAC addresses
-    contains the station.
+    passwords: the address in all notations, and the password that all stations behind the client have. listed: a
+    function that returns whether the domain's list of MAC addresses contains the station.
     """
 
     checkable: Final = frozenset({Chap})

@@ -4,11 +4,17 @@ If a NAS finds no supplicant, it sends a request on behalf of the station. User-
 station's address. The password is the same address, or is absent. The notation and the Service-Type depend on the
 product. Cisco sends Call-Check as Service-Type (RFC 2865 section 5.6). Other products send Framed, or no Service-Type.
 Some products use EAP-MD5, with the address as identity and as password.
+
+Other forms look like the login of a person, so they are a setting of the RADIUS client (`MacForm`): the Service-Type
+Login-User or Authenticate-Only, no Calling-Station-Id, and one password for all stations.
 """
 
+from collections.abc import Mapping
+from hmac import compare_digest
 from typing import Final
 
 from sallyport.base.mac import mac_key
+from sallyport.inventory.clients.client import MacForm
 from sallyport.policy.attempt import Attempt
 from sallyport.radius.attributes import CALLING_STATION_ID, USER_NAME
 from sallyport.radius.packet import as_text
@@ -16,8 +22,14 @@ from sallyport.radius.password import Method, chap_holds, sent_chap, sent_passwo
 from sallyport.vendors import medium
 
 FRAMED: Final = 2
+LOGIN_USER: Final = 1
+AUTHENTICATE_ONLY: Final = 8
 CALL_CHECK: Final = 10
 _SERVICES: Final = frozenset({None, FRAMED, CALL_CHECK})
+_SERVICE_FORMS: Final[Mapping[int | None, MacForm]] = {
+    LOGIN_USER: MacForm.LOGIN_USER,
+    AUTHENTICATE_ONLY: MacForm.AUTHENTICATE_ONLY,
+}
 _MEDIA: Final = frozenset({"Ethernet", "Wireless", "Unknown"})
 
 
@@ -41,21 +53,32 @@ def requested_station_by_eap(login: Attempt) -> str:
 
 
 def _station(login: Attempt) -> str:
-    first = login.request.first
-    station = mac_key(as_text(first.get(CALLING_STATION_ID, b"")))
-    if not station or mac_key(as_text(first.get(USER_NAME, b""))) != station:
+    first, forms = login.request.first, login.client.mac_forms
+    station = mac_key(as_text(first.get(USER_NAME, b"")))
+    if not station:
         return ""
-    return station if login.service_type in _SERVICES and medium(login.request) in _MEDIA else ""
+    sent = first.get(CALLING_STATION_ID)
+    if sent is None:
+        if MacForm.NO_STATION not in forms:
+            return ""
+    elif mac_key(as_text(sent)) != station:
+        return ""
+    kind = login.service_type
+    is_usual = kind in _SERVICES or _SERVICE_FORMS.get(kind) in forms
+    return station if is_usual and medium(login.request) in _MEDIA else ""
 
 
 def _has_no_other_password(login: Attempt, station: str) -> bool:
-    """Return whether the password is the station's address. It may also be absent if the request is signed."""
-    signed = login.request.signed
+    """Return whether the password is the station's address, or the client's password of all stations. It may also be
+    absent. If it is not the address in PAP, the request must be signed."""
+    signed, word = login.request.signed, login.client.mac_password
     if login.method == Method.PAP:
         password = sent_password(login.request, login.client.secret)
-        return mac_key(as_text(password)) == station or (signed and not password)
+        if mac_key(as_text(password)) == station:
+            return True
+        return signed and (not password or (word is not None and compare_digest(password, word.reveal())))
     if login.method == Method.CHAP:
         value, challenge = sent_chap(login.request)
-        name = login.request.first[USER_NAME]
-        return signed and len(value) == 17 and (chap_holds(value, name, challenge) or chap_holds(value, b"", challenge))
+        passwords = [login.request.first[USER_NAME], b"", *([] if word is None else [word.reveal()])]
+        return signed and len(value) == 17 and any(chap_holds(value, each, challenge) for each in passwords)
     return signed and login.method == Method.NONE and login.service_type == CALL_CHECK

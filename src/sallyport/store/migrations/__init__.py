@@ -24,7 +24,9 @@ from sallyport.store.migrations import (
     m0009_domain_realms,
     m0010_network_bits,
     m0011_references,
+    m0012_group_keys,
     m0013_learned_values,
+    m0014_mac_forms,
 )
 
 BASELINE = "m0001_baseline"
@@ -40,7 +42,9 @@ ALL(name="m0008_did_kinds")(m0008_did_kinds.apply)
 ALL(name="m0009_domain_realms")(m0009_domain_realms.apply)
 ALL(name="m0010_network_bits")(m0010_network_bits.apply)
 ALL(name="m0011_references")(m0011_references.apply)
+ALL(name="m0012_group_keys")(m0012_group_keys.apply)
 ALL(name="m0013_learned_values")(m0013_learned_values.apply)
+ALL(name="m0014_mac_forms")(m0014_mac_forms.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 

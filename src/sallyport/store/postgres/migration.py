@@ -58,7 +58,9 @@ STEPS: Final[Steps] = (
     Step("p0011_domain_realms", schema.create_domain_realms, beside=BASELINE),
     Step("p0012_network_bits", schema.add_network_bits, beside=BASELINE),
     Step("p0013_references", schema.create_references, beside=BASELINE),
+    Step("p0014_group_keys", schema.add_group_keys, beside=BASELINE),
     Step("p0015_learned_values", schema.add_learned_values, beside=BASELINE),
+    Step("p0016_mac_forms", schema.add_mac_forms, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

@@ -17,10 +17,12 @@ from sallyport.store.schema import (
     ANSWERS_BY_ID,
     DID_KINDS,
     DOMAIN_REALMS,
+    GROUP_KEYS,
     IDENTITIES,
     LEARNED_VALUES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
+    MAC_FORMS,
     NETWORK_BITS,
     REFERENCES,
     REQUEST_LIST,
@@ -199,10 +201,7 @@ def add_network_bits(connection: Connection) -> None:
     rows = connection.execute("select id, network from radius_clients").fetchall()
     bits = [(network_bits(ip_network(str(network))), number) for number, network in rows]
     connection.cursor().executemany("update radius_clients set network_bits = $1 where id = $2", bits)
-    stale = "new.network <> old.network and new.network_bits = old.network_bits"
-    forget = f"if {stale} then new.network_bits := null; end if"
-    for statement in PostgresDialect().trigger("radius_clients_bits", "before update on radius_clients", [forget]):
-        connection.execute(statement.encode())
+    _forget_stale(connection, "radius_clients", "network", "network_bits")
 
 
 def create_references(connection: Connection) -> None:
@@ -211,10 +210,31 @@ def create_references(connection: Connection) -> None:
         connection.execute(statement.encode())
 
 
+def add_group_keys(connection: Connection) -> None:
+    """Add the names of directory groups in the form for comparison. A node of an earlier release does not write them.
+    So a trigger removes such a name if the node renames the group."""
+    for statement in statements_of(GROUP_KEYS, PostgresDialect()):
+        connection.execute(statement.encode())
+    _forget_stale(connection, "directory_groups", "name", "name_key")
+
+
+def _forget_stale(connection: Connection, table: str, source: str, derived: str) -> None:
+    """Create a trigger that sets a derived column to null if an update changes only its source."""
+    forget = f"if new.{source} <> old.{source} and new.{derived} = old.{derived} then new.{derived} := null; end if"
+    for statement in PostgresDialect().trigger(f"{table}_{derived}", f"before update on {table}", [forget]):
+        connection.execute(statement.encode())
+
+
 def add_learned_values(connection: Connection) -> None:
     """Add the age of the learned values of devices, and the detail of an event. A node of an earlier release counts
     without it."""
     for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_mac_forms(connection: Connection) -> None:
+    """Add the forms of MAC authentication bypass to RADIUS clients. PostgreSQL changes no row for this."""
+    for statement in statements_of(MAC_FORMS, PostgresDialect()):
         connection.execute(statement.encode())
 
 

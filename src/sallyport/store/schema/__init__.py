@@ -38,8 +38,12 @@ NETWORK_BITS: Final = "network_bits"
 """The file of the step that indexes the networks of RADIUS clients."""
 REFERENCES: Final = "references"
 """The file of the step that indexes references between tables."""
+GROUP_KEYS: Final = "group_keys"
+"""The file of the step that adds the names of directory groups in the form for comparison."""
 LEARNED_VALUES: Final = "learned_values"
 """The file of the step that adds the age of the learned values of devices."""
+MAC_FORMS: Final = "mac_forms"
+"""The file of the step that adds the forms of MAC authentication bypass to RADIUS clients."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

@@ -24,7 +24,7 @@ from sallyport.store.search import Stretch
 from sallyport.tenancy.authentication import LONGEST, Guesses, RecordCache
 from sallyport.tenancy.keys import repo
 from sallyport.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyKind, KeyRecord, NewKey
-from sallyport.web.scope import Caller, Role
+from sallyport.web.scope import ENROLMENTS, Caller, Role, not_allowed
 
 MAX_KEYS = 50_000
 """Maximum number of keys of a domain."""
@@ -217,8 +217,10 @@ class Keys:
         agent: the kind of agent that must enrol with the key; None for any kind.
         """
         key = repo.by_id(tx, caller.token_id) if caller.role is Role.ENROLMENT else None
-        if caller.role is not Role.ENROLMENT or (key is not None and agent not in (None, key.agent)):
-            raise Forbidden("role not allowed")
+        if caller.role is not Role.ENROLMENT:
+            raise not_allowed(caller.role, ENROLMENTS)
+        if key is not None and agent not in (None, key.agent):
+            raise Forbidden(f"role not allowed: this enrolment key is for an agent of the kind {key.agent}")
         return _active(key, self._clock())
 
     def _spend(self, tx: Tx, key: KeyRecord, machine: str) -> None:

@@ -28,7 +28,7 @@ from sallyport.tenancy.signin import repo
 from sallyport.tenancy.signin.administrators import LONGEST_PASSWORD
 from sallyport.tenancy.signin.openid import OpenId, Started
 from sallyport.tenancy.signin.person import Administrator, Person, Session
-from sallyport.web.scope import READERS, Authenticator, Role
+from sallyport.web.scope import INSTALLATIONS, READERS, Authenticator, Role, not_allowed
 
 REFUSED: Final = "the name, the password or the code is not right"
 REFUSED_TOKEN: Final = "the token is not valid"  # noqa: S105  a message
@@ -339,7 +339,7 @@ class Sessions:
         """Set the tenant in which an installation administrator acts. The caller must check that it exists. Raises
         Forbidden."""
         if not person.is_installation:
-            raise Forbidden("role not allowed")
+            raise not_allowed(person.caller.role, INSTALLATIONS)
         await self._store.write(lambda tx: repo.set_tenant(tx, person.session.id, tenant_id))
 
     # --- administration ---------------------------------------------------------------------------------------
