@@ -9,6 +9,7 @@ import trio
 
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.inventory.clients import repo
+from sallyport.inventory.clients.client import SIGNED
 from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import NewClient, State
 from sallyport.inventory.devices.device import Heard
@@ -412,6 +413,22 @@ async def test_a_search_finds_clients(areas: Areas, text: str, names: list[str])
     await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
     await areas.client("198.51.100.0/24", name="Zürich")
     assert [client.name for client in await areas.clients.search(areas.tenant, text)] == names
+
+
+async def test_a_reload_keeps_the_clients_that_have_not_changed(areas: Areas) -> None:
+    """A change of one client makes only this client anew. A client with a learned setting is made anew too, so that
+    the setting can be reset."""
+    same, changed, latched = [await areas.client(f"192.0.2.{number}/32") for number in (1, 2, 3)]
+    areas.clients.latch(latched, SIGNED)
+    await areas.clients.update(areas.tenant, changed.id, {"name": "new"})
+    by_id = areas.clients.table.by_id
+    assert by_id[same.id] is same
+    assert by_id[changed.id] is not changed and by_id[changed.id].name == "new"
+    assert by_id[latched.id] is not latched and by_id[latched.id].signature_required
+    await areas.clients.unlatch(by_id[latched.id])
+    assert not areas.clients.table.by_id[latched.id].signature_required
+    await areas.clients.update(areas.tenant, same.id, {}, domain_ids=[areas.domain])
+    assert areas.clients.table.by_id[same.id].domain_ids == (areas.domain,)
 
 
 async def test_a_search_folds_no_names(areas: Areas) -> None:

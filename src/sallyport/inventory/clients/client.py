@@ -93,14 +93,16 @@ class Client:
     mac_forms: the values of `MacForm` that the client uses. mac_password: the password that all stations behind the
     client have, or None.
 
-    name_key: the folded name, as the store has it, because to fold the names of 50,000 clients may take 4 s.
+    stored: the rows of the store from which the client was made, to compare them with the rows of a reload. is_latched:
+    whether a setting was learned since then. name_key: the folded name, as the store has it, because to fold the names
+    of 50,000 clients may take 4 s.
     """
 
     __slots__ = (
-        "all_domains", "coa_port", "domain_ids", "id", "learns_limit", "learns_signature", "limit_proxy_state",
-        "mac_forms", "mac_password", "name", "name_key", "network", "password_verified", "product",
-        "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "tenant_id",
-        "tls_fingerprint", "tls_name",
+        "all_domains", "coa_port", "domain_ids", "id", "is_latched", "learns_limit", "learns_signature",
+        "limit_proxy_state", "mac_forms", "mac_password", "name", "name_key", "network", "password_verified", "product",
+        "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
+        "tenant_id", "tls_fingerprint", "tls_name",
     )  # fmt: skip
 
     def __init__(
@@ -125,11 +127,14 @@ class Client:
         name_key: str = "",
         mac_forms: str = "",
         mac_password: bytes = b"",
+        stored: object = None,
     ) -> None:
         self.id = id
         self.tenant_id = tenant_id
         self.name = name
         self.name_key = name_key or fold(name)
+        self.stored = stored
+        self.is_latched = False
         self.network: Network = ipaddress.ip_network(network)
         self.secret = SharedSecret(secret)
         self.all_domains = bool(all_domains)
@@ -157,6 +162,7 @@ class Client:
 
         what: SIGNED to require signatures, or LIMITED to drop unsigned requests with Proxy-State.
         """
+        self.is_latched = True
         if what == SIGNED:
             self.learns_signature, self.signature_required = False, True
         else:

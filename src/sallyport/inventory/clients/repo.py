@@ -129,18 +129,26 @@ def load(tx: Tx, vault: Vault, before: ClientTable) -> ClientTable:
     """Return all RADIUS clients of the installation. Raises SecretError if a secret was sealed under another master
     key.
 
-    before: an earlier result. Secrets that it has are not decrypted again, because a reload may read thousands of
-    clients of which one has changed. `before` is not changed: other threads may read it at the same time.
+    before: an earlier result. A client whose rows are the same is taken from it, because a reload may read thousands of
+    clients of which one has changed: to make and to drop all of them would hold up the event loop. `before` is not
+    changed: other threads may read it at the same time.
     """
     domains = _domains(tx, None)
     clients: list[Client] = []
     opened: dict[int, Opened] = {}
     for row in tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id"):
         known = opened[row.id] = _opened(vault, row, before.opened.get(row.id, _UNKNOWN))
-        settings = {name: getattr(row, name) for name in _PLAIN}
-        own = tuple(domains.get(row.id, ()))
-        clients.append(Client(**settings, secret=known.secret, mac_password=known.mac_password, domain_ids=own))
+        stored = row, tuple(domains.get(row.id, ()))
+        client = before.by_id.get(row.id)
+        if client is None or client.stored != stored or client.is_latched:
+            client = _client(row, known, stored)
+        clients.append(client)
     return ClientTable(clients, issued.load(tx), opened)
+
+
+def _client(row: _Row, known: Opened, stored: tuple[_Row, tuple[int, ...]]) -> Client:
+    settings = {name: getattr(row, name) for name in _PLAIN}
+    return Client(**settings, secret=known.secret, mac_password=known.mac_password, domain_ids=stored[1], stored=stored)
 
 
 _SEALED: Final = ("secret", "mac_password")
