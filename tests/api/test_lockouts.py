@@ -17,8 +17,8 @@ def fail(nas: RadiusClient, user: str = "ann", station: bytes = PHONE) -> None:
 
 
 def test_locked_out_and_unlocked(tenant: Tenant) -> None:
-    """A locked-out user and a locked-out station are listed with their times. After the unlock, both can log in at
-    once.
+    """A locked-out user and a locked-out station are listed with their times. After the unlock of the user,
+    the user can log in at both stations at once.
     """
     with tenant.nas() as nas:
         assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == ACCEPT
@@ -31,10 +31,9 @@ def test_locked_out_and_unlocked(tenant: Tenant) -> None:
         assert (user["kind"], user["name"], user["failures"]) == ("user", "ann", 10)
         assert (station["kind"], station["name"]) == ("station", PHONE.decode())
         assert user["since"] < user["until"]
-        assert tenant.ask(UNLOCK, domainId=tenant.domain, userName="ANN")["message"] == "unlocked"
+        answer = tenant.ask(UNLOCK, domainId=tenant.domain, userName="ANN")
+        assert (answer["message"], answer["stations"]) == ("unlocked", [PHONE.decode()])
         assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == ACCEPT
-        assert nas.login("ann", PASSWORD, CALLING_STATION_ID=PHONE) == REJECT
-        assert tenant.ask(UNLOCK, domainId=tenant.domain, station="0200.0000.0001")["code"] == 200
         assert nas.login("ann", PASSWORD, CALLING_STATION_ID=PHONE) == ACCEPT
         assert tenant.ask(LIST, domainId=tenant.domain) == {"lockouts": [], "totalCount": 0}
     assert (
