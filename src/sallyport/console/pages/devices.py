@@ -90,8 +90,7 @@ def station_columns(domain_id: int) -> tuple[Column, ...]:
 async def devices(visit: Visit) -> Context:
     """List the network devices of a domain."""
     domain, query = visit.domain(), visit.query
-    is_whole = query.get("by") and query.get("is")  # a person chooses one after the other
-    chosen: dict[str, JSON] = {"filterBy": query["by"], "value": query["is"]} if is_whole else {}
+    chosen: dict[str, JSON] = {"filterBy": query.get("by", ""), "value": query.get("is", "")}
     table = await listed(
         visit,
         device_columns(domain.id),
