@@ -85,7 +85,7 @@ def test_a_rotated_key_applies_at_once_and_after_a_restart(tmp_path: Path) -> No
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
 def test_a_restore_asks_for_confirmation(service: Service, answer: str) -> None:
     """If the question is not answered with yes, the exit status is 1 and nothing is changed."""
-    service.ok("db", "backup", "asked.db")
+    service.ok("db", "backup", "asked.db", "--overwrite")
     if "kept" not in domains(service):
         add_domain(service, "kept")
     refused = service.cli("db", "restore", "asked.db", input=answer)

@@ -167,8 +167,9 @@ def test_a_token_cannot_act_as_the_installation(service: Service) -> None:
     """
     add_domain(service, "beside", org=9, tenant=4)
     body = {"orgId": 1, "tenantId": 1, **WIDE}
-    for field in ({}, {"is_installation": True}, {"isInstallation": True}):
-        service.post("/network_device/AddClient", {**body, **field}, status=403)
+    service.post("/network_device/AddClient", body, status=403)
+    for field in ("is_installation", "isInstallation"):
+        service.post("/network_device/AddClient", {**body, field: True}, status=400)
     assert ask(service, path="/network_device/AddClient", body=body)["clientId"]
 
 
