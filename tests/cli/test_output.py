@@ -82,22 +82,29 @@ def test_a_table_has_short_local_times(zone: None, capsys: pytest.CaptureFixture
     assert "2026-01-31T08:00:00.123456Z" in capsys.readouterr().out
 
 
+class Terminal(io.StringIO):
+    """A text file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_a_table_fits_the_terminal(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line is longer than the terminal. Only long texts are cut; times and numbers are whole."""
     monkeypatch.setenv("COLUMNS", str(width))
-    print_rows([EVENT], ("time", "user_name", "reason", "id"), fits=True)
-    lines = capsys.readouterr().out.splitlines()
+    terminal = Terminal()
+    print_rows([EVENT], ("time", "user_name", "reason", "id"), fits=True, to=terminal)
+    lines = terminal.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert "12345678901" in lines[-1] and "2026-01-31 " in lines[-1]
     assert ("\u2026" in lines[-1]) is (width < 140)
 
 
 def test_a_pipe_gets_whole_values(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal and COLUMNS, nothing is cut."""
-    monkeypatch.delenv("COLUMNS", raising=False)
+    """Without a terminal, nothing is cut."""
+    monkeypatch.setenv("COLUMNS", "40")
     print_rows([EVENT], ("reason",), fits=True)
     assert "x" * 90 in capsys.readouterr().out
 

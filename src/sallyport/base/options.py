@@ -76,18 +76,7 @@ class Group(click.Group):
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, and give it the option --columns if it prints rows."""
-        prints_rows = any(each.name == "form" and "--json" in each.opts for each in cmd.params)
-        if prints_rows and not any("--columns" in each.opts for each in cmd.params):
-            cmd.params.append(
-                click.Option(
-                    ["--columns"],
-                    metavar="NAME,...",
-                    expose_value=False,
-                    callback=_choose,
-                    help="Columns to show. A table is cut to the width of the terminal; --json has whole values.",
-                )
-            )
-        super().add_command(cmd, name)
+        super().add_command(with_columns(cmd), name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the help."""
@@ -111,6 +100,22 @@ class Group(click.Group):
             wanted = nearest(name, known) or f" Commands: {', '.join(known)}."
             raise click.UsageError(f'There is no command "{name}".{wanted}', ctx)
         return super().resolve_command(ctx, args)
+
+
+def with_columns(command: click.Command) -> click.Command:
+    """Give a command the option --columns if it has the option --json for rows. Return the command."""
+    prints_rows = any(each.name == "form" and "--json" in each.opts for each in command.params)
+    if prints_rows and not any("--columns" in each.opts for each in command.params):
+        command.params.append(
+            click.Option(
+                ["--columns"],
+                metavar="NAME,...",
+                expose_value=False,
+                callback=_choose,
+                help="Columns to show. A table is cut to the width of the terminal; --json has whole values.",
+            )
+        )
+    return command
 
 
 def _choose(context: click.Context, _option: click.Parameter, value: str | None) -> None:

@@ -13,7 +13,7 @@ import click
 
 from sallyport import __version__
 from sallyport.base.errors import SallyportError
-from sallyport.base.options import Group
+from sallyport.base.options import Group, with_columns
 from sallyport.base.owner import user_name
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
@@ -126,7 +126,7 @@ class LazyGroup(Group):
             return None
         module, _, name = self._listed[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), name)
-        return command
+        return with_columns(command) if cmd_name == "list" else command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""

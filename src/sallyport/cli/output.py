@@ -9,7 +9,6 @@ replacement character, and escaped in JSON.
 
 import csv
 import json
-import os
 import re
 import shutil
 import sys
@@ -170,11 +169,8 @@ class Table:
 
 
 def terminal_width(out: TextIO) -> int | None:
-    """Return the number of characters in a line of the terminal, or of the variable COLUMNS. Return None if the output
-    is not a terminal and the variable is not set."""
-    if os.environ.get("COLUMNS", "").isdecimal() or out.isatty():
-        return shutil.get_terminal_size().columns
-    return None
+    """Return the number of characters in a line of the terminal, or None if the output is not a terminal."""
+    return shutil.get_terminal_size().columns if out.isatty() else None
 
 
 def _length(widths: Sequence[int]) -> int:

@@ -4,6 +4,7 @@ which tries a login."""
 import os
 import sys
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -153,8 +154,10 @@ def first_factor(
         line.print_json(_shown(line, name))
         return
     chosen: Row = {kind: fields[kind]} if fields.get(kind) else {}
-    line.run("/ad/SetFirstFactor", {"firstFactor": kind, **chosen}, domain=name)
+    warnings = line.run("/ad/SetFirstFactor", {"firstFactor": kind, **chosen}, domain=name)["warnings"]
     line.print_json(_shown(line, name))
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}; see: sallyport domain check {quote(name)} --user USER")
 
 
 @click.command()

@@ -148,7 +148,7 @@ class Egress:
         Raises ProviderError if the name has no address. Raises AddressNotAllowed if no address is allowed.
         """
         try:
-            found = [host] if _is_address(host) else await self._named(host, port, kind)
+            found = [host] if is_address(host) else await self._named(host, port, kind)
         except (OSError, UnicodeError):
             why = "the name has no address; check its spelling, and the DNS of this machine"
             raise ProviderError(f"{host}: {why}") from None
@@ -160,7 +160,8 @@ class Egress:
         )
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
+    """Return whether a host is an IP address, and not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -1,6 +1,7 @@
 """Tests of the external first factor of a domain: its configuration, its display, its checks, and its replacement."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import trio
@@ -13,7 +14,9 @@ from sallyport.login.decision import refusal
 from sallyport.login.first import repo
 from sallyport.login.first.repo import FactorRow
 from sallyport.login.first.service import RESTART_S, RETIRE_S
+from sallyport.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.login.login import Reason
+from sallyport.outgoing.egress import Egress
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.store.vault import Vault
 from tests.login.conftest import FakeListener
@@ -148,3 +151,21 @@ async def test_a_failed_checker_is_started_again(
     assert (await listener.decided(pap("ann", "s3cret")))[0] == "accept"
     await trio.testing.wait_all_tasks_blocked()
     assert book.running == ["corp"]
+
+
+async def test_servers_that_egress_denies_are_named(listener: FakeListener) -> None:
+    """A server whose address the egress rules deny causes a warning. Names and allowed addresses cause none."""
+    areas = listener.areas
+    settings = FirstFactorSettings(
+        areas.configuration,
+        areas.vault,
+        KINDS,
+        lambda domain_id: replace(areas.logins._first_host(domain_id), egress=Egress()),
+        areas.clock,
+    )
+    domain = areas.domains.table.by_id[areas.domain]
+    servers = [{"host": host, "secret": "s3cret"} for host in ("192.0.2.1", "127.0.0.1", "localhost")]
+    await settings.set(domain, FirstFactor.RADIUS, {"radius": {"servers": servers}})
+    (warning,) = settings.egress_warnings(domain.id, FirstFactor.RADIUS)
+    assert warning.startswith("servers.1: the setting egress does not allow this address")
+    assert settings.egress_warnings(domain.id, FirstFactor.LOCAL) == []

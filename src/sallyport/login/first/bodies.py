@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.domains.bodies import AnyFirstFactor
 from sallyport.domains.domain import FirstFactor
-from sallyport.web.operation import Success
+from sallyport.web.operation import Done, Success
 from sallyport.web.scope import Flag, InDomain, Members, Octets, PlainText
 
 Values = dict[str, object]
@@ -52,6 +52,12 @@ class CheckFirstFactor(InDomain):
     )
     password: Octets = Field(description="Password of the user.")
     mschap: Flag = Field(default=False, description="Send the password by MS-CHAPv2 instead of PAP.")
+
+
+class FirstFactorSet(Done):
+    """Response body of the operation `SetFirstFactor`."""
+
+    warnings: list[str] = Field(description="Servers that the setting `egress` does not allow; empty without any.")
 
 
 class FirstFactorChecked(Success):

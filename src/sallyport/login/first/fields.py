@@ -6,6 +6,7 @@ import ssl
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
@@ -62,6 +63,10 @@ class Fields(_Strict):
     def refused(self, host: Host) -> FieldError | None:
         """Return an error for a field that cannot be used in this domain. Return None if all fields can be used."""
         return None
+
+    def hosts(self) -> list[str]:
+        """Return the hosts of the servers, in their order."""
+        return []
 
 
 def _filter(value: str) -> str:
@@ -127,6 +132,10 @@ class LdapFields(Fields):
                 "this organization is not in the setting winbind_orgs, so this organization may not use winbind",
             )
         return None
+
+    def hosts(self) -> list[str]:
+        """Return the hosts in the URLs of the servers."""
+        return [urlsplit(url).hostname or "" for url in self.servers]
 
     def checker(self, host: Host) -> Ldap:
         service = None
@@ -249,6 +258,10 @@ class UpstreamFields(Fields):
             if wrong is not None:
                 return replace(wrong, field=f"servers.{number}.tls.{wrong.field}")
         return None
+
+    def hosts(self) -> list[str]:
+        """Return the hosts of the RADIUS servers."""
+        return [each.host for each in self.servers]
 
     def checker(self, host: Host) -> Upstream:
         settings = UpstreamSettings(

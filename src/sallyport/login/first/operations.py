@@ -5,13 +5,14 @@ from sallyport.login.first.bodies import (
     CheckFirstFactor,
     DomainFirstFactor,
     FirstFactorChecked,
+    FirstFactorSet,
     GetFirstFactor,
     SetFirstFactor,
 )
 from sallyport.login.first.settings import FirstFactorSettings
 from sallyport.login.first.trial import Trials
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
@@ -25,7 +26,7 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
         return DomainFirstFactor(domainId=domain.id, firstFactor=domain.first_factor, **service.shown(domain.id))
 
     @factors.post("/ad/SetFirstFactor", roles=ADMINS)
-    async def set_first_factor(body: SetFirstFactor, caller: Caller) -> Done:
+    async def set_first_factor(body: SetFirstFactor, caller: Caller) -> FirstFactorSet:
         """Set the first factor of a domain. It applies from the next login on.
 
         firstFactor is one of these values:
@@ -40,7 +41,8 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
         The configuration of `ldap` or `radius` may be left out if it was set before.
         """
         await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
-        return Done(message=f"the first factor is {body.firstFactor}")
+        warnings = service.egress_warnings(body.domainId, body.firstFactor)
+        return FirstFactorSet(message=f"the first factor is {body.firstFactor}", warnings=warnings)
 
     @factors.post("/ad/CheckFirstFactor", roles=ADMINS)
     async def check_first_factor(body: CheckFirstFactor, caller: Caller) -> FirstFactorChecked:

@@ -20,6 +20,7 @@ from sallyport.login.first.checker import Checker, Host
 from sallyport.login.first.fields import Fields, LdapFields, UpstreamFields
 from sallyport.login.first.repo import FactorRow
 from sallyport.login.first.service import FirstFactors
+from sallyport.outgoing.egress import is_address
 from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
 from sallyport.store.model import Tx
@@ -124,6 +125,16 @@ class FirstFactorSettings:
             except (SecretError, ValueError):
                 continue
             yield from ((row.domain_id, pem) for pem in pem_texts(fields))
+
+    def egress_warnings(self, domain_id: int, factor: FirstFactor) -> list[str]:
+        """Return a warning for each server whose address the egress rules deny. Names are not resolved."""
+        row = self.factors.rows.value.get((domain_id, factor.value))
+        egress = self._host(domain_id).egress
+        return [
+            f"servers.{number}: the setting egress does not allow this address, so no password can be checked there"
+            for number, host in enumerate([] if row is None else self._open(row).hosts())
+            if is_address(host) and not egress.allows(host)
+        ]
 
     def egress_advice(self, domain: Domain) -> list[str]:
         """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
