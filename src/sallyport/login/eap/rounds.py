@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sallyport.base.mac import spellings
 from sallyport.domains.domain import LOCAL, Domain
 from sallyport.endpoints.service import MISSING, Missing
 from sallyport.endpoints.user import User
@@ -64,10 +63,7 @@ class Rounds:
         """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
         bypass = self._steps.bypass
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
-        if not key:
-            return None
-        written = [each.encode() for name in spellings(key) for each in (name, name.upper())]
-        return Station(written, partial(bypass.has, domain.id, key))
+        return Station(key, partial(bypass.has, domain.id, key)) if key else None
 
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""
