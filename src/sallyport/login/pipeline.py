@@ -336,6 +336,8 @@ class Pipeline:
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
         challenge = self.names_challenge(login)
+        if self.lockouts.some and self.lockouts.repeats(login, domain):
+            return self.settle(login, domain, refuse(Reason.WRONG_CODE, domain))
         if challenge is None:
             result = await self.second.ask(login, self.fresh(domain), await self.asked(domain, login.user))
         else:

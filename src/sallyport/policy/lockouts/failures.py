@@ -105,6 +105,11 @@ class Failures:
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
+    def has(self, key: Key, proof: bytes) -> bool:
+        """Return whether a guess was already counted as a failure of this name. proof: octets that identify the
+        guess."""
+        return any(each.proof == proof for each in self._failed.get(key) or ())
+
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
         """Count a failure. Return the number of failures within the window. If the same guess was already counted,
         return 0.
@@ -113,7 +118,7 @@ class Failures:
         a wrong code.
         """
         before = self._failed.get(key) or ()
-        if proof and any(each.proof == proof for each in before):
+        if proof and self.has(key, proof):
             return 0
         failures = [each for each in before if each.at > at - WINDOW_US]
         failures = [*failures, _Failure(at, proof, of_code)][-self.limit :]
