@@ -223,6 +223,8 @@ class Eap:
         if finding is None:
             began = self._now()
             finding = await eap.verifier.verify(name, question)
+            # Other tries may have locked the user out meanwhile. Then the client must not learn the result.
+            finding = self._refused(login, domain, eap.verifier, name, question) or finding
             if domain.first_factor is not FirstFactor.LOCAL:
                 eap.waits = replace(eap.waits, first_us=eap.waits.first_us + self._since(began))
         verdict = self._judge(login, eap, question, finding)
