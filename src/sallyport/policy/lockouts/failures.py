@@ -82,7 +82,7 @@ class Failures:
     ) -> None:
         self.limit = limit
         self._lock_us = lock_us
-        self._tell = tell
+        self._tell = self._tell_always = tell
         self._failed = BoundedMap[Key, list[_Failure]](max_names)
         self.locks = BoundedMap[Key, Lock](max_names)
 
@@ -136,9 +136,10 @@ class Failures:
         return lock
 
     def confirm(self, key: Key, tenant_id: int, lock: Lock) -> None:
-        """Confirm a lock that was made with `holds=False`, so that it applies."""
+        """Confirm a lock that was made with `holds=False`, so that it applies. This runs in the thread of the writer,
+        while `adopt` may have silenced `_tell`."""
         lock.holds = True
-        self._tell(_LOCK, *_as_json(key), tenant_id, lock.failures)
+        self._tell_always(_LOCK, *_as_json(key), tenant_id, lock.failures)
 
     def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
         """Add a lock that was read from the store."""
@@ -176,7 +177,7 @@ class Failures:
             elif what == _UNLOCKED:
                 self.unlock(key)
         finally:
-            self._tell = tell
+            self._tell = self._tell_always = tell
 
     def take_back(self, key: Key, at: int) -> None:
         """Remove a failure whose event could not be stored. If this failure has caused a lock, remove the lock too. at:
