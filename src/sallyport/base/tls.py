@@ -7,7 +7,7 @@ arithmetic of a handshake, and the size of a peer's part of it is limited.
 """
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
@@ -42,13 +42,22 @@ class TlsStream:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._one_sends = trio.Lock()
 
-    async def handshake(self, turn: trio.CapacityLimiter) -> bytes:
+    async def handshake(self, turn: trio.CapacityLimiter, waits: Callable[[bool], object] = bool) -> bytes:
         """Do the handshake. Return the peer's certificate in DER, or b"" if the peer has sent no certificate.
 
-        turn: the limit of worker threads for the handshakes of the listener.
+        turn: the limit of worker threads for the handshakes of the listener. waits: called with False before each step,
+        which may have to wait for a thread, and with True when the stream waits for the peer again.
         """
+
+        async def in_thread(step: Callable[[], T]) -> T:
+            waits(False)
+            try:
+                return await trio.to_thread.run_sync(step, limiter=turn)
+            finally:
+                waits(True)
+
         try:
-            await self._step(self._tls.do_handshake, turn)
+            await self._step(self._tls.do_handshake, in_thread)
         except ssl.SSLError as error:
             raise trio.BrokenResourceError(str(error)) from error
         await self._flush()
@@ -73,15 +82,17 @@ class TlsStream:
                 self._tls.unwrap()
             await self._flush()
 
-    async def _step(self, work: Callable[[], T], turn: trio.CapacityLimiter | None = None) -> T:
+    async def _step(
+        self, work: Callable[[], T], in_thread: Callable[[Callable[[], T]], Awaitable[T]] | None = None
+    ) -> T:
         """Call a TLS operation, and call it again each time octets arrive, until the operation succeeds.
 
-        turn: the limit of worker threads, if the operation is a handshake. Other operations run on the event loop.
+        in_thread: calls the operation in a worker thread, if it is a handshake. Others run on the event loop.
         """
-        octets = 0
+        octets = 0 if in_thread is None else await self._receive()  # a peer that sends nothing takes no thread
         while True:
             try:
-                return work() if turn is None else await trio.to_thread.run_sync(work, limiter=turn)
+                return work() if in_thread is None else await in_thread(work)
             except ssl.SSLWantReadError:
                 await self._flush()
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -89,14 +100,18 @@ class TlsStream:
             except ssl.SSLError as error:
                 await self._flush()
                 raise trio.BrokenResourceError(str(error)) from error
-            received = await self.transport.receive_some(RECORD)
-            octets += len(received)
-            if turn is not None and octets > MOST_OF_HANDSHAKE:
+            octets += await self._receive()
+            if in_thread is not None and octets > MOST_OF_HANDSHAKE:
                 raise trio.BrokenResourceError(f"the peer's part of the handshake exceeds {MOST_OF_HANDSHAKE} octets")
-            if received:
-                self._incoming.write(received)
-            else:
-                self._incoming.write_eof()
+
+    async def _receive(self) -> int:
+        """Receive octets for the TLS engine, and return their number; 0 at the end of the stream."""
+        received = await self.transport.receive_some(RECORD)
+        if received:
+            self._incoming.write(received)
+        else:
+            self._incoming.write_eof()
+        return len(received)
 
     async def _flush(self) -> None:
         async with self._one_sends:  # without the lock, two tasks could send octets in the wrong order

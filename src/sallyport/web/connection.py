@@ -176,7 +176,7 @@ class Connection:
         self._note()
         if isinstance(self._stream, TlsStream):
             with trio.fail_after(self._limits.handshake_s):
-                await self._stream.handshake(self._acceptor.turn)
+                await self._stream.handshake(self._acceptor.turn, self._note_wait)
         self._enter(Phase.HEAD, self._limits.head_s)
         for number in range(1, self._limits.requests + 1):
             if not await self._serve_request(last=number == self._limits.requests):
@@ -307,6 +307,11 @@ class Connection:
             await self._transport.send_eof()
             while await self._transport.receive_some(RECEIVE):
                 pass
+
+    def _note_wait(self, waits: bool) -> None:
+        """Record whether the handshake waits for the peer. While it waits for the server's thread, the connection must
+        not give way to another one."""
+        self._acceptor.table.note(self, waits=waits, known=False)
 
     def _note(self) -> None:
         self._acceptor.table.note(self, waits=self.phase is not Phase.WORKING, known=self.known)
