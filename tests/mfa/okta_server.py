@@ -20,7 +20,8 @@ USER_PATH = "/api/v1/users/00u15s1KDETTQMQYABRL"
 
 class OktaServer:
     """One user with factors. codes: the right code of each app. results: the result of the push to each phone, if it is
-    not the result of the behaviour. tried: the apps with which codes were checked, in order.
+    not the result of the behaviour. numbers: the number to choose on each phone. tried: the apps with which codes were
+    checked, in order.
     """
 
     everything: ClassVar = [PENDING, SMS, PUSH, TOTP]
@@ -35,6 +36,7 @@ class OktaServer:
         self.poll_origin: str | None = None
         self.codes = {TOTP["id"]: CODE, SECOND_TOTP["id"]: SECOND_CODE}
         self.results: dict[str, str] = {}
+        self.numbers: dict[str, object] = {}
         self.tried: list[str] = []
 
     async def __call__(self, call: Call) -> Reply:
@@ -87,4 +89,5 @@ class OktaServer:
         origin = self.poll_origin or f"http://127.0.0.1:{self.web.port}"
         link = f"{origin}{USER_PATH}/factors/{phone}/transactions/v2mst.1"
         links = {"poll": {"href": link, "hints": {"allow": ["GET"]}}, "cancel": {"href": link}}
-        return {"factorResult": "WAITING", "_links": links}
+        number = {"_embedded": {"challenge": {"correctAnswer": self.numbers[phone]}}} if phone in self.numbers else {}
+        return {"factorResult": "WAITING", "_links": links, **number}

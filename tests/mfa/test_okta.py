@@ -187,6 +187,27 @@ async def test_all_phones_get_the_push(bench: Bench, first: str, second: str, ou
     await provider.aclose()
 
 
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ({}, ""),
+        ({PUSH["id"]: 7}, "Choose 7 in Okta Verify, then press Enter"),
+        ({PUSH["id"]: 72, SECOND_PUSH["id"]: 13}, "Choose 72 or 13 in Okta Verify, then press Enter"),
+        ({PUSH["id"]: "72\n", SECOND_PUSH["id"]: True}, ""),
+    ],
+)
+async def test_a_number_to_choose_on_the_phone(bench: Bench, numbers: dict[str, object], text: str) -> None:
+    """If Okta asks for a number challenge, the text for the user names the number of each phone."""
+    bench.behave(Behaviour.WAIT)
+    bench.server.factors = [PUSH, SECOND_PUSH]
+    provider = bench.make()
+    answer = await provider.start(question())
+    assert answer.text == ""
+    bench.server.numbers = numbers
+    assert (await provider.poll(answer.handle)).text == (await provider.start(question("b" * 32))).text == text
+    await provider.aclose()
+
+
 async def test_a_phone_that_cannot_be_reached_does_not_end_the_login(bench: Bench) -> None:
     """If Okta cannot send the push to one phone, the other phone decides."""
     bench.behave(Behaviour.WAIT)

@@ -72,6 +72,17 @@ async def test_an_account_that_has_ended(directory: Slapd) -> None:
     directory.change(dn_of("pia"), "delete: pwdEndTime")
 
 
+async def test_an_account_that_slapd_does_not_end(directory: Slapd) -> None:
+    """slapd accepts the password of an account whose shadowExpire has passed. The login is refused nevertheless."""
+    dn = f"uid=gone,{STAFF}"
+    person = "objectClass: inetOrgPerson\nobjectClass: shadowAccount\nuid: gone\ncn: gone\nsn: gone"
+    directory.add(f"dn: {dn}\n{person}\nuserPassword: hello\nshadowExpire: 1\n")
+    async with asking(servers=[directory.url], **ACCOUNT) as asked:
+        assert await asked.bind("gone", "hello") is R.ACCOUNT_EXPIRED
+        assert f"bind as {dn}: success" in asked.steps
+    directory.add(f"dn: {dn}\nchangetype: delete\n")
+
+
 async def test_groups_and_units(directory: Slapd) -> None:
     """The login has the groups of the person and the units of the entry."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:

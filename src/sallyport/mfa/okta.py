@@ -23,7 +23,7 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.mfa.host import Fields, Host, Once
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Authority, SecretKey, origin
-from sallyport.outgoing.http import exchange, json_array, json_object, text_at
+from sallyport.outgoing.http import exchange, json_array, json_object, member, text_at
 
 _PUSH: Final = "push"
 _TOTP: Final = "token:software:totp"
@@ -31,6 +31,7 @@ _CODE_TEXT: Final = "Enter the code from your app."
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
 _AGAIN_S: Final = 2.0  # Okta limits the rate of requests
 _LONGEST_CODE: Final = 32
+_NUMBERS: Final = 1000
 _LONGEST_LINK: Final = 1500
 _LONGEST_HANDLE: Final = 4000
 _MOST_FACTORS: Final = 4
@@ -91,10 +92,12 @@ class Okta:
     async def poll(self, handle: str) -> Answer:
         """Return whether the user has answered one of the pushes."""
         prompts = _prompts(handle)
-        results, failure = list[str](), None
+        results, numbers, failure = list[str](), list[str](), None
         for prompt in prompts:
             try:
-                results.append(_result(json_object(await self._ask("GET", prompt["poll"]))))
+                document = json_object(await self._ask("GET", prompt["poll"]))
+                results.append(_result(document))
+                numbers += _number(document)
             except ProviderError as error:
                 failure = error
         if failure is not None and not results:
@@ -103,7 +106,9 @@ class Okta:
         if outcome is not Outcome.WAITING and len(prompts) > 1:
             with suppress(ProviderError):
                 await self.cancel(handle)
-        return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "", again_s=_AGAIN_S)
+        if outcome is not Outcome.WAITING:
+            return Answer(outcome)
+        return Answer(Outcome.WAITING, handle=handle, text=_choose(numbers), again_s=_AGAIN_S)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
         """Check a code with the user's TOTP factors."""
@@ -152,7 +157,8 @@ class Okta:
         outcome = _first_answer(results)
         if outcome is not Outcome.WAITING:
             return Answer(outcome)
-        return Answer(Outcome.WAITING, handle=self._handle(waiting), again_s=_AGAIN_S)
+        numbers = [number for document in waiting for number in _number(document)]
+        return Answer(Outcome.WAITING, handle=self._handle(waiting), text=_choose(numbers), again_s=_AGAIN_S)
 
     async def _confirms(self, found: _User, factor: str, typed: str) -> bool:
         """Return whether a factor accepts a code. Raises ProviderError."""
@@ -231,6 +237,18 @@ def _result(document: object) -> str:
     if result not in _RESULTS:
         raise ProviderError("Okta's answer has an unknown factorResult")
     return result
+
+
+def _number(document: object) -> list[str]:
+    """Return the number that the user must choose on the phone (number challenge). Return an empty list if there is
+    none."""
+    number = member(document, "_embedded", "challenge", "correctAnswer")
+    return [str(number)] if type(number) is int and 0 <= number < _NUMBERS else []
+
+
+def _choose(numbers: Sequence[str]) -> str:
+    """Return the text that names the numbers, or an empty text if there is none. Each phone has a number of its own."""
+    return f"Choose {' or '.join(numbers)} in Okta Verify, then press Enter" if numbers else ""
 
 
 def _first_answer(results: Sequence[str], *, is_complete: bool = True) -> Outcome:

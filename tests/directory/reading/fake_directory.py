@@ -7,6 +7,7 @@ A search returns each person whose name occurs in the octets of the request; the
 with the person's password.
 """
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import trio.testing
 
 SUCCESS, INVALID_CREDENTIALS = 0, 49
 _BIND, _SEARCH, _UNBIND, _EXTENDED = 0x60, 0x63, 0x42, 0x77
+_COMPARISON = re.compile(rb"\xa5.{1,5}\x04.{1,5}modifyTimestamp", re.DOTALL)  # greaterOrEqual
 _ANSWERS = {_BIND: 0x61, _SEARCH: 0x65, _EXTENDED: 0x78}
 
 
@@ -49,8 +51,9 @@ class Person:
 @dataclass
 class FakeDirectory:
     """The server. binds: the DN of each bind, in order. search_refusal: the code and the text of the reply to every
-    search. forgotten: the number of connections, from the first one, whose requests are ignored, as by a firewall that
-    has forgotten them. ignored: it is set after the first such request.
+    search. compares: whether a search may compare times by >=; LLDAP refuses such a search. forgotten: the number of
+    connections, from the first one, whose requests are ignored, as by a firewall that has forgotten them. ignored: it
+    is set after the first such request.
     """
 
     people: list[Person]
@@ -60,6 +63,7 @@ class FakeDirectory:
     searches: int = 0
     connections: int = 0
     search_refusal: tuple[int, str] | None = None
+    compares: bool = True
     forgotten: int = 0
     ignored: trio.Event = field(default_factory=trio.Event)
 
@@ -105,6 +109,8 @@ class FakeDirectory:
             self.searches += 1
             if self.search_refusal is not None:
                 return _message(number, _result(operation, *self.search_refusal))
+            if not self.compares and _COMPARISON.search(body):
+                return _message(number, _result(operation, 53, "Unsupported user filter: GreaterOrEqual"))
             found = [person for person in self.people if person.name.encode() in body]
             return b"".join(_message(number, _entry(person)) for person in found) + _message(
                 number, _result(operation, SUCCESS, "")

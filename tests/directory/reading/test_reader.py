@@ -94,6 +94,23 @@ async def test_removed_entries_are_not_read() -> None:
 
 
 @needs_bonsai
+@pytest.mark.parametrize("compares", [True, False], ids=["compares", "lldap"])
+async def test_changes_of_a_directory_that_cannot_compare_times(compares: bool) -> None:
+    """A directory that refuses to compare times is read completely, so that each reading of changes succeeds."""
+    stamps = {"objectClass": ["person"], "entryUUID": ["1"], "modifyTimestamp": ["20260101000000Z"]}
+    async with directory(Person("inetUser", attributes=stamps)) as server:
+        server.compares = compares
+        first = await read(source_of(server))
+        ann = Person(
+            "groupOfMembers", attributes={**stamps, "entryUUID": ["2"], "modifyTimestamp": ["20260201000000Z"]}
+        )
+        server.people.append(ann)
+        changes = await read(source_of(server), first.cursor, full=False)
+    assert changes.complete and "groupOfMembers" in changes.people
+    assert server.searches == (6 if compares else 7)
+
+
+@needs_bonsai
 async def test_entries_of_many_values_are_read_whole() -> None:
     """A group that has many members and a person that is in many groups are read completely."""
     names = [f"cn={number}" for number in range(20 * MANY_VALUES)]

@@ -56,6 +56,22 @@ async def test_a_session_has_one_row_over_several_transactions(areas: Areas) -> 
     assert (row.started, row.updated, row.stopped) == (NOW, NOW + 90 * SECOND, NOW + 90 * SECOND)
 
 
+async def test_two_sessions_at_a_time_with_one_id(areas: Areas) -> None:
+    """A NAS uses an Acct-Session-Id for two sessions at a time. The records of the first session do not change or end
+    the second one. They are stored."""
+    bob = {"USER_NAME": "bob", "CALLING_STATION_ID": "02-00-00-00-00-01"}
+    eve = {"USER_NAME": "eve", "CALLING_STATION_ID": "02-00-00-00-00-02"}
+    await write(areas, started(**bob), started(1, **eve))
+    assert await write(areas, interim(60, ACCT_INPUT_OCTETS=5000, **bob)) == [True]
+    await write(areas, interim(60, ACCT_INPUT_OCTETS=7, **eve), stopped(90, ACCT_INPUT_OCTETS=5000, **bob))
+    (row,) = await listed(areas, live=True)
+    assert (row.user_name, row.station, row.input_octets) == ("eve", "02-00-00-00-00-02", 7)
+    await write(areas, stopped(100, ACCT_INPUT_OCTETS=8, **eve), interim(110, ACCT_INPUT_OCTETS=6000, **bob))
+    assert [(row.user_name, row.state, row.input_octets) for row in await listed(areas)] == [
+        ("bob", "live", 6000), ("eve", "stopped", 8), ("bob", "lost", 0),
+    ]  # fmt: skip
+
+
 async def test_a_record_changes_only_the_facts_of_its_own_session(areas: Areas) -> None:
     """One transaction can change the facts of a session, and only the counters of another one."""
     facts = {"USER_NAME": "ann", "NAS_PORT": 7}

@@ -140,6 +140,18 @@ def test_a_lost_session_with_a_new_record_is_live_again() -> None:
     assert (lost.state, lost.stopped, lost.cause) == (SessionState.STOPPED, NOW + 120 * SECOND, 5)
 
 
+def test_a_session_keeps_an_address_that_the_nas_takes_back() -> None:
+    """A record without an address (0.0.0.0) does not remove the address from the session."""
+    for none in (bytes(4), b"\xff\xff\xff\xff", b"\xff\xff\xff\xfe"):
+        made = session(
+            started(FRAMED_IP_ADDRESS=none),
+            interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)), FRAMED_IPV6_ADDRESS=bytes((32, 1, *bytes(14)))),
+            stopped(90, FRAMED_IP_ADDRESS=none, FRAMED_IPV6_ADDRESS=bytes(16)),
+        )
+        assert {"10.0.0.1", "2001::"} <= set(made.facts)
+    assert not {"0.0.0.0", "255.255.255.255", "255.255.255.254"} & set(session(started(FRAMED_IP_ADDRESS=none)).facts)
+
+
 PAST = (started(USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"m"), stopped(100))
 LIVE = PAST[:1]
 
@@ -171,6 +183,28 @@ def test_a_later_start_with_the_same_id_is_another_session(
     A late or repeated record belongs to the ended session.
     """
     assert session(*before).is_over_for(record) is another
+
+
+OURS = {"USER_NAME": "ann", "CALLING_STATION_ID": "02-00-00-00-00-01"}
+
+
+@pytest.mark.parametrize(
+    ("other", "foreign"),
+    [
+        ({"USER_NAME": "bob", "CALLING_STATION_ID": "02-00-00-00-00-02"}, True),
+        ({"USER_NAME": "bob", "CALLING_STATION_ID": "0200.0000.0001"}, False),
+        ({"USER_NAME": "ann", "CALLING_STATION_ID": "192.0.2.7"}, False),
+        ({"USER_NAME": "bob"}, False),
+        ({"CALLING_STATION_ID": "02-00-00-00-00-02"}, False),
+    ],
+    ids=["user and station", "user", "station", "no station", "no user"],
+)
+def test_a_record_of_another_user_and_station(other: dict[str, str], foreign: bool) -> None:
+    """A record of another user at another station does not belong to a live session. If the session has ended, the
+    record belongs to a new session."""
+    live, over = session(started(**OURS)), session(started(**OURS), stopped(100, **OURS))
+    assert live.is_foreign(interim(60, **other)) is foreign and not live.is_over_for(interim(60, **other))
+    assert over.is_over_for(interim(60, **other)) is foreign and not over.is_foreign(interim(60, **other))
 
 
 def test_a_late_record_of_the_former_session_is_ignored() -> None:

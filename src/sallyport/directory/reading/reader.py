@@ -48,9 +48,11 @@ from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.answers import READING, RawEntry, TooLarge
 from sallyport.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
+    INAPPROPRIATE_MATCHING,
     INVALID_CREDENTIALS,
     NO_SUCH_OBJECT,
     SIZE_LIMIT,
+    UNWILLING_TO_PERFORM,
     WITHOUT_LDAP,
     Account,
     Connection,
@@ -85,6 +87,8 @@ values."""
 NO_ACCOUNT: Final = (
     "the directory shows no account: check the filter, and the rights of the account that reads the directory"
 )
+_UNCOMPARED: Final = (UNWILLING_TO_PERFORM, INAPPROPRIATE_MATCHING)
+"""Result codes of a directory that cannot compare values by >= (LLDAP answers the first one)."""
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = ";range="
@@ -222,7 +226,7 @@ class _Reading:
         with _as_read_error():
             kind, at_first = await self._kind_and_place()
             since = None if full else _place_in(cursor, kind)
-            wanted = everything(self._source.accounts)
+            wanted, changed = everything(self._source.accounts), ""
             if since is None:
                 await self._note_groups()
             else:
@@ -231,8 +235,8 @@ class _Reading:
                     async for batch in batches:
                         yield batch
                 if self._all_stamped:
-                    wanted = both(wanted, f"({kind.stamp}>={kind.written(first)})")
-            async with aclosing(self._contents(wanted, kind)) as batches:
+                    changed = both(wanted, f"({kind.stamp}>={kind.written(first)})")
+            async with aclosing(self._contents(wanted, kind, changed)) as batches:
                 async for batch in batches:
                     yield batch
         if not self._has_accounts:
@@ -279,7 +283,24 @@ class _Reading:
             return entry
         return Unchanged(entry.external_id, entry.dn, entry.status if isinstance(entry, Person) else None)
 
-    async def _contents(self, pattern: str, kind: Kind) -> Batches:
+    async def _contents(self, wanted: str, kind: Kind, changed: str) -> Batches:
+        """Yield the entries that match the filter `changed`. If it is empty, or if the directory cannot compare times,
+        yield the entries that match the filter `wanted`."""
+        if changed:
+            try:
+                async with aclosing(self._entries(changed, kind)) as batches:
+                    async for batch in batches:
+                        yield batch
+            except Refusal as error:
+                if error.code not in _UNCOMPARED:
+                    raise
+            else:
+                return
+        async with aclosing(self._entries(wanted, kind)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _entries(self, pattern: str, kind: Kind) -> Batches:
         """Yield the entries that match a filter."""
         attributes = [*dict.fromkeys((*IDENTITY, *CONTENT, *self._source.attributes))]
         async with aclosing(self._slices(pattern, attributes)) as slices:

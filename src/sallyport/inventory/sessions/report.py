@@ -159,12 +159,19 @@ def _octets(count: int, rounds: int) -> int:
     return octets if octets < MOST else MOST
 
 
+_NO_ADDRESSES: Final = frozenset({bytes(4), b"\xff\xff\xff\xff", b"\xff\xff\xff\xfe"})
+"""Values of Framed-IP-Address that are no address. With the last two, the user or the NAS chooses the address (RFC 2865
+section 5.8)."""
+
+
 def _address(value: bytes | None) -> str | None:
-    return socket.inet_ntoa(value) if value is not None and len(value) == 4 else None
+    """Return an IPv4 address as text. Return None if the station has no address. The session then keeps the address of
+    an earlier record."""
+    return socket.inet_ntoa(value) if value is not None and len(value) == 4 and value not in _NO_ADDRESSES else None
 
 
 def _address_v6(value: bytes | None) -> str | None:
-    return socket.inet_ntop(socket.AF_INET6, value) if value is not None and len(value) == 16 else None
+    return socket.inet_ntop(socket.AF_INET6, value) if value is not None and len(value) == 16 and any(value) else None
 
 
 def _prefix(value: bytes | None) -> str | None:

@@ -85,6 +85,9 @@ def _take_in(tx: Tx, records: Sequence[Record]) -> list[bool]:
             changed.pop(own := (session.device_id, session.acct_session_id), None)
             sessions.pop(own, None)
             session = sessions[key] = _new_session(record, follows=True)
+        elif session.is_foreign(report):
+            fresh.append(True)
+            continue
         changed[session.device_id, session.acct_session_id] = session
         fresh.append(session.take_in(report))
     repo.put(tx, changed.values())

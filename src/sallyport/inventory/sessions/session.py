@@ -91,16 +91,21 @@ class Session:
             if self.stopped is None:
                 return report.at > self.updated and (self._differs(report, USER) or self._differs(report, STATION))
             return report.begun > self.stopped
-        if self.stopped is None or not (report.status == START or report.tells_time):
+        if self.stopped is None:
             return False
-        return report.begun > self.stopped + REPEATS_US
+        if self._is_of_others(report):
+            return True
+        return (report.status == START or report.tells_time) and report.begun > self.stopped + REPEATS_US
+
+    def is_foreign(self, report: Report) -> bool:
+        """Return whether a record belongs to another session with the same Acct-Session-Id, although this session is
+        live. Some NAS use an id for several sessions at a time. The record must not change or end this session."""
+        return self.state is LIVE and not self._is_repeated(report) and self._is_of_others(report)
 
     def is_continued_by(self, report: Report) -> bool:
         """Return whether a record of a device that may be the same NAS continues this session: the session is not over,
         and user and station are the same."""
-        station, reported = self.facts[STATION], report.facts[STATION]
-        is_same = station is None or reported is None or station_key(str(station)) == station_key(str(reported))
-        return is_same and not self._differs(report, USER) and not self.is_over_for(report)
+        return self._is_at(report) and not self._differs(report, USER) and not self.is_over_for(report)
 
     def take_in(self, report: Report) -> bool:
         """Apply a record. Return False if the record was already applied."""
@@ -146,6 +151,16 @@ class Session:
         while at > 0 and at % DIGEST:
             at = recent.find(digest, at + 1)
         return at >= 0
+
+    def _is_of_others(self, report: Report) -> bool:
+        """Return whether a record is of another user at another station. Either of the two may change within a session:
+        the user when a computer's user signs in, and the station when it has a new address."""
+        return self._differs(report, USER) and not self._is_at(report)
+
+    def _is_at(self, report: Report) -> bool:
+        """Return whether a record can be of this session's station. MAC addresses may have different notations."""
+        station, reported = self.facts[STATION], report.facts[STATION]
+        return station is None or reported is None or station_key(str(station)) == station_key(str(reported))
 
     def _differs(self, report: Report, fact: int) -> bool:
         """Return whether the session and the report have different values of a fact. If one of the values is missing,

@@ -5,7 +5,7 @@ import pytest
 from sallyport.base.clock import SECOND
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import Entry, Policy, Refusal
-from sallyport.login.first.ldap.account import found, must_change, why_refused
+from sallyport.login.first.ldap.account import ended, found, must_change, why_refused
 from sallyport.login.login import Reason
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
@@ -81,6 +81,22 @@ def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
 def test_attributes_say_why(values: dict[str, str], reason: Reason) -> None:
     """If the refusal gives no reason, the attributes of the entry give it. Values that are not numbers are ignored."""
     assert why_refused(refusal(), entry(**values), NOW) is reason
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({}, Reason.NONE),
+        ({"shadowExpire": "1"}, Reason.ACCOUNT_EXPIRED),
+        ({"shadowExpire": "99999"}, Reason.NONE),
+        ({"sambaAcctFlags": "[DU         ]"}, Reason.ACCOUNT_DISABLED),
+        ({"lockoutTime": BEFORE}, Reason.NONE),
+        ({"pwdAccountLockedTime": "20260101000000Z"}, Reason.NONE),
+    ],
+)
+def test_attributes_end_an_account(values: dict[str, str], reason: Reason) -> None:
+    """After a right password, attributes of another system can refuse the login. A lock has ended then."""
+    assert ended(entry(**values), NOW) is reason
 
 
 def test_a_refusal_of_the_directory_is_no_wrong_password() -> None:

@@ -196,6 +196,15 @@ async def test_account_states() -> None:
     ]  # fmt: skip
 
 
+async def test_an_account_that_only_an_attribute_ends() -> None:
+    """The directory accepts the password of an account whose shadowExpire has passed. The login is refused."""
+    people = (Person("ann", attributes={"shadowExpire": ["1"]}), Person("bob", attributes={"lockoutTime": ["1"]}))
+    async with directory(*people) as server, asking(servers=[server.url], cacheSeconds=60) as asked:
+        assert [await asked.bind("ann", "hello") for _ in range(2)] == [R.ACCOUNT_EXPIRED] * 2
+        assert asked.found is not None and not asked.found.ous
+        assert await asked.bind("bob", "hello") is R.NONE
+
+
 async def test_groups_and_units_are_found() -> None:
     """After a right password the login rules get the user's groups and units. After a wrong password they get none."""
     ann = Person("ann", attributes={"memberOf": ["CN=VPN users,DC=example,DC=com"]})

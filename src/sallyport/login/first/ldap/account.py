@@ -89,6 +89,16 @@ def state(entry: Entry, now: int) -> Reason:
     return Reason.ACCOUNT_LOCKED if locked else _STATES[status_of(entry.of, now)]
 
 
+def ended(entry: Entry, now: int) -> Reason:
+    """Return why an account may not log in although the directory has accepted its password. Return NONE if it may.
+
+    A directory enforces only attributes of its own. OpenLDAP accepts a bind of an account whose shadowExpire or
+    sambaKickoffTime has passed. A lock is not evaluated: after it has ended, its attribute stays until the next bind.
+    """
+    status = status_of(entry.of, now)
+    return _STATES[status] if status in (Status.DISABLED, Status.EXPIRED) else Reason.NONE
+
+
 def must_change(entry: Entry) -> bool:
     """Return whether an admin has required the user to change the password (`pwdReset`)."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))

@@ -321,6 +321,10 @@ class Ldap:
             return reason
         tell(f"bind as {entry.dn}: success")
         try:
+            ended = account.ended(entry, self._host.clock())
+            if ended is not Reason.NONE:
+                tell(f"the directory accepts the password, but an attribute of the entry says: {ended}")
+                return ended
             return Reason.PASSWORD_MUST_CHANGE if await _must_change(connection, entry) else Reason.NONE
         finally:
             connection.close()
