@@ -320,7 +320,6 @@ class SecondFactor:
         if conversation is None and known.kind is Kind.APPROVAL and not (known.handle or self._calls.knows_prompts):
             return OVER  # the service ended before the provider's first answer
         login.factor = f"{login.factor}+{attached.name}"
-        login.station = login.station or known.question.station  # rules compare it even if the answer has no station
         login.code = code if known.kind is Kind.CODE else None
         key: LoginKey = (challenge_id, step, login.code)
         if conversation is None:

@@ -2,7 +2,7 @@
 
 The State of an Access-Challenge identifies the session and its step (RFC 2865 section 5.24). It is encrypted and
 authenticated with the master key. Each step can be answered once, and only through the same RADIUS client, by the same
-user, from the same calling station if the answer has a station.
+user, from the same calling station.
 """
 
 import json
@@ -102,14 +102,13 @@ class Session:
 
     def is_of(self, login: Login) -> bool:
         """Return whether a request may answer the challenge. It must have the same RADIUS client, user and station. A
-        MAC address may be in another notation. Some NAS send no Calling-Station-Id in the answer, such as pam_radius up
-        to 1.3.17."""
-        asked, station = self.question, _station(login)
+        MAC address may be in another notation."""
+        asked = self.question
         return (
             login.client.id == self.client_id
             and (login.domain is not None and login.domain.id == asked.domain_id)
             and fold(login.principal) == fold(asked.user)
-            and (not station or station_form(station) == station_form(bytes.fromhex(self.station)))
+            and station_form(_station(login)) == station_form(bytes.fromhex(self.station))
         )
 
     @property
