@@ -252,3 +252,22 @@ async def test_an_ended_login_is_freed_at_once(nas: Nas) -> None:
         assert [each for each in gc.get_objects() if type(each) in {EapLogin, Login}] == []
     finally:
         gc.enable()
+
+
+async def test_copies_of_a_nas_that_names_no_station(nas: Nas, script: Script) -> None:
+    """A copy joins the prompt also if the NAS sends neither a station nor a port: the State names the login. Another
+    login of the same user at the same time has its own prompt."""
+    last, other = [await before_the_last_of_md5(nas) for _ in range(2)]
+    bare = attributes(NAS_IDENTIFIER=b"ap 1")
+    nas.wire.put(last.datagram(bare))
+    await prompted(script)
+    nas.wire.put(second := last.datagram(bare))
+    await joined(nas.wire, 1)
+    nas.wire.put(third := other.datagram(bare))
+    await prompted(script, 2)
+    script.answer(0, Outcome.APPROVED)
+    ended, _ = await nas.answer(second)
+    assert (ended.code, len(script.started)) == (ACCESS_ACCEPT, 2)
+    script.answer(1, Outcome.DENIED)
+    ended, _ = await nas.answer(third)
+    assert ended.code == ACCESS_REJECT

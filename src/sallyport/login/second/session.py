@@ -22,11 +22,13 @@ from sallyport.policy.lockouts.stations import is_nas
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     CALLING_STATION_ID,
+    EAP_MESSAGE,
     NAS_IDENTIFIER,
     NAS_IP_ADDRESS,
     NAS_IPV6_ADDRESS,
     NAS_PORT,
     NAS_PORT_ID,
+    STATE,
 )
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
@@ -164,14 +166,18 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
 
     The key contains the RADIUS client, the device, the user, the code after the password, and every attribute that
     identifies a session or a port. The client alone is not enough, because it may be an address range, or a proxy for
-    many devices that all have a port 1. Credentials are left out, because a CHAP response differs each time. Signed and
-    unsigned requests have different keys. Otherwise a spoofed copy of a signed request, without a signature, would get
-    the answer.
+    many devices that all have a port 1. Without such an attribute, the State of an EAP conversation identifies the
+    login. Credentials are left out, because a CHAP response differs each time. Signed and unsigned requests have
+    different keys. Otherwise a spoofed copy of a signed request, without a signature, would get the answer.
     """
     request, first = login.request, login.request.first
-    if not _identifies_login(login) or login.domain is None:
+    if login.domain is None:
         return None
     telling = tuple(first.get(kind) for kind in _SESSION_ATTRIBUTES)
+    if not _identifies_login(login):
+        if EAP_MESSAGE not in first or STATE not in first:
+            return None
+        telling = (first[STATE],)
     user = (login.domain.id, fold(login.principal), asked, login.code)
     return request.signed, login.client.id, *device_key(login), *user, *telling
 
