@@ -56,7 +56,10 @@ async def rows_after(areas: Areas, parts: list[list[Item]], directory_id: int, d
         unindexed: people.Unindexed = []
         for part in parts:
             several = [item.person for item in part if item.person is not None]
-            people.put(tx, run, several, Ignored(), 2, unindexed)
+            if people.put(tx, run, several, Ignored(), 2, unindexed) is None:
+                for each in several:
+                    while people.put(tx, run, [each], Ignored(), 2, unindexed) is None:
+                        pass
         people.index_added(tx, unindexed)
 
     await areas.store.write(write)

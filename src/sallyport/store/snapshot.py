@@ -1,11 +1,12 @@
 """Copies of small tables in memory (RADIUS clients, domains), reloaded after each change.
 
-The configuration is changed only by `Configuration.change`. This method increases `config_version` in the transaction
-of the change, and reloads the snapshots before it returns. So the next request already sees the change. If another
-process has increased the version, for example by a restore, `watch` reloads the snapshots within a second.
+The configuration is changed only by `Configuration.change` and `change_in_parts`. They increase `config_version` in the
+transaction of the change, and reload the snapshots before they return. So the next request already sees the change. If
+another process has increased the version, for example by a restore, `watch` reloads the snapshots within a second.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar, cast
 
 import structlog
@@ -84,22 +85,30 @@ class Configuration:
         If the change is written and the store then cannot be read, the change has succeeded all the same: its result
         may be a secret that is shown once. `watch` reloads the snapshots as soon as the store answers.
         """
+        (result,) = await self.change_in_parts([work])
+        return result
 
-        def stamped(tx: Tx) -> T:
-            result = work(tx)
-            tx.execute("update config_version set version = version + 1")
-            return result
-
+    async def change_in_parts(self, parts: Sequence[Work[T]]) -> list[T]:
+        """Write a change of the configuration in several transactions, and reload the snapshots once; see `change`. If
+        a transaction fails, the earlier ones stay written."""
+        results = list[T]()
         self._changing += 1
         try:
-            result = await self.store.write(stamped)
             try:
-                await self.reload()
-            except SallyportError as error:
-                log.warning("configuration_not_read", error=str(error))
+                for work in parts:
+                    results.append(await self.store.write(partial(_stamped, work=work)))
+            finally:
+                if results:
+                    await self._reload_if_possible()
         finally:
             self._changing -= 1
-        return result
+        return results
+
+    async def _reload_if_possible(self) -> None:
+        try:
+            await self.reload()
+        except SallyportError as error:
+            log.warning("configuration_not_read", error=str(error))
 
     async def reload(self) -> None:
         """Reload all snapshots. Raises StoreError.
@@ -160,3 +169,10 @@ class Configuration:
         ours = self._changing or known != self._version  # then `change` reloads the snapshots
         if version != known and not ours:
             await self._adopt()
+
+
+def _stamped(tx: Tx, work: Work[T]) -> T:
+    """Do some work, and increase the version of the configuration."""
+    result = work(tx)
+    tx.execute("update config_version set version = version + 1")
+    return result

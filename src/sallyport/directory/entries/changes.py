@@ -12,7 +12,8 @@ from sallyport.base.errors import Invalid
 from sallyport.base.text import trimmed
 from sallyport.directory.dn import lies_below, moved, normalized
 from sallyport.directory.entries import groups, memberships, people
-from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
+from sallyport.directory.entries.groups import GROUPS, UNITS, NewNamed
+from sallyport.directory.entries.memberships import MOST
 from sallyport.directory.entries.people import PEOPLE, Known, NewPerson
 from sallyport.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.directory.entry import MOST_VALUES, Gone, Person, Raw, is_name, understand
@@ -55,19 +56,14 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
 
     Return None if the change needs more than one transaction. The caller must then make the change itself. For a unit,
     `rename_unit` renames the unit, and the caller renames the entries below the unit. For a group with many members,
-    `group_after` returns the changed group, which the caller writes.
+    `group_after` returns the changed group, which the caller writes. For a person in many groups, the caller calls this
+    function again.
     """
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("another entry has the new name")
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
-        new = _person(tx, run, person, wanted, at)
-        if new is None:
-            return people.remove(tx, run, person, revocations)
-        if new.digest == person.digest:
-            return PEOPLE.mark(tx, run, person)
-        people.update(tx, run, person, new, revocations, at)
-        return Counts(updated=1)
+        return _change_person(tx, run, person, wanted, revocations, at)
     group = GROUPS.find(tx, run, dn_key=wanted.dn_key)
     if group is not None:
         return None if _is_long(tx, run, group, wanted) else _change_group(tx, run, group, wanted, at)
@@ -79,6 +75,18 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     if lies_below(wanted.new_dn, normalized(wanted.dn)):
         raise Invalid("a unit cannot be moved into itself")
     return None
+
+
+def _change_person(tx: Tx, run: Run, known: Known, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
+    new = _person(tx, run, known, wanted, at)
+    if new is None:
+        return people.remove(tx, run, known, revocations)
+    if new.digest == known.digest:
+        return PEOPLE.mark(tx, run, known)
+    if not PEOPLE.rename(tx, run, known, new.dn_key):
+        return None
+    people.update(tx, run, known, new, revocations, at)
+    return Counts(updated=1)
 
 
 def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
@@ -170,7 +178,7 @@ def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
     named = _named(wanted)
     if not named:
         return False
-    return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key, MOST)
+    return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key)
 
 
 def _named(wanted: Change) -> list[Sequence[str]]:
@@ -178,8 +186,10 @@ def _named(wanted: Change) -> list[Sequence[str]]:
     return [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
 
 
-def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> Counts:
+def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> Counts | None:
     after = group_after(tx, run, known, wanted)
+    if not GROUPS.rename(tx, run, known, after.group.dn_key):
+        return None
     groups.put_group(tx, run, after.group, known, at)
     memberships.take_members(tx, run.directory_id, after.group.dn_key, after.left)
     memberships.add_members(tx, run.directory_id, after.group.dn_key, after.joined)

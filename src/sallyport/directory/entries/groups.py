@@ -14,8 +14,6 @@ from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_groups_search")
-MOST: Final = 200
-"""Maximum number of members that one transaction changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +31,13 @@ GROUPS: Final = Table(memberships.GROUPS_TABLE, Stored)
 UNITS: Final = Table("directory_units", Stored)
 
 
-def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -> Counts:
-    """Mark a group or unit as seen by this import. Write its new name if a unit above it was renamed."""
+def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -> Counts | None:
+    """Mark a group or unit as seen by this import. Write its new name if a unit above it was renamed. Return None if
+    the renaming needs more transactions. The caller must then call this function again."""
     if moved.dn_key in (b"", known.dn_key):
         return table.mark(tx, run, known)
-    if table is GROUPS:
-        table.rename(tx, run, known, moved.dn_key)
+    if table is GROUPS and not table.rename(tx, run, known, moved.dn_key):
+        return None
     tx.execute(
         f"update {table.name} set dn = :dn, dn_key = :dn_key, digest = :none, seen = :job where id = :id",  # noqa: S608
         dn=moved.dn,
@@ -51,8 +50,8 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -
 
 
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
-    """Write a group without its members. new.digest must be NO_DIGEST if the members are written in another
-    transaction."""
+    """Write a group without its members. If its name changes, call `GROUPS.rename` first. new.digest must be NO_DIGEST
+    if the members are written in another transaction."""
     if known is None:
         group_id, key = _insert(tx, GROUPS, run, new, at), fold(new.name)
         _inherit(tx, run, group_id, key)
@@ -60,7 +59,6 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) ->
         _SEARCH.add(tx, run.domain_id, group_id, (key,))
         counters.add(tx, run.domain_id, GROUP_COUNT, 1)
         return Counts(added=1)
-    GROUPS.rename(tx, run, known, new.dn_key)
     _update(tx, GROUPS, run, known, new, at)
     if known.name != new.name:
         key = fold(new.name)
@@ -102,10 +100,11 @@ def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
     """Remove a group. Return None if the group has too many members for one transaction. The caller must then call this
     function again."""
     taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
-    if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
+    if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key)):
         return None
-    if known.dn_key != (own := key_of(known.dn)):
-        memberships.restore_key(tx, GROUPS.name, run.directory_id, known.dn_key, own)
+    own = key_of(known.dn)
+    if known.dn_key != own and not memberships.restore_key(tx, GROUPS.name, run.directory_id, known.dn_key, own):
+        return None
     _SEARCH.remove(tx, run.domain_id, [known.id])
     mapping = tx.value(str, "delete from directory_groups where id = :id returning mapping", id=known.id)
     if mapping is not None and mapping != "{}":

@@ -63,13 +63,17 @@ PEOPLE: Final = Table("directory_users", Known)
 
 def put(
     tx: Tx, run: Run, several: Sequence[NewPerson], revocations: Revocations, at: int, unindexed: Unindexed
-) -> Counts:
+) -> Counts | None:
     """Write at most AT_ONCE people in the order of the sequence. No two of them have the same identifier or name.
 
-    New people are appended to `unindexed`. The caller must then call `index_added` with it.
+    New people are appended to `unindexed`. The caller must then call `index_added` with it. If the renaming
+    of a person needs more transactions, return None without a change. The caller must then call this function again,
+    with each of the people alone.
     """
     counts, added, same = Counts(), list[NewPerson](), list[Known]()
     found, is_current = _found(tx, run, several), True
+    if len(several) > 1 and _is_long(tx, run, found, several):
+        return None
     for place, new in enumerate(several):
         known = found[place] if is_current else PEOPLE.find(tx, run, new.external_id, new.dn_key)
         if known is None:
@@ -79,6 +83,9 @@ def put(
         else:
             _add_all(tx, run, added, at, unindexed)
             index_added(tx, unindexed)
+            while not PEOPLE.rename(tx, run, known, new.dn_key):
+                if len(several) == 1:
+                    return None
             update(tx, run, known, new, revocations, at)
             counts.updated += 1
             # a person who takes a name changes the row that has had the name
@@ -89,6 +96,11 @@ def put(
     counts.added += len(added)
     counts += PEOPLE.mark_all(tx, run, same)
     return counts
+
+
+def _is_long(tx: Tx, run: Run, found: Sequence[Known | None], several: Sequence[NewPerson]) -> bool:
+    pairs = zip(found, several, strict=True)
+    return any(known is not None and PEOPLE.is_long_rename(tx, run, known, new.dn_key) for known, new in pairs)
 
 
 def _found(tx: Tx, run: Run, several: Sequence[NewPerson]) -> list[Known | None]:
@@ -110,7 +122,7 @@ def merge_index(tx: Tx) -> None:
 
 
 def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
-    """Write a person whose entry has changed. The name may have changed too."""
+    """Write a person whose entry has changed. If the name has changed, call `PEOPLE.rename` first."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     tx.execute(
@@ -127,17 +139,19 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     tx.execute(sql, id=known.id, a=json.dumps(new.attributes))
     _replace_names(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
-    PEOPLE.rename(tx, run, known, new.dn_key)
     memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _revoke_inactive(tx, run, known, new.status, names, revocations)
 
 
-def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
+def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts | None:
     """Mark a person as seen by this import. If the name or the status has changed, write it. Both can change while the
-    content of the person's entry stays the same."""
+    content of the person's entry stays the same. Return None if the renaming needs more transactions. The caller must
+    then call this function again."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return PEOPLE.mark(tx, run, known)
+    if not PEOPLE.rename(tx, run, known, dn_key):
+        return None
     tx.execute(
         "update directory_users set dn = :dn, dn_key = :dn_key, status = :status, digest = :none, seen = :job, "
         "updated_at = :at where id = :id",
@@ -149,19 +163,19 @@ def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations
         at=at,
         id=known.id,
     )
-    PEOPLE.rename(tx, run, known, dn_key)
     _revoke_inactive(tx, run, known, status, names_of(tx, known.id), revocations)
     return Counts(updated=1)
 
 
-def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
-    """Remove a person."""
-    names = names_of(tx, known.id)
-    _SEARCH.remove(tx, run.domain_id, [known.id])
+def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts | None:
+    """Remove a person. Return None if this needs more transactions. The caller must then call this function again."""
     if not memberships.is_taken(tx, PEOPLE.name, run.directory_id, known.id, known.dn_key):
         memberships.forget_member(tx, run.directory_id, known.dn_key)
-    if known.dn_key != (own := key_of(known.dn)):
-        memberships.restore_key(tx, PEOPLE.name, run.directory_id, known.dn_key, own)
+    own = key_of(known.dn)
+    if known.dn_key != own and not memberships.restore_key(tx, PEOPLE.name, run.directory_id, known.dn_key, own):
+        return None
+    names = names_of(tx, known.id)
+    _SEARCH.remove(tx, run.domain_id, [known.id])
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)

@@ -108,14 +108,28 @@ class Table(Generic[RowT]):
             tx.execute(sql, job=run.job_id, ids=listed(ids))
         return Counts(skipped=len(known))
 
-    def rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> None:
-        """Rename a person or a group in the memberships."""
+    def rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> bool:
+        """Rename a person or a group in the memberships, before its row is written.
+
+        Return False if there are more memberships than one transaction may change. The caller must then leave the row
+        as it is, and call the function again in the next transaction. An empty dn_key changes nothing.
+        """
+        if dn_key in (b"", known.dn_key):
+            return True
+        keys = known.dn_key, dn_key
+        taken = memberships.is_taken(tx, self.name, run.directory_id, known.id, *keys)
+        taken = taken or memberships.was_taken(tx, run.directory_id, *keys)
+        if not memberships.vacate_key(tx, self.name, run.directory_id, known.id, dn_key, run.started_at):
+            return False
+        return memberships.rename(tx, self.name, run.directory_id, *keys, run.started_at if taken else None)
+
+    def is_long_rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> bool:
+        """Return whether `rename` may need more than one transaction for a person."""
         if dn_key == known.dn_key:
-            return
-        taken = memberships.is_taken(tx, self.name, run.directory_id, known.id, known.dn_key, dn_key)
-        memberships.vacate_key(tx, self.name, run.directory_id, known.id, dn_key, run.started_at)
-        rename = memberships.rename_group if self.name == memberships.GROUPS_TABLE else memberships.rename_member
-        rename(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
+            return False
+        sql = f"select 1 from {self.name} where directory_id = :dir and dn_key = :key limit 2"  # noqa: S608
+        several = len(tx.rows(sql, dir=run.directory_id, key=dn_key)) > 1
+        return several or any(memberships.is_in_many(tx, run.directory_id, key) for key in (known.dn_key, dn_key))
 
 
 def _replaceable(named: RowT | None, external_id: str) -> RowT | None:

@@ -4,9 +4,10 @@ A transaction writes one batch of entries (`store.slices`) and stores the positi
 continues from this position.
 
 A large group takes several transactions, and a change of many members too. Only the last transaction stores the group's
-digest. The renaming of a unit can also take several transactions. The entries below the unit are renamed first, and the
-unit is renamed last. So if the service restarts in between, the unit still has its old name, and the remaining entries
-are found by it.
+digest. The renaming of an entry with many memberships takes several transactions (`entries.memberships`), and only the
+last of them writes the entry. The renaming of a unit can also take several transactions. The entries below the unit are
+renamed first, and the unit is renamed last. So if the service restarts in between, the unit still has its old name, and
+the remaining entries are found by it.
 """
 
 import json
@@ -35,8 +36,9 @@ from sallyport.directory.entries.changes import (
     rename_unit,
     whole_person,
 )
-from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
+from sallyport.directory.entries.groups import GROUPS, UNITS, NewNamed
 from sallyport.directory.entries.memberships import AT_ONCE as PEOPLE_AT_ONCE
+from sallyport.directory.entries.memberships import MOST
 from sallyport.directory.entries.people import PEOPLE, NewPerson
 from sallyport.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.directory.imports import repo
@@ -89,7 +91,7 @@ class Applier:
 
     async def apply(self, run: Run, path: Path, position: int) -> None:
         """Write the entries of a prepared file. position: the number of lines to skip. Raises OSError, StoreError."""
-        waiting = list[Item]()
+        waiting, most = list[Item](), AT_ONCE
         with path.open("rb") as file:
             async with aclosing(_items(file, position)) as read:
                 async for items in read:
@@ -98,10 +100,18 @@ class Applier:
                         if len(waiting[0].members) > MOST:
                             await self._large_group(run, waiting.pop(0))
                             continue
-                        written = await self._write_batch(run, _before_large_group(waiting[:AT_ONCE]))
+                        written = await self._write_batch(run, _before_large_group(waiting[:most]))
                         del waiting[:written]
+                        most = AT_ONCE if written else 1
                         if not written and waiting[0].line[0] == "~":
                             await self._long_change(run, waiting.pop(0))
+                        elif not written and waiting[0].line[0] == "g":
+                            await self._large_group(run, waiting.pop(0))
+
+    async def undo_moves(self, run: Run) -> None:
+        """Undo the renamings that an earlier import has not finished. Raises StoreError."""
+        while not await self._store.write(partial(memberships.undo_move, directory_id=run.directory_id)):
+            pass
 
     async def remove_unseen(self, run: Run) -> None:
         """Remove the entries that a complete import has not found. Raises StoreError."""
@@ -156,7 +166,7 @@ class Applier:
                 done = self._problem(tx, run, line, at, batch.problems)
         return done
 
-    def _part(self, tx: Tx, run: Run, line: Line, at: int, batch: _Batch) -> Counts:
+    def _part(self, tx: Tx, run: Run, line: Line, at: int, batch: _Batch) -> Counts | None:
         try:
             person = whole_person(tx, run, line)
         except Invalid as error:
@@ -171,7 +181,7 @@ class Applier:
             self._unchanged(tx, run, ["=", external_id, "", "", *(status or [""])], at)
         return Counts(failed=1)
 
-    def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts:
+    def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts | None:
         external_id, dn, dn_key, status = map(str, line[1:])
         moved = Moved(dn, bytes.fromhex(dn_key), status)
         # An entry may have an identifier now that an older version of the service did not read.
@@ -191,13 +201,19 @@ class Applier:
             problems.append((wanted.dn, str(error)))
             return Counts(failed=1)
 
-    def _small_group(self, tx: Tx, run: Run, item: Item, at: int, problems: list[Problem]) -> Counts:
+    def _small_group(self, tx: Tx, run: Run, item: Item, at: int, problems: list[Problem]) -> Counts | None:
+        """Write a group with its members. Return None if the stored group has too many members for one transaction."""
         new, known = _group_of(tx, run, item.line)
         if not new.name:
             problems.append((new.dn, _NAMELESS))
             return Counts(failed=1)
         if known is not None and known.digest == new.digest:
             return GROUPS.mark(tx, run, known)
+        keys = {new.dn_key} if known is None else {new.dn_key, known.dn_key}
+        if any(memberships.are_many(tx, run.directory_id, key) for key in keys):
+            return None
+        if known is not None and not GROUPS.rename(tx, run, known, new.dn_key):
+            return None
         counts = groups.put_group(tx, run, new, known, at)
         before = memberships.stated_members(tx, run.directory_id, new.dn_key)
         memberships.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
@@ -207,18 +223,22 @@ class Applier:
     async def _large_group(self, run: Run, item: Item) -> None:
         new, _ = await self._store.search(lambda tx: _group_of(tx, run, item.line))
 
+        def end(tx: Tx, counts: Counts, *problems: Problem) -> Counts:
+            repo.progress(tx, run.job_id, item.end, counts, problems)
+            return Counts()
+
         def begin(tx: Tx) -> Counts | None:
             known = GROUPS.find(tx, run, new.external_id, new.dn_key)
             if not new.name:
-                repo.progress(tx, run.job_id, item.end, Counts(failed=1), [(new.dn, _NAMELESS)])
-                return None
+                return end(tx, Counts(failed=1), (new.dn, _NAMELESS))
             if known is not None and known.digest == new.digest:
-                repo.progress(tx, run.job_id, item.end, GROUPS.mark(tx, run, known))
+                return end(tx, GROUPS.mark(tx, run, known))
+            if known is not None and not GROUPS.rename(tx, run, known, new.dn_key):
                 return None
             return groups.put_group(tx, run, replace(new, digest=NO_DIGEST), known, self._clock())
 
-        counts = await self._store.write(begin)
-        if counts is None:
+        counts = await self._repeat(begin)
+        if not counts.changed:
             return
         before = partial(memberships.stated_members, directory_id=run.directory_id, group_key=new.dn_key)
         joined, left = await self._store.search(lambda tx: memberships.difference(item.members, before(tx)))
@@ -231,6 +251,12 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
+    async def _repeat(self, work: Callable[[Tx], Counts | None]) -> Counts:
+        """Do some work in one transaction after the other, until it does not return None."""
+        while (counts := await self._store.write(work)) is None:
+            pass
+        return counts
+
     async def _members(self, run: Run, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]) -> None:
         for write, keys in ((memberships.add_members, joined), (memberships.take_members, left)):
             for part in _parts(keys):
@@ -241,16 +267,26 @@ class Applier:
     async def _long_change(self, run: Run, item: Item) -> None:
         wanted = _change_of(item.line)
         group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
-        if group is None:
-            await self._subtree(run, item, wanted)
-        else:
+        person = await self._store.search(lambda tx: PEOPLE.find(tx, run, dn_key=wanted.dn_key))
+        if person is not None:
+            while not await self._write_batch(run, [item]):
+                pass
+        elif group is not None:
             await self._long_group(run, item, wanted, group)
+        else:
+            await self._subtree(run, item, wanted)
 
     async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
         """Change the members of a group in several transactions. If the service restarts in between, the change is made
         again from its beginning."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
-        await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
+
+        def begin(tx: Tx) -> Counts | None:
+            if not GROUPS.rename(tx, run, group, after.group.dn_key):
+                return None
+            return groups.put_group(tx, run, after.group, group, self._clock())
+
+        await self._repeat(begin)
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)
         await self._store.write(lambda tx: repo.progress(tx, run.job_id, item.end, Counts(updated=1)))
         self._changed(run.domain_id)
@@ -278,7 +314,7 @@ class Applier:
             while after:
                 look = partial(names_below, run=run, table=table, above=above, after=after)
                 after, names = await self._store.search(look)
-                await self._write_all(run, names, partial(self._follow, run=run, wanted=wanted))
+                await self._write_all(run, names, partial(self._follow, run=run, table=table, wanted=wanted))
 
         def finish(tx: Tx) -> None:
             repo.progress(tx, run.job_id, item.end, rename_unit(tx, run, wanted, self._clock()))
@@ -286,14 +322,14 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
-    def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, wanted: Change) -> Counts:
+    def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, table: str, wanted: Change) -> Counts | None:
         try:
             own = follow(dn, wanted)
         except Invalid as error:
             batch.problems.append((dn, str(error)))
             return Counts(failed=1)
         done = self._change(tx, run, own, self._clock(), batch.problems)
-        return rename_unit(tx, run, own, self._clock()) if done is None else done
+        return rename_unit(tx, run, own, self._clock()) if done is None and table == UNITS.name else done
 
 
 _Put = Callable[[Tx, T, _Batch], Counts | None]

@@ -303,6 +303,8 @@ class Jobs:
             mapped=mapped,
             started_at=job.started_at or job.created_at,
         )
+        if not (writes and job.position):
+            await applier.undo_moves(run)
         if job.kind == Kind.REMOVAL:
             await self._remove_directory(store, applier, run, job)
             return

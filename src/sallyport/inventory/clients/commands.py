@@ -41,8 +41,8 @@ class ImportClients(Arguments):
     domains: the names or ids of the domains for all imported clients. If `domains` is None, an existing client keeps
     its domains, and a new client has all domains of the tenant.
 
-    apply: whether to import the clients, or only to return the plan. If one client cannot be imported, no client is
-    imported.
+    apply: whether to import the clients, or only to return the plan. If the plan has a client that cannot be imported,
+    no client is imported.
 
     skip_refused: whether to skip the clients that cannot be imported, and to import the others.
     """

@@ -15,6 +15,7 @@ from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import (
     ANSWERS_BY_ID,
+    BOUNDED_WRITES,
     DID_KINDS,
     DOMAIN_REALMS,
     GROUP_KEYS,
@@ -235,6 +236,12 @@ def add_learned_values(connection: Connection) -> None:
 def add_mac_forms(connection: Connection) -> None:
     """Add the forms of MAC authentication bypass to RADIUS clients. PostgreSQL changes no row for this."""
     for statement in statements_of(MAC_FORMS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_bounded_writes(connection: Connection) -> None:
+    """Create the indexes for writes of bounded length."""
+    for statement in statements_of(BOUNDED_WRITES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

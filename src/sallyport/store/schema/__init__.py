@@ -44,6 +44,8 @@ LEARNED_VALUES: Final = "learned_values"
 """The file of the step that adds the age of the learned values of devices."""
 MAC_FORMS: Final = "mac_forms"
 """The file of the step that adds the forms of MAC authentication bypass to RADIUS clients."""
+BOUNDED_WRITES: Final = "bounded_writes"
+"""The file of the step that adds the indexes for writes of bounded length."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

@@ -16,6 +16,8 @@ select k.id, d.tenant_id, t.organization_id as organization, t.number as tenant_
 from api_keys k join domains d on d.id = k.domain_id join tenants t on t.id = d.tenant_id
 """
 _SWEEP = 100
+_ENDED = "(case when revoked_at < expires_at then revoked_at else expires_at end)"
+"""The time at which a key has ended or will end. An index has this expression."""
 _ALL = "select id from api_keys where domain_id = :d"
 
 
@@ -143,10 +145,7 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
     before: the time in microseconds. A call deletes only a limited number of rows.
     """
-    sql = (
-        "select id from api_keys where domain_id = :d and (expires_at < :before or revoked_at < :before) "
-        "order by id limit :limit"
-    )
+    sql = f"select id from api_keys where domain_id = :d and {_ENDED} < :before order by {_ENDED} limit :limit"
     ended = [int(str(row[0])) for row in tx.rows(sql, d=domain_id, before=before, limit=_SWEEP)]
     _remove(tx, domain_id, ended)
 
