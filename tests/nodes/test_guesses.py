@@ -1,6 +1,7 @@
 """The limits for guesses over two nodes that have not heard of each other's failures yet."""
 
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
 from itertools import cycle
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import psycopg
 import pytest
 import trio
 
-from sallyport.base.errors import NotFound
+from sallyport.app import FAILED_SIGN_INS
+from sallyport.base.errors import NotFound, TooMany, Unauthenticated
 from sallyport.endpoints.totp import MAX_WRONG_CODES, OneTimeSeeds
 from sallyport.login.login import Reason
 from sallyport.mfa.provider import Outcome
 from sallyport.policy.lockouts.failures import Kind
 from sallyport.radius.attributes import STATE, pull_attributes
+from sallyport.tenancy.signin.sessions import Browser, Sessions
 from tests.endpoints.test_totp import wrong
 from tests.login.conftest import Answers, FakeListener
 from tests.login.second.scripted import NAME, Script, provider
@@ -119,6 +122,46 @@ async def test_an_admin_resets_the_codes_of_all_nodes(nodes: Nodes) -> None:
     await guess_codes(nodes, LOCKOUT)
     await nodes[1].areas.lockouts.unlock(nodes[0].areas.domain, Kind.USER, "Ann")
     assert await log_in(nodes[1], "ann", RIGHT) is Reason.NONE
+
+
+async def sign_ins(sessions: Sessions, numbers: Iterable[int], *, source: str = "", name: str = "") -> list[str]:
+    """Sign in with wrong passwords, with one address or one name, and with a new one of the other. Return whether each
+    attempt was checked."""
+    results = []
+    for number in numbers:
+        try:
+            await sessions.by_password(
+                name or f"root{number}", "wrong", "123456", Browser(source or f"192.0.2.{number}")
+            )
+        except (Unauthenticated, TooMany) as error:
+            results.append("checked" if isinstance(error, Unauthenticated) else "refused")
+    return results
+
+
+@pytest.mark.parametrize("same", [{"name": "root"}, {"source": "2001:db8::7"}], ids=["name", "address"])
+@pytest.mark.parametrize("last", [0, 1], ids=["first node", "second node"])
+async def test_a_sign_in_beyond_the_limit_is_not_checked(pair: Pair, last: int, same: dict[str, str]) -> None:
+    """The sign-ins of one name, or of one address, are ten over both nodes. Neither node checks another one."""
+    sessions = [each.console_sessions for each in (pair.one, pair.two)]
+    for number in range(FAILED_SIGN_INS):
+        assert await sign_ins(sessions[number % 2], [number], **same) == ["checked"]
+    assert await sign_ins(sessions[last], [99], **same) == ["refused"]
+    pair.one.clock.pass_by(10.0)
+    assert await sign_ins(sessions[last], [100, 101], **same) == ["checked", "refused"]
+
+
+async def test_sign_ins_at_the_same_time(pair: Pair) -> None:
+    """Sign-ins with one name that reach both nodes at the same time are checked ten times."""
+    results = list[str]()
+
+    async def attempt(sessions: Sessions, number: int) -> None:
+        results.extend(await sign_ins(sessions, [number], name="root"))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(FAILED_SIGN_INS):
+            for place, each in enumerate((pair.one, pair.two)):
+                nursery.start_soon(attempt, each.console_sessions, 2 * number + place)
+    assert Counter(results) == {"checked": FAILED_SIGN_INS, "refused": FAILED_SIGN_INS}
 
 
 async def test_the_last_code_of_an_enrolment_at_two_nodes(pair: Pair, tmp_path: Path) -> None:

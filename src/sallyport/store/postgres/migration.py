@@ -61,6 +61,7 @@ STEPS: Final[Steps] = (
     Step("p0014_group_keys", schema.add_group_keys, beside=BASELINE),
     Step("p0015_learned_values", schema.add_learned_values, beside=BASELINE),
     Step("p0016_mac_forms", schema.add_mac_forms, beside=BASELINE),
+    Step("p0018_sign_in_attempts", schema.create_sign_in_attempts, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

@@ -28,6 +28,7 @@ from sallyport.store.schema import (
     REQUEST_LIST,
     SEARCHED,
     SIGN_IN,
+    SIGN_IN_ATTEMPTS,
     statements,
     statements_of,
 )
@@ -235,6 +236,12 @@ def add_learned_values(connection: Connection) -> None:
 def add_mac_forms(connection: Connection) -> None:
     """Add the forms of MAC authentication bypass to RADIUS clients. PostgreSQL changes no row for this."""
     for statement in statements_of(MAC_FORMS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_sign_in_attempts(connection: Connection) -> None:
+    """Create the table of the rate limits of sign-ins to the console. A node of an earlier release counts in memory."""
+    for statement in statements_of(SIGN_IN_ATTEMPTS, PostgresDialect()):
         connection.execute(statement.encode())
 
 

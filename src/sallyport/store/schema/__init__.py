@@ -44,6 +44,8 @@ LEARNED_VALUES: Final = "learned_values"
 """The file of the step that adds the age of the learned values of devices."""
 MAC_FORMS: Final = "mac_forms"
 """The file of the step that adds the forms of MAC authentication bypass to RADIUS clients."""
+SIGN_IN_ATTEMPTS: Final = "sign_in_attempts"
+"""The file of the step that adds the rate limits of sign-ins to the console."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
