@@ -16,7 +16,7 @@ LISTED = {each.table for each in ROWS} | {part.table for each in ROWS for part i
 OUTSIDE = {
     *KEPT, "access_tokens", "administrators", "answers", "certificate_files", "config_version", "console_sessions",
     "domains", "identities", "issued_certificates", "limits", "organizations", "outlet_places", "password_policies",
-    "radius_client_history", "radius_clients", "tenant_rows", "tenants",
+    "radius_client_history", "radius_clients", "sign_in_attempts", "tenant_rows", "tenants",
 }  # fmt: skip
 """Tables whose rows belong to a tenant or to the installation."""
 

@@ -12,6 +12,7 @@ from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.pipeline import Pipeline
 from sallyport.login.second.calls import Calls
 from sallyport.login.second.challenges import Challenges
+from sallyport.login.second.repo import Limit
 from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.shared import SharedCalls, SharedChallenges
 from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics
@@ -19,7 +20,8 @@ from sallyport.mfa.host import Host
 from sallyport.mfa.providers import available
 from sallyport.mfa.service import Providers
 from sallyport.policy.bypass.service import Bypass
-from sallyport.policy.lockouts.service import Lockouts
+from sallyport.policy.lockouts.failures import WINDOW_US
+from sallyport.policy.lockouts.service import MINUTE_US, Lockouts
 from sallyport.policy.rules.names import Names
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.rule_test import RuleTest
@@ -43,8 +45,10 @@ class Logins:
         self._ntlm_auth_of = overrides.ntlm_auth or self._winbind_of
         providers = available() if overrides.providers is None else overrides.providers
         self.providers = Providers(app.configuration, app.vault, providers, self._provider_host, mfa_metrics, clock)
+        challenges, calls = self._calls()
         self.second = SecondFactor(
-            *self._calls(),
+            challenges,
+            calls,
             self.providers,
             mfa_metrics,
             patience=overrides.patience,
@@ -63,6 +67,7 @@ class Logins:
             limit=settings.lockout_failures,
             minutes=settings.lockout_minutes,
             clock=clock,
+            forget_codes=calls.forget_codes,
         )
         self.trials = Trials(
             app.domains, app.users, self.first, self.second.has_codes, self.lockouts.refuses, app.notices, clock
@@ -98,7 +103,9 @@ class Logins:
         app = self._app
         if not app.cluster.is_shared:
             return Challenges(app.store, app.vault, app.clock), Calls()
-        shared = SharedCalls(app.store, app.vault, app.cluster.session)
+        settings = app.settings
+        codes = Limit(settings.lockout_failures, min(WINDOW_US, settings.lockout_minutes * MINUTE_US))
+        shared = SharedCalls(app.store, app.vault, app.cluster.session, codes)
         return SharedChallenges(app.store, app.vault, app.clock), shared
 
     def _first_host(self, domain_id: int) -> FirstHost:

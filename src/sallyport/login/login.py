@@ -110,6 +110,7 @@ _FAILURES: Final = {
     Reason.UNKNOWN_USER: Failure.UNKNOWN_USER,
     Reason.WRONG_CODE: Failure.CODE,
     Reason.ASKED_AGAIN: Failure.CODE,
+    Reason.LOCKED_OUT: Failure.NO_CODE_LEFT,
 }
 
 

@@ -104,19 +104,19 @@ class Guesses:
         max_sources: int = MAX_SOURCES,
         tell: Callable[[str], None] = lambda _network: None,
     ) -> None:
-        self._burst = burst
+        self.burst = burst
+        self.refill_us = refill_us
         self._tell = tell
-        self._refill_us = refill_us
         self._max_sources = max_sources
         self._spent = dict[str, tuple[float, int]]()
 
     def too_many(self, source: str, now: int) -> bool:
         """Return whether a source has reached the limit. now: the current time in microseconds."""
-        return self._counted(_network(source), now) > self._burst - 1
+        return self._counted(network_of(source), now) > self.burst - 1
 
     def fail(self, source: str, now: int) -> None:
         """Count a wrong key from a source. now: the current time in microseconds."""
-        network = _network(source)
+        network = network_of(source)
         self.count(network, now)
         self._tell(network)
 
@@ -131,20 +131,22 @@ class Guesses:
     def forgive(self, source: str, now: int) -> None:
         """Take back a failure of a source on this node. Call this if an attempt that was counted beforehand
         succeeds."""
-        network = _network(source)
+        network = network_of(source)
         self._spent[network] = (max(0.0, self._counted(network, now) - 1), now)
 
     def _counted(self, network: str, now: int) -> float:
         """Return the number of wrong keys that count against a network. The number decreases with time."""
         spent, at = self._spent.get(network) or (0.0, now)
-        return max(0.0, spent - max(0, now - at) / self._refill_us)
+        return max(0.0, spent - max(0, now - at) / self.refill_us)
 
     def _zero_at(self, spent: float, at: int) -> float:
         """Return the time in microseconds at which a count reaches zero."""
-        return at + spent * self._refill_us
+        return at + spent * self.refill_us
 
 
-def _network(source: str) -> str:
+def network_of(source: str) -> str:
+    """Return the key under which the wrong keys of a source count: its address or /64 prefix. A source that is no
+    address is returned unchanged."""
     try:
         address = ipaddress.ip_address(source.partition("%")[0])
     except ValueError:

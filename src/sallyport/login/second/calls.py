@@ -68,6 +68,9 @@ class Calls:
         """
         return None
 
+    def forget_codes(self, tx: Tx, user: UserKey) -> None:
+        """Reset the count of a user's wrong codes in the store. On a single node, only the lock-outs count them."""
+
     async def hand_over(self) -> None:
         """Give the prompts of this node to the other nodes, because this node stops."""
 

@@ -6,7 +6,9 @@ from typing import Final
 import trio
 
 from sallyport.base.errors import PacketError
+from sallyport.base.text import fold_name
 from sallyport.login.login import NOTHING, Found, Login, Reason
+from sallyport.login.second.prompts import UserKey
 from sallyport.login.second.repo import Prompt
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.circuit import Attached
@@ -101,6 +103,11 @@ class Conversation:
         self.asked = False
         self.elsewhere = False
         self._newest: Waiter | None = None
+
+    @property
+    def user(self) -> UserKey:
+        """The key by which the prompts and the codes of the user are counted."""
+        return self.session.question.domain_id, fold_name(self.session.question.user)
 
     def admits(self, login: Login) -> bool:
         """Return whether a request may replace the request that waits now. An unsigned request must not replace a

@@ -7,6 +7,7 @@ step N, the question is whether the user's answer to challenge N of the login is
 - owner: the session of the node that asks the provider
 - waiter: the session of the node where the newest request of the login waits
 - key: a value that all requests of the login share, or null after the result was used
+- user_key: the key by which the prompts and the codes of the user are counted, or empty
 - outcome: empty, FAILED, LIMITED, or a value of `provider.Outcome`
 """
 
@@ -43,6 +44,22 @@ _COLUMNS: Final = (
 )
 
 
+class NoCodeLeft(Exception):
+    """Raised if the user has reached the limit of wrong codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit of wrong codes. codes: the maximum number within the window; 0 for no limit. window_us: the length of the
+    window in microseconds."""
+
+    codes: int
+    window_us: int
+
+
+NO_LIMIT: Final = Limit(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A row of `prompts`. handle, text: values from the provider's answer. left_us: the time until the prompt expires,
@@ -67,20 +84,24 @@ class Prompt:
         return self.outcome not in ("", Outcome.WAITING)
 
 
-def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
+def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT) -> Prompt | None:
     """Insert a prompt, or return the existing prompt of the same login.
 
     If the request may join an existing prompt, the node of `new` becomes the waiter. Return None if the user has
-    reached the limit of prompts. An advisory lock for each user lets the nodes count the prompts one after the other.
-    Raises StoreError if other transactions keep changing the row.
+    reached the limit of prompts. Raises NoCodeLeft if the user has reached the limit of wrong codes. An advisory lock
+    for each user lets the nodes count the prompts and the codes one after the other. Raises StoreError if other
+    transactions keep changing the row.
 
-    user_key: the key by which the user's prompts are counted, or empty if this prompt is not counted.
+    user_key: the key by which the user's prompts and codes are counted, or empty if this prompt is not counted. codes:
+    the limit of wrong codes if the prompt checks a code.
     """
     if user_key:
         tx.rows(f"select pg_advisory_xact_lock({_COUNTING}, hashtext(:user_key))", user_key=user_key)
     for _ in range(_TRIES):
         if _insert(tx, new, user_key):
-            if user_key and _is_over_limit(tx, new, user_key):
+            if codes.codes and _has_no_code_left(tx, user_key, codes):
+                raise NoCodeLeft
+            if user_key and not new.step and _is_over_limit(tx, new, user_key):
                 tx.execute(f"delete from prompts where {_ROW}", id=new.id, step=new.step)
                 return None
             return new
@@ -136,10 +157,31 @@ def _is_over_limit(tx: Tx, new: Prompt, user_key: str) -> bool:
     (count,) = tx.rows(
         f"select count(*) filter (where begun_at > now_us() - {int(MINUTE_S * SECOND)}) > {A_MINUTE} "
         f"or count(*) filter (where {_PENDING} and consumed_by is null and expires_at > now_us()) > {OPEN} "
-        "from prompts where user_key = :user_key",
+        "from prompts where user_key = :user_key and step = 0",
         user_key=user_key,
     )
     return bool(count[0])
+
+
+def _has_no_code_left(tx: Tx, user_key: str, limit: Limit) -> bool:
+    """Return whether the codes of a user exceed the limit: the wrong codes since the last approval, and the codes that
+    are being checked, with the code of the new prompt."""
+    count = tx.value(
+        int,
+        f"select count(*) from prompts where user_key = :user_key and (outcome = '{Outcome.WRONG_CODE}' "
+        "or (outcome = '' and consumed_by is null and expires_at > now_us())) "
+        "and begun_at > greatest(now_us() - :window, (select max(begun_at) from prompts "
+        f"where user_key = :user_key and outcome = '{Outcome.APPROVED}'))",
+        user_key=user_key,
+        window=limit.window_us,
+    )
+    return (count or 0) > limit.codes
+
+
+def forget_codes(tx: Tx, user_key: str) -> None:
+    """Reset the count of a user's wrong codes."""
+    sql = f"update prompts set user_key = '' where user_key = :user_key and outcome = '{Outcome.WRONG_CODE}'"
+    tx.execute(sql, user_key=user_key)
 
 
 def read(tx: Tx, ids: list[str]) -> list[Prompt]:

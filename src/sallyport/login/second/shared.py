@@ -29,7 +29,7 @@ from sallyport.login.second.calls import POLL_S, Calls
 from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.conversation import AnsweredElsewhere, Conversation, SecondFactorResult
 from sallyport.login.second.prompts import UserKey
-from sallyport.login.second.repo import FAILED, LIMITED, Prompt
+from sallyport.login.second.repo import FAILED, LIMITED, NO_LIMIT, Limit, NoCodeLeft, Prompt
 from sallyport.login.second.session import LIFETIME_US, Kind, LoginKey, Session
 from sallyport.mfa.provider import Answer, Outcome, ProviderError
 from sallyport.store.foreign import PROMPTS, ForeignChange
@@ -46,12 +46,14 @@ class _NotOwner(Exception):
 
 
 class SharedCalls(Calls):
-    """The calls to providers on one of several nodes. node: the session that identifies this node."""
+    """The calls to providers on one of several nodes. node: the session that identifies this node. codes: the limit of
+    wrong codes of each user."""
 
     knows_prompts = True
 
-    def __init__(self, store: Engine, vault: Vault, node: str) -> None:
+    def __init__(self, store: Engine, vault: Vault, node: str, codes: Limit = NO_LIMIT) -> None:
         super().__init__()
+        self._codes = codes
         self._store = store
         self._vault = vault
         self._node = node
@@ -67,8 +69,14 @@ class SharedCalls(Calls):
     # --- beginning and end ------------------------------------------------------------------------------------
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
-        new, user_key = self._new(conversation), "" if user is None else self._digest(user)
-        found, session = await self._store.write_aside(partial(_claim, new=new, user_key=user_key))
+        new, codes = self._new(conversation), self._codes if conversation.checks_code else NO_LIMIT
+        if codes.codes:
+            user = conversation.user
+        user_key = "" if user is None else self._digest(user)
+        try:
+            found, session = await self._store.write_aside(partial(_claim, new=new, user_key=user_key, codes=codes))
+        except NoCodeLeft:
+            return Reason.LOCKED_OUT
         if found is None:
             return Reason.TOO_MANY_PROMPTS
         if not repo.is_same(found, new):
@@ -82,6 +90,9 @@ class SharedCalls(Calls):
             conversation.is_signed = found.is_signed
             conversation.deadline = trio.current_time() + found.left_us / SECOND
         return None
+
+    def forget_codes(self, tx: Tx, user: UserKey) -> None:
+        repo.forget_codes(tx, self._digest(user))
 
     async def hand_over(self) -> None:
         """See Calls.hand_over. A prompt that no later request can join stays at this node, and is withdrawn as soon as
@@ -289,10 +300,10 @@ class SharedChallenges(Challenges):
         await self._store.write(repo.purge)
 
 
-def _claim(tx: Tx, new: Prompt, user_key: str) -> tuple[Prompt | None, Session | None]:
+def _claim(tx: Tx, new: Prompt, user_key: str, codes: Limit) -> tuple[Prompt | None, Session | None]:
     """Insert a prompt, or find the existing prompt of the same login. Return the prompt. If it existed before, also
     return the last challenge of the login."""
-    found = repo.claim(tx, new, user_key)
+    found = repo.claim(tx, new, user_key, codes)
     return found, None if found is None or found.id == new.id else sessions.read(tx, found.id)
 
 

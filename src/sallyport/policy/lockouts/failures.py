@@ -35,11 +35,16 @@ class Kind(StrEnum):
 
 class Failure(Enum):
     """The kinds of failures that are counted. Refusals for other reasons, for example because of a disabled account,
-    are not counted."""
+    are not counted.
+
+    NO_CODE_LEFT: the nodes together have checked as many wrong codes of the user as the limit allows, so that no node
+    checks another one. It locks the user at once.
+    """
 
     PASSWORD = auto()
     UNKNOWN_USER = auto()
     CODE = auto()
+    NO_CODE_LEFT = auto()
 
 
 @dataclass(slots=True)

@@ -42,8 +42,9 @@ class Lockouts:
 
     notices: the messages between nodes. Through them, counts and locks apply on all nodes. key: a secret key for hashes
     of guesses, the same on all nodes. limit: the number of failures within five minutes after which a name is locked; 0
-    disables lock-outs. minutes: the duration of a lock. some: whether a lock exists, or a failure has happened within
-    the last hour. If `some` is false, the login path skips the checks of this class.
+    disables lock-outs. minutes: the duration of a lock. forget_codes: a function that resets the store's count of a
+    user's wrong codes. some: whether a lock exists, or a failure has happened within the last hour. If `some` is false,
+    the login path skips the checks of this class.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Lockouts:
         minutes: int,
         clock: Clock,
         max_names: int = MAX_NAMES,
+        forget_codes: Callable[[Tx, tuple[int, str]], None] = lambda _tx, _user: None,
     ) -> None:
+        self._forget_codes = forget_codes
         self._store = store
         self._metrics = metrics
         self._limit = limit
@@ -107,7 +110,11 @@ class Lockouts:
         State, and a spoofer has neither.
         """
         failure = decision.failure
-        if failure is not None:
+        if failure is Failure.NO_CODE_LEFT:
+            self.some = True
+            self._last_failure = now = self._clock()
+            self._lock_user(login, domain, self._users, self._limit, now)
+        elif failure is not None:
             if self._limit and (failure is Failure.CODE or _is_authentic(login)):
                 self._fail(login, domain, failure)
         elif decision.admits and self.some:
@@ -130,9 +137,7 @@ class Lockouts:
             user = _user_key(domain.id, login.principal)
             failures = names.fail(user, domain.tenant_id, login.at, proof, of_code=of_code)
             if failures >= self._limit:
-                lock = names.lock(user, domain.tenant_id, login.at, now, failures)
-                row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
-                _write_with_event(login, partial(self._write, domain=domain, row=row))
+                self._lock_user(login, domain, names, failures, now)
         station = station_of(login, domain.id)
         if station is None or self._stations.knows(station, now):
             return
@@ -144,6 +149,12 @@ class Lockouts:
             sent = as_text(login.request.first[CALLING_STATION_ID])
             row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
             _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+
+    def _lock_user(self, login: Attempt, domain: Domain, names: Failures, failures: int, now: int) -> None:
+        user = _user_key(domain.id, login.principal)
+        lock = names.lock(user, domain.tenant_id, login.at, now, failures)
+        row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
+        _write_with_event(login, partial(self._write, domain=domain, row=row))
 
     def _proof(self, login: Attempt, failure: Failure) -> bytes:
         """Return octets that identify a guess, so that a repetition does not count.
@@ -226,6 +237,8 @@ class Lockouts:
             found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
             if stations:
                 found += [row for row in repo.of_kind(tx, domain_id, Kind.STATION, now) if row.name in stations]
+            if kind is Kind.USER:
+                self._forget_codes(tx, (domain_id, wanted))
             for row in found:
                 repo.delete(tx, row)
                 audit.record_in(tx, f"{row.kind}.unlocked", domain_id, f"{row.kind} {row.name}", at=now)

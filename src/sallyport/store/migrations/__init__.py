@@ -28,6 +28,7 @@ from sallyport.store.migrations import (
     m0013_learned_values,
     m0014_mac_forms,
     m0015_bounded_writes,
+    m0016_sign_in_attempts,
 )
 
 BASELINE = "m0001_baseline"
@@ -47,6 +48,7 @@ ALL(name="m0012_group_keys")(m0012_group_keys.apply)
 ALL(name="m0013_learned_values")(m0013_learned_values.apply)
 ALL(name="m0014_mac_forms")(m0014_mac_forms.apply)
 ALL(name="m0015_bounded_writes")(m0015_bounded_writes.apply)
+ALL(name="m0016_sign_in_attempts")(m0016_sign_in_attempts.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 

@@ -62,6 +62,7 @@ STEPS: Final[Steps] = (
     Step("p0015_learned_values", schema.add_learned_values, beside=BASELINE),
     Step("p0016_mac_forms", schema.add_mac_forms, beside=BASELINE),
     Step("p0017_bounded_writes", schema.create_bounded_writes, beside=BASELINE),
+    Step("p0018_sign_in_attempts", schema.create_sign_in_attempts, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

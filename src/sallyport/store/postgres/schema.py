@@ -29,6 +29,7 @@ from sallyport.store.schema import (
     REQUEST_LIST,
     SEARCHED,
     SIGN_IN,
+    SIGN_IN_ATTEMPTS,
     statements,
     statements_of,
 )
@@ -242,6 +243,12 @@ def add_mac_forms(connection: Connection) -> None:
 def create_bounded_writes(connection: Connection) -> None:
     """Create the indexes for writes of bounded length."""
     for statement in statements_of(BOUNDED_WRITES, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_sign_in_attempts(connection: Connection) -> None:
+    """Create the table of the rate limits of sign-ins to the console. A node of an earlier release counts in memory."""
+    for statement in statements_of(SIGN_IN_ATTEMPTS, PostgresDialect()):
         connection.execute(statement.encode())
 
 

@@ -46,6 +46,8 @@ MAC_FORMS: Final = "mac_forms"
 """The file of the step that adds the forms of MAC authentication bypass to RADIUS clients."""
 BOUNDED_WRITES: Final = "bounded_writes"
 """The file of the step that adds the indexes for writes of bounded length."""
+SIGN_IN_ATTEMPTS: Final = "sign_in_attempts"
+"""The file of the step that adds the rate limits of sign-ins to the console."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

@@ -93,6 +93,32 @@ def set_seed(tx: Tx, vault: Vault, administrator_id: int, seed: str) -> None:
     tx.execute(sql, sealed=sealed, id=administrator_id)
 
 
+def take_attempt(tx: Tx, name: str, most: int, refill_us: int, at: int) -> bool:
+    """Count an attempt to sign in before it is checked. Return False, and count nothing, if the limit is reached.
+
+    The limit is a token bucket, see `Guesses`. The store keeps only the time at which its count reaches zero. The
+    transactions of all nodes follow one another, so the limit is exact over all nodes. name: the name of the bucket.
+    most: the size of the bucket.
+    """
+    delete_slice(tx, "sign_in_attempts", "name", "zero_at <= :at", at=at)
+    taken = tx.execute(
+        "insert into sign_in_attempts as a (name, zero_at) values (:name, :first) on conflict (name) do update set "
+        "zero_at = case when a.zero_at > :at then a.zero_at + :refill else :first end where a.zero_at <= :last",
+        name=name,
+        at=at,
+        first=at + refill_us,
+        last=at + (most - 1) * refill_us,
+        refill=refill_us,
+    )
+    return taken > 0
+
+
+def return_attempt(tx: Tx, name: str, refill_us: int) -> None:
+    """Take back an attempt that was successful."""
+    sql = "update sign_in_attempts set zero_at = zero_at - :refill where name = :name"
+    tx.execute(sql, name=name, refill=refill_us)
+
+
 def spend(tx: Tx, administrator_id: int, step: int) -> bool:
     """Store the time step of an accepted code. Return False if a code of this step or a later one was accepted
     before."""

@@ -23,7 +23,7 @@ from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
-from sallyport.tenancy.authentication import LONGEST, Guesses
+from sallyport.tenancy.authentication import LONGEST, Guesses, network_of
 from sallyport.tenancy.signin import repo
 from sallyport.tenancy.signin.administrators import LONGEST_PASSWORD
 from sallyport.tenancy.signin.openid import OpenId, Started
@@ -31,6 +31,7 @@ from sallyport.tenancy.signin.person import Administrator, Person, Session
 from sallyport.web.scope import INSTALLATIONS, READERS, Authenticator, Role, not_allowed
 
 REFUSED: Final = "the name, the password or the code is not right"
+TOO_MANY: Final = "too many failed sign-ins: try again in a minute"
 REFUSED_TOKEN: Final = "the token is not valid"  # noqa: S105  a message
 NO_ROLE: Final = "your account has no role here: ask an administrator for a group that gives you one"
 NOT_FOUND: Final = "there is no such session of the console"
@@ -135,7 +136,7 @@ class Sessions:
         who, held = await self._store.read(partial(_administrator, name_key=name_key))
         async with self._hashing.slot(browser.source):
             self._check_rate(browser, name_key)  # others may have failed during the wait
-            self._count(browser, name_key)  # before the check, so that concurrent attempts count
+            await self._take_attempt(browser, name_key)  # before the check, so that concurrent attempts count
             step = await self._checked(held, password, code)
         key, at = _new_key(), self._clock()
 
@@ -144,6 +145,8 @@ class Sessions:
                 return False
             if not repo.spend(tx, who.id, step):
                 return False
+            for bucket, limit in self._limits(browser, name_key):
+                repo.return_attempt(tx, bucket, limit.refill_us)
             tenant_id = who.tenant_id or _only_tenant(tx)
             self._add(tx, key, browser, at, administrator_id=who.id, tenant_id=tenant_id)
             _record(tx, "console.sign-in", who.target, who.tenant_id or INSTALLATION, browser, at)
@@ -263,7 +266,27 @@ class Sessions:
         if self._guesses.too_many(browser.source, now) or (
             names_count and self._names.too_many(_of_name(name_key), now)
         ):
-            raise TooMany("too many failed sign-ins: try again in a minute")
+            raise TooMany(TOO_MANY)
+
+    def _limits(self, browser: Browser, name_key: str) -> list[tuple[str, Guesses]]:
+        """Return the limits of a sign-in with a password, each with the name under which the store counts it."""
+        limits = [(network_of(browser.source), self._guesses)]
+        if name_key and not browser.is_local:
+            limits.append((_of_name(name_key), self._names))
+        return limits
+
+    async def _take_attempt(self, browser: Browser, name_key: str) -> None:
+        """Count an attempt to sign in with a password, in the store and in memory. The store's count is exact over all
+        nodes. The count in memory refuses further attempts without a write. Raises TooMany."""
+        at, limits = self._clock(), self._limits(browser, name_key)
+
+        def work(tx: Tx) -> None:
+            for name, limit in limits:
+                if not repo.take_attempt(tx, name, limit.burst, limit.refill_us, at):
+                    raise TooMany(TOO_MANY)
+
+        await self._store.write(work)
+        self._count(browser, name_key)
 
     def _count(self, browser: Browser, name_key: str) -> None:
         at = self._clock()
