@@ -50,8 +50,8 @@ async def returned(open_id: OpenId, provider: Provider, name: str, clock: SetClo
 async def test_a_provider_that_does_not_answer_in_time_is_not_tried_again_at_once(
     clock: SetClock, tmp_path: Path
 ) -> None:
-    """All people that wait for the provider get the error at once. Otherwise 50 people would wait for minutes, one after
-    the other."""
+    """All people that wait for the provider get the error at once. Otherwise 50 people would wait for minutes, one
+    after the other."""
 
     async def time_out(call: Call) -> Reply:
         clock.pass_by(TIMEOUT_S)
