@@ -77,6 +77,20 @@ async def test_a_file_is_sent_part_by_part(site: Site, admin: Visitor, nursery: 
     assert octets[site.areas.tenant] == 0
 
 
+async def test_a_file_ends_with_its_session(site: Site, admin: Visitor, nursery: trio.Nursery) -> None:
+    """If the session ends while a browser reads the first part, the browser gets no other part and no complete file."""
+    await add_clients(site, CLIENTS)
+    download = Download(site, admin)
+    nursery.start_soon(download.run)
+    await download.began.wait()
+    for session in await site.areas.console_sessions.everything():
+        await site.areas.console_sessions.end(session.id)
+    download.reads.set()
+    while site.answers.octets[site.areas.tenant]:
+        await trio.sleep(0.01)
+    assert (len(download.pieces), download.is_complete) == (1, False)
+
+
 async def test_the_files_of_a_tenant_are_limited(site: Site, admin: Visitor, nursery: trio.Nursery) -> None:
     """If a tenant does not read its files, no further file is begun."""
     await add_clients(site, CLIENTS)

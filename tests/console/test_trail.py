@@ -61,3 +61,13 @@ async def test_only_the_installation_sees_all_tenants(site: Site, admin: Visitor
         (older,) = {part.split('"')[0] for part in first.text.split('rel="next" href="')[1:]}
         assert "d5 " in text_of(await root.get(older.replace("&amp;", "&")))
         assert len((await root.get("/installation/audit?action=domain.add&format=csv")).text.splitlines()) == 122
+
+
+async def test_a_forged_place_in_the_trail_is_refused(site: Site) -> None:
+    """An address with a number that the store cannot have shows the page with the reason."""
+    seed = await site.administrator()
+    async with site.visitor() as root:
+        await root.sign_in_as("root", site.code(seed))
+        for forged in (f"{2**63}-1", f"1-{2**63}"):
+            answer = await root.get(f"/installation/audit?after={forged}")
+            assert (answer.status_code, "invalid after" in text_of(answer)) == (200, True)

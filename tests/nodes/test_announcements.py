@@ -46,6 +46,21 @@ async def test_a_change_that_is_undone_is_not_announced(store: PostgresStore, ch
     assert changes == [ForeignChange(CONFIGURATION, 0)]
 
 
+@pytest.mark.parametrize(
+    "payload",
+    ["", " ", "users x", "users -1", "users 1.5", "users \u0663", f"users {'9' * 5000}", "prompts 0 \u00e9", "\u00e9"],
+    ids=["empty", "blank", "word", "negative", "fraction", "digit", "long number", "row", "kind"],
+)
+async def test_an_announcement_of_another_program_is_ignored(
+    store: PostgresStore, changes: list[ForeignChange], payload: str
+) -> None:
+    """Every user of the database may send any text on the channel. The node ignores it, and hears the next change."""
+    await store.write_aside(lambda tx: tx.rows("select pg_notify('sallyport', :payload)", payload=payload))
+    await store.write(lambda tx: tx.execute("update config_version set version = version + 1"))
+    await until(lambda: bool(changes))
+    assert changes == [ForeignChange(CONFIGURATION, 0)]
+
+
 async def test_a_changed_password_holds_on_every_node(pair: Pair) -> None:
     """A user in the memory of one node is read again after another node has changed the password."""
     one, two = pair.one, pair.two

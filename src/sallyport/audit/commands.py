@@ -1,6 +1,7 @@
 """The command audit.list, which reads the audit trail of the whole installation."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,6 +16,9 @@ from sallyport.web.scope import AddressOrText
 PAGE = 100
 
 MOST_LEFT_OUT = 100_000
+
+Stored = Annotated[int, Field(ge=0, le=FOREVER)]
+"""A number that the store can have."""
 
 
 class ListAudit(Arguments):
@@ -32,7 +36,7 @@ class ListAudit(Arguments):
     actor: str = ""
     since: Moment = Field(default=0, validation_alias="from")
     until: Moment = Field(default=FOREVER, validation_alias="to")
-    after: tuple[int, int] | None = None
+    after: tuple[Stored, Stored] | None = None
     offset: int = Field(default=0, ge=0, le=MOST_LEFT_OUT)
     limit: int = Field(default=PAGE, ge=1, le=PAGE)
 

@@ -3,10 +3,10 @@
 Objects that a caller sends are of the class `SentModel`, which decides about fields that the model does not have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import cache
-from itertools import islice
+from itertools import chain
 from typing import ClassVar, Final
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationInfo, model_validator
@@ -16,8 +16,9 @@ from pydantic_core import PydanticUndefined
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import unfit
 
-MOST_COMPARED: Final = 20
-"""Maximum number of unknown fields of one object that are compared with the known fields."""
+MOST_COMPARED: Final = 50
+"""Maximum number of different unknown fields of one body that are compared with the known fields. A comparison takes up
+to 30 us, and a body may have thousands of objects."""
 
 
 class Model(BaseModel):
@@ -40,8 +41,8 @@ class Unknown(Enum):
 class SentModel(Model):
     """The base class of objects in a request: the body, the objects within the body, and the settings of a provider.
 
-    unknown: what happens to unknown fields, if the validation has no context. An operation passes its own value as the
-    context, so that the value applies to the whole body.
+    unknown: what happens to unknown fields, if the validation has no context. An operation passes a `FieldCheck` as the
+    context, which applies to the whole body.
     """
 
     unknown: ClassVar[Unknown] = Unknown.IGNORED
@@ -49,28 +50,44 @@ class SentModel(Model):
     @model_validator(mode="before")
     @classmethod
     def _has_known_fields(cls, values: object, info: ValidationInfo) -> object:
-        unknown = info.context if isinstance(info.context, Unknown) else cls.unknown
-        if unknown is not Unknown.IGNORED and isinstance(values, dict):
-            _check_names(cls, values, unknown)
+        check = info.context if isinstance(info.context, FieldCheck) else FieldCheck(cls.unknown)
+        if check.unknown is not Unknown.IGNORED and isinstance(values, dict):
+            check.check(cls, values)
         return values
 
 
-def _check_names(model: type[SentModel], values: Mapping[str, object], unknown: Unknown) -> None:
-    """Raise a validation error if an object has unknown fields that are not accepted. The error names the fields that
-    the caller probably meant, but never a field that the caller has sent."""
-    known = _names(model)
-    others = [name for name in values if name not in known.field_of]
-    if not others:
-        return
-    compared = islice(others, MOST_COMPARED)
-    if unknown is Unknown.REFUSED and model.model_config.get("extra") != "allow":
-        found = list(dict.fromkeys(known.spellings.nearest(name) for name in compared))
-        meant = [name for name in found if name is not None]
-        raise unfit(unknown_field(meant, known.shown if None in found else ()), *meant)
-    given = {known.field_of[name] for name in values if name in known.field_of}
-    near = (each for name in compared for each in known.spellings.near(name) if known.field_of[each] not in given)
-    if meant := list(dict.fromkeys(near)):
-        raise unfit(unknown_field(meant), *meant)
+class FieldCheck:
+    """The check of the unknown fields in one body. unknown: what happens to them."""
+
+    def __init__(self, unknown: Unknown) -> None:
+        self.unknown = unknown
+        self._compared: dict[tuple[type[BaseModel], str], list[str]] = {}
+
+    def check(self, model: type[SentModel], values: Mapping[str, object]) -> None:
+        """Raise a validation error if an object has unknown fields that are not accepted. The error names the fields
+        that the caller probably meant, but never a field that the caller has sent."""
+        known = _names(model)
+        others = [name for name in values if name not in known.field_of]
+        if not others:
+            return
+        if self.unknown is Unknown.REFUSED and model.model_config.get("extra") != "allow":
+            found = [self._meant(model, name, known.spellings.most_similar) for name in others]
+            meant = list(dict.fromkeys(chain.from_iterable(found)))
+            raise unfit(unknown_field(meant, () if all(found) else known.shown), *meant)
+        given = {known.field_of[name] for name in values if name in known.field_of}
+        near = chain.from_iterable(self._meant(model, name, known.spellings.near) for name in others)
+        if meant := list(dict.fromkeys(each for each in near if known.field_of[each] not in given)):
+            raise unfit(unknown_field(meant), *meant)
+
+    def _meant(self, model: type[BaseModel], name: str, find: Callable[[str], list[str]]) -> list[str]:
+        """Return the known fields that the caller probably meant. The objects of a list often have the same unknown
+        fields, so each name is compared once."""
+        meant = self._compared.get((model, name))
+        if meant is None:
+            if len(self._compared) >= MOST_COMPARED:
+                return []
+            meant = self._compared[model, name] = find(name)
+        return meant
 
 
 def accepts(model: type[SentModel], name: str) -> bool:

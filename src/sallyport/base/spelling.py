@@ -51,6 +51,11 @@ class Spellings:
         found = get_close_matches(_plain(name), plain, 1, _SIMILAR)
         return plain[found[0]] if found else None
 
+    def most_similar(self, name: str) -> list[str]:
+        """Return the name that `nearest` returns, as a list of at most one name."""
+        found = self.nearest(name)
+        return [] if found is None else [found]
+
 
 def unknown_field(meant: Sequence[str], known: Sequence[str] = ()) -> str:
     """Return the message about unknown fields of an object.

@@ -60,7 +60,7 @@ class Exports:
 
 class _File(Response):
     """A file of several parts. first, octets: the first part, as a table and as CSV. If a later part cannot be read,
-    the connection is closed, so that the browser reports an incomplete file."""
+    or if the session has ended, the connection is closed, so that the browser reports an incomplete file."""
 
     media_type = "text/csv; charset=utf-8"
 
@@ -103,6 +103,8 @@ class _File(Response):
             if following:
                 visit = replace(self._visit, query=QueryParams(urlsplit(following).query))
                 try:
+                    if not await self._is_allowed():
+                        return False
                     content = await self._exports.part(self._page, visit)
                 except (Refused, StoreError):
                     return False
@@ -112,3 +114,9 @@ class _File(Response):
                 self._table = table
                 self._octets = await self._exports.octets(visit, table, MOST_EXPORTED - sent)
         return True
+
+    async def _is_allowed(self) -> bool:
+        """Return whether the session is still valid, and the person may still see the page. A slow browser reads a file
+        for minutes."""
+        person = await self._visit.services.sessions.again(self._visit.person.session.id)
+        return person is not None and bool(person.roles & self._page.roles)

@@ -31,7 +31,7 @@ from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
-from sallyport.base.model import Model, Unknown, accepts
+from sallyport.base.model import FieldCheck, Model, Unknown, accepts
 from sallyport.base.validation import refusal
 from sallyport.web import content, problem
 from sallyport.web.interface import unknown_fields
@@ -227,9 +227,9 @@ class _Shape(Generic[BodyT]):
         """Return the body, and the models in the body that contain ids for the gate to check. Raises Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
-                several = self._adapter.validate_json(octets, context=self._unknown)
+                several = self._adapter.validate_json(octets, context=FieldCheck(self._unknown))
                 return several, cast(Sequence[Body], several)
-            one = self._model.model_validate_json(octets, context=self._unknown)
+            one = self._model.model_validate_json(octets, context=FieldCheck(self._unknown))
         except ValidationError as error:
             raise refusal(error) from None
         return cast(BodyT, [one] if self._is_list else one), [one]

@@ -17,7 +17,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
-from sallyport.base.model import Unknown
+from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.validation import refusal
 from sallyport.web import content
 from sallyport.web.problem import TooLarge
@@ -182,7 +182,7 @@ class Reader(Generic[FormT]):
         try:
             await receiver.receive(request)
             try:
-                form = self._model.model_validate(receiver.fields, context=self._unknown)
+                form = self._model.model_validate(receiver.fields, context=FieldCheck(self._unknown))
             except ValidationError as error:
                 raise refusal(error) from None
             if receiver.file_name is None:

@@ -19,6 +19,8 @@ CHECK_S: Final = 1.0
 """Time in seconds without a message after which the connection is tested."""
 ANSWER_S: Final = 5.0
 """Time in seconds after which a connection without an answer is closed."""
+LONGEST_NUMBER: Final = 19
+"""Maximum number of digits of a domain's id."""
 EVERYTHING: Final = ForeignChange("", 0)
 
 log = structlog.get_logger()
@@ -81,9 +83,18 @@ class Listener:
     def _pass_on(self, server: PGconn) -> None:
         own = self._own()
         while received := server.notifies():
-            if received.be_pid not in own:
-                kind, domain_id, row, *_ = *received.extra.decode().split(" "), "", ""
-                self._changed(ForeignChange(kind, int(domain_id or 0), row))
+            if received.be_pid not in own and (change := change_of(received.extra)) is not None:
+                self._changed(change)
+
+
+def change_of(payload: bytes) -> ForeignChange | None:
+    """Return the change that an announcement describes. Return None if no node of this program sends such an
+    announcement, because every user of the database may send any text."""
+    kind, domain_id, row, *_ = *payload.split(b" "), b"", b""
+    is_number = domain_id.isdigit() and len(domain_id) <= LONGEST_NUMBER
+    if not (kind and is_number and payload.isascii()):
+        return None
+    return ForeignChange(kind.decode(), int(domain_id), row.decode())
 
 
 async def _ask(server: PGconn) -> None:

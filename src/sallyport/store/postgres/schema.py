@@ -190,9 +190,23 @@ def create_did_kinds(connection: Connection) -> None:
 
 
 def create_domain_realms(connection: Connection) -> None:
-    """Create the table of the realms of domains, and fill it. A node of the previous release does not write to it."""
-    for statement in statements_of(DOMAIN_REALMS, PostgresDialect()):
+    """Create the table of the realms of domains, and fill it. A node of an earlier release does not write to it. So a
+    trigger corrects the rows of a domain that such a node adds, changes or removes."""
+    for statement in (*statements_of(DOMAIN_REALMS, PostgresDialect()), *_realms_trigger()):
         connection.execute(statement.encode())
+
+
+def _realms_trigger() -> Iterator[str]:
+    """Yield the SQL of the trigger that keeps `domain_realms` as the table `domains` is."""
+    present = "unnest(string_to_array(new.name || chr(10) || new.realms, chr(10))) as realm"
+    wanted = f"select realm from {present} where realm <> '' and new.removed_at is null"
+    delete = f"delete from domain_realms where domain_id = new.id and realm not in ({wanted})"
+    insert = (
+        "insert into domain_realms (domain_id, realm, realm_key, tenant_id) "
+        f"select new.id, realm, fold(realm), new.tenant_id from ({wanted}) as missing on conflict do nothing"
+    )
+    event = "after insert or update of name, realms, removed_at on domains"
+    yield from PostgresDialect().trigger("domains_realms", event, [delete, insert])
 
 
 def add_network_bits(connection: Connection) -> None:

@@ -18,6 +18,7 @@ import hashlib
 import hmac
 import secrets
 from base64 import b64encode, urlsafe_b64encode
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
@@ -49,6 +50,8 @@ KEPT_S: Final = 3600
 REFRESH_S: Final = 30
 FAILED_S: Final = 5
 """Seconds for which a provider that cannot be reached is not tried again."""
+AT_ONCE: Final = 8
+"""Maximum number of codes that are redeemed at one provider at the same time."""
 LONGEST_CODE: Final = 4096
 LONGEST_PATH: Final = 3000
 """Maximum length of the path in the cookie. Browsers drop a cookie of more than 4096 octets."""
@@ -120,8 +123,8 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The cached data of a provider: the addresses in its discovery document, and its keys. Times are in seconds.
-    failed: the reason why the latest request for the document failed."""
+    """The cached data of a provider: the addresses in its discovery document, and its keys. at: the time in seconds at
+    which the request for the document began, or at which it failed. failed: the reason of the failure."""
 
     authorization: str
     token: str
@@ -144,7 +147,7 @@ class OpenId:
         self._clock = clock
         self._known: dict[str, _Known] = {}
         self._locks: dict[str, trio.Lock] = {}
-        self._turns = FairLimiter[str](8)
+        self._turns = defaultdict[str, FairLimiter[str]](lambda: FairLimiter(AT_ONCE))
 
     def use(self, providers: Mapping[str, IdentityProvider]) -> None:
         """Use these providers from now on. A session whose role they no longer give ends with its next request."""
@@ -198,7 +201,7 @@ class OpenId:
         code = answer.get("code", "")
         if not 0 < len(code) <= LONGEST_CODE:
             raise self._refused(name, "the browser has returned without a code", REFUSED_PERSON)
-        async with self._turns.slot(source):
+        async with self._turns[provider.issuer].slot(source):
             known = await self._look_up(name, provider)
             token = await self._redeem(name, provider, known, code, started.verifier)
             return await self._checked(name, provider, known, token, started.nonce)
@@ -286,7 +289,7 @@ class OpenId:
                 known = await self._discovered(provider, now)
             except ProviderError as error:
                 down = self._down(name, provider, _advice(error))
-                self._known[provider.issuer] = _Known("", "", "", False, (), now, str(down))
+                self._known[provider.issuer] = _Known("", "", "", False, (), self._clock() // SECOND, str(down))
                 raise down from None
             self._known[provider.issuer] = known
             return known
