@@ -26,6 +26,23 @@ async def test_an_instance_is_added_and_shown(site: Site, admin: Visitor) -> Non
     assert "web1 Linux" in text_of(await admin.get("/instances?filter=10.0.0"))
 
 
+async def test_an_instance_is_deleted(site: Site, admin: Visitor) -> None:
+    """The page before it lists what is deleted. An auditor has neither the link nor the page."""
+    await site.areas.instances.add(site.areas.domain, NewInstance("web1"))
+    await admin.send("/endpoint-groups/add", {"groupName": "admins", "instance": "1"})
+    async with site.visitor() as auditor:
+        await auditor.sign_in(await site.token(Role.AUDITOR))
+        assert "/instances/1/delete" not in (await auditor.get("/instances/1")).text
+        assert (await auditor.get("/instances/1/delete")).status_code == 403
+    assert "/instances/1/delete" in (await admin.get("/instances/1")).text
+    shown = text_of(await admin.get("/instances/1/delete"))
+    assert "Delete web1" in shown and "Agent none Users with access 0 Groups 1" in shown
+    answer = await admin.send("/instances/1/delete")
+    assert "web1 is deleted" in text_of(await admin.get(answer.headers["location"]))
+    assert (await admin.get("/instances/1")).status_code == 404
+    assert await site.audited("instance.delete") == ["instance 1 web1"]
+
+
 async def test_groups_are_assigned_from_the_page_of_an_instance(site: Site, admin: Visitor) -> None:
     """The form has the present groups chosen. Groups that it does not list keep the instance."""
     for name in ("web1", "web2"):

@@ -1,8 +1,12 @@
 """The network in the console: devices, stations, sessions and RADIUS clients."""
 
 import re
+from dataclasses import asdict
 
+from sallyport.base.clock import SECOND
+from sallyport.base.secret import Secret
 from sallyport.inventory.clients.client import SIGNED, Signatures
+from sallyport.inventory.devices.device import Posture
 from sallyport.radius.dynamic import Kind
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
@@ -132,6 +136,7 @@ async def test_the_page_of_a_device_has_its_posture_and_sessions(site: Site, adm
     page = text_of(await admin.get(f"/devices/{number}"))
     assert "NAS-Identifier ap-1" in page
     assert "Signed logins no login yet" in page
+    assert "Shows challenges unknown Challenges 0, 0 answered" in page
     assert "alice live" in page
     assert "registered" in page
     assert (await admin.get("/devices/999")).status_code == 404
@@ -149,6 +154,33 @@ async def test_a_deletion_lists_what_it_deletes_and_what_stays(site: Site, admin
     answer = await admin.send(f"/devices/{number}/delete")
     assert "1 device deleted" in text_of(await admin.get(answer.headers["location"]))
     assert (await admin.get(f"/devices/{number}")).status_code == 404
+
+
+async def test_what_a_device_has_taught_is_forgotten(site: Site, admin: Visitor) -> None:
+    """The page before it lists the learned values with evidence and age, and forgets nothing."""
+    number = await with_device(site)
+    taught = Posture(
+        signed=3,
+        challenges=4,
+        challenge_answers=1,
+        unanswered=3,
+        challenged_at=SECOND,
+        measured_at=SECOND,
+        retransmit_ms=5000,
+    )
+    values = {"device_id": number, **asdict(taught)}
+    await site.areas.store.write(lambda tx: tx.insert("device_posture", tuple(values), [tuple(values.values())]))
+    assert f"/devices/{number}/reset" in (await admin.get(f"/devices/{number}")).text
+    learned = "Challenges 4, 1 answered, the last 3 unanswered Last challenge or reset 1970-01-01 00:00:01 UTC"
+    shown = text_of(await admin.get(f"/devices/{number}/reset"))
+    age = "Last change of timeouts 1970-01-01 00:00:01 UTC"
+    assert learned in shown and age in shown and "Retransmits after 5.0 s" in shown and "Signed logins 100 %" in shown
+    assert learned in text_of(await admin.get(f"/devices/{number}"))
+    answer = await admin.send(f"/devices/{number}/reset")
+    fresh = text_of(await admin.get(answer.headers["location"]))
+    assert "What was learned is forgotten" in fresh and "Challenges 0, 0 answered" in fresh
+    assert "Retransmits after not measured" in fresh and "Signed logins no login yet" in fresh
+    assert await site.audited("device.reset")
 
 
 async def test_an_empty_inventory_says_what_to_do(admin: Visitor) -> None:
@@ -199,6 +231,30 @@ async def test_the_settings_of_a_client_are_changed(site: Site, admin: Visitor) 
     refused = await admin.send(f"/clients/{client.id}/settings", {**changed, "address": "nonsense"})
     assert refused.status_code == 400
     assert 'id="address-wrong"' in refused.text
+
+
+async def test_the_forms_of_mac_authentication_of_a_client(site: Site, admin: Visitor) -> None:
+    """The form sets and removes forms. An empty password keeps the present one, and no page shows it."""
+    client = await site.areas.client("192.0.2.7/32")
+    page = f"/clients/{client.id}"
+    forms = {"domain": "all", "mac_forms": ["no-station", "password"]}
+    refused = await admin.send(f"{page}/trust", forms)
+    assert refused.status_code == 400 and "is required for the form `password`" in text_of(refused)
+    assert refused.text.count(" checked>") == 2
+    await admin.send(f"{page}/trust", {**forms, "mac_password": "blue-heron"})
+    await admin.send(f"{page}/trust", {**forms, "mac_password": ""})
+    now = site.areas.clients.table.present(client.id)
+    assert now.mac_forms == {"no-station", "password"}
+    assert now.mac_password == Secret(b"blue-heron")
+    shown = await admin.get(page)
+    assert "MAC authentication no-station: no Calling-Station-Id; password: one for all stations" in text_of(shown)
+    for text in (shown.text, (await admin.get(f"{page}/trust")).text, (await admin.get("/audit")).text):
+        assert "blue-heron" not in text
+    await admin.send(f"{page}/trust", {"domain": "all", "mac_forms": "no-station"})
+    now = site.areas.clients.table.present(client.id)
+    assert now.mac_forms == {"no-station"} and now.mac_password is None
+    await admin.send(f"{page}/trust", {"domain": "all"})
+    assert "MAC authentication the usual form" in text_of(await admin.get(page))
 
 
 async def test_a_client_is_unlatched(site: Site, admin: Visitor) -> None:

@@ -3,6 +3,7 @@
 import re
 
 from sallyport.base.actor import Actor, acting_as
+from sallyport.store import audit
 from tests.console.visitor import Site, Visitor, text_of
 
 
@@ -21,14 +22,24 @@ async def test_changes_are_listed_with_their_fields(site: Site, admin: Visitor) 
 
 
 async def test_a_removed_rule_lists_only_what_it_had(site: Site, admin: Visitor) -> None:
-    """The entry of a removal has no line for a field that was empty."""
+    """The entry of a removal has the former values alone, and no line for a field that was empty."""
     await admin.send("/rules/add", {"name": "night", "action": "block", "users": "ann"})
     (rule,) = site.areas.rules.all_of(site.areas.domain)
     await admin.send(f"/rules/{rule.id}/remove")
     page = (await admin.get("/audit?action=rule.delete")).text
     lines = re.findall(r"<li>(\w+): ([^<]*)</li>", page)
-    assert ("users", "ann → none") in lines
-    assert not [line for line in lines if line[1] in ("empty → none", "none → none", "[] → none")]
+    assert lines == [
+        ("name", "night"), ("action", "block"), ("priority", "100"), ("enabled", "false"), ("users", "ann"),
+    ]  # fmt: skip
+
+
+async def test_a_value_that_a_change_removes_is_no_removal(site: Site, admin: Visitor) -> None:
+    """The entry of a change has both values, even if the new one is none."""
+    changes = audit.changed({"from": "08:00"}, {"from": None})
+    await site.areas.store.write(
+        lambda tx: audit.record_in(tx, "rule.update", site.areas.domain, "rule 1", changes, at=site.clock.now)
+    )
+    assert "from: 08:00 → none" in text_of(await admin.get("/audit?action=rule.update"))
 
 
 async def test_the_trail_is_filtered(site: Site, admin: Visitor) -> None:

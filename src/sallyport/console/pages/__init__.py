@@ -21,6 +21,7 @@ from sallyport.console.pages import (
     rules,
     senders,
     sessions,
+    tenants,
     tokens,
     trail,
 )
@@ -61,6 +62,7 @@ ALL: Final = (
     keys.pages,
     tokens.pages,
     trail.pages,
+    tenants.pages,
     account.pages,
     installation.pages,
 )

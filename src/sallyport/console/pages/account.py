@@ -1,10 +1,8 @@
-"""Pages about the signed-in person. They show the sessions that the person may end, and let an installation
-administrator choose a tenant."""
+"""Pages about the signed-in person: the sessions that the person may end."""
 
 from functools import partial
 
 from sallyport.base.clock import iso
-from sallyport.base.errors import Invalid
 from sallyport.base.fair import in_parts
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
@@ -58,24 +56,6 @@ async def end(visit: Visit) -> Redirect:
     session = await _session(visit)
     await visit.services.sessions.end(session.id, visit.person)
     return Redirect("/account", f"The session of {session.name} from {session.source} has ended.")
-
-
-@pages.show("/tenants", "Tenants", roles=INSTALLATIONS, template="tenants.html", menu="Installation")
-async def tenants(visit: Visit) -> Context:
-    """List the tenants in which an installation administrator can act."""
-    numbers = await visit.services.tenancy.numbers()
-    return {"tenants": [(tenant, *each) for tenant, each in sorted(numbers.items(), key=lambda item: item[1])]}
-
-
-@pages.submit("/tenants", roles=INSTALLATIONS)
-async def choose(visit: Visit) -> Redirect:
-    """Choose the tenant."""
-    wanted, numbers = visit.fields.get("tenant", ""), await visit.services.tenancy.numbers()
-    chosen = {str(tenant): (tenant, *each) for tenant, each in numbers.items()}.get(wanted)
-    if chosen is None:
-        raise Invalid("no such tenant")
-    await visit.services.sessions.choose_tenant(visit.person, chosen[0])
-    return Redirect("/", f"You now act in tenant {chosen[2]} of organization {chosen[1]}.")
 
 
 async def _session(visit: Visit) -> Session:

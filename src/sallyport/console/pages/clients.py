@@ -1,7 +1,7 @@
 """RADIUS clients: their settings, their signatures (BlastRADIUS), and their secrets."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
@@ -32,6 +32,13 @@ PROXIES: Final = (
     ("yes", "yes: drop unsigned requests with Proxy-State"),
     ("no", "no: they are answered"),
 )
+MAC_FORMS: Final = (
+    ("login-user", "login-user: a Service-Type"),
+    ("authenticate-only", "authenticate-only: a Service-Type"),
+    ("no-station", "no-station: no Calling-Station-Id"),
+    ("password", "password: one for all stations"),
+)
+"""The forms of MAC authentication bypass, with their texts."""
 ALL: Final = "all"
 NO_PRODUCT: Final = ("", "detected from packets")
 
@@ -53,6 +60,7 @@ async def clients(visit: Visit) -> Context:
         Column("limitProxyState", "Setting of Proxy-State", is_chosen=False),
         Column("passwordVerified", "Checks passwords itself", "flag", is_chosen=False),
         Column("coaPort", "Port for Disconnect", "number", is_chosen=False),
+        Column("macForms", "MAC authentication", is_chosen=False),
         Column("tlsName", "Name in its certificate", is_chosen=False),
         Column("tlsFingerprint", "Fingerprint of its certificate", "code", is_chosen=False),
         Column("clientId", "Id", "number", is_chosen=False),
@@ -110,6 +118,7 @@ async def client(visit: Visit) -> Context:
         "title": f"RADIUS client {found['name']}",
         "client": found,
         "domain_names": _domain_names(found, names),
+        "mac_forms": [text for value, text in MAC_FORMS if value in cast(list[JSON], found["macForms"])],
         "devices": [(name, rows) for name, rows in devices if rows],
         "columns": [column for column in device_columns(served[0].id) if column.key in wanted] if served else [],
         **rights(visit),
@@ -133,13 +142,13 @@ async def change(visit: Visit) -> Redirect:
 @pages.show("/clients/{client}/trust", "Trust of a RADIUS client", roles=ADMINS, template="client_trust.html")
 async def trust(visit: Visit) -> Context:
     """Show the form of the settings that decide which requests are trusted."""
-    return {**await _titled(visit, "Domains and signatures of"), **_choices(visit)}
+    return {**await _titled(visit, "Trust of"), **_choices(visit)}
 
 
 @pages.submit("/clients/{client}/trust", roles=ADMINS)
 async def change_trust(visit: Visit) -> Redirect:
-    """Change domains, signatures and certificate."""
-    return await _changed(visit, _trust(visit), "Domains and signatures are changed, from the next request on.")
+    """Change domains, signatures, certificate and MAC authentication."""
+    return await _changed(visit, _trust(visit), "The trust is changed, from the next request on.")
 
 
 @pages.show("/clients/{client}/unlatch", "Unlatch a RADIUS client", roles=ADMINS, template="client_unlatch.html")
@@ -237,6 +246,8 @@ def _trust(visit: Visit) -> dict[str, JSON]:
         "passwordVerified": fields.get("vouches", "no"),
         "tlsName": fields.get("tls_name", ""),
         "tlsFingerprint": fields.get("tls_fingerprint", ""),
+        "macForms": list[JSON](fields.getlist("mac_forms")),
+        "macPassword": fields.get("mac_password", ""),
     }
 
 
@@ -246,6 +257,7 @@ def _choices(visit: Visit) -> dict[str, object]:
         "products": (NO_PRODUCT, *((name, name) for name in PRODUCTS)),
         "signatures": SIGNATURES,
         "proxies": PROXIES,
+        "mac_forms": MAC_FORMS,
         "domains": domains,
         "domain_choices": ((ALL, "every domain of the tenant"), *domains),
     }

@@ -154,6 +154,23 @@ async def device(visit: Visit) -> Context:
     }
 
 
+@pages.show("/devices/{device}/reset", "Forget what was learned", roles=OPERATORS, template="device_reset.html")
+async def learned(visit: Visit) -> Context:
+    """List the learned values of a device that would be forgotten."""
+    domain, found = visit.domain(), await _device(visit, number_at(visit, "device"))
+    title = f"Forget what {found['device_name']} has taught"
+    return {"title": title, "domain": domain, "device": found}
+
+
+@pages.submit("/devices/{device}/reset", roles=OPERATORS)
+async def reset(visit: Visit) -> Redirect:
+    """Forget the learned values of the device."""
+    domain, number_ = visit.domain(), number_at(visit, "device")
+    await visit.call("/network_device/ResetDevice", {"deviceId": number_}, domain=domain.id)
+    to = f"/devices/{number_}?domain={domain.id}"
+    return Redirect(to, "What was learned is forgotten. The next logins teach it again.")
+
+
 @pages.show("/devices/{device}/delete", "Delete a device", roles=OPERATORS, template="device_delete.html")
 async def removal(visit: Visit) -> Context:
     """List the rows that are deleted with a device, and the rows that stay."""

@@ -20,6 +20,8 @@ pages = Pages()
 LIST: Final = "/api/v1/audit/list"
 LONGEST: Final = 200
 EMPTY_VALUES: Final[tuple[JSON, ...]] = ("", [], {}, None)
+REMOVALS: Final = (".delete", ".remove")
+"""The ends of the actions that remove an object."""
 FRACTION: Final = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z$)")
 """The microseconds of a time."""
 PAGE: Final = 100
@@ -103,12 +105,13 @@ def _after(text: str) -> JSON:
 def _row(entry: Row, names: dict[int, str]) -> Row:
     number = entry["domainId"]
     name = names.get(number, f"removed ({number})") if isinstance(number, int) else None
-    return {**entry, "domain": name, "changed": _changes(entry["changes"])}
+    is_removal = str(entry["action"]).endswith(REMOVALS)
+    return {**entry, "domain": name, "changed": _changes(entry["changes"], is_removal=is_removal)}
 
 
-def _changes(changes: JSON) -> list[JSON]:
-    """Return each changed field with the values before and after the change, without fields that were and are empty: a
-    removed object lists only what it had, and an added one what it has."""
+def _changes(changes: JSON, *, is_removal: bool) -> list[JSON]:
+    """Return each changed field with the values before and after the change, without fields that were and are empty. An
+    added object lists what it has, and a removed one what it had."""
     if not isinstance(changes, dict):
         return []
     found = list[JSON]()
@@ -116,7 +119,8 @@ def _changes(changes: JSON) -> list[JSON]:
         before, after = value if isinstance(value, list) and len(value) == 2 else (None, value)
         if before in EMPTY_VALUES and after in EMPTY_VALUES:
             continue
-        found.append(f"{field}: {_value(after)}" if before is None else f"{field}: {_value(before)} → {_value(after)}")
+        only = after if before is None else before if is_removal and after is None else None
+        found.append(f"{field}: {_value(before)} → {_value(after)}" if only is None else f"{field}: {_value(only)}")
     return found
 
 

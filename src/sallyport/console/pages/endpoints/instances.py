@@ -85,18 +85,13 @@ async def instance(visit: Visit) -> Context:
     found = await _instance(visit, domain)
     body: Row = {"instanceIds": [found["instanceId"]], "pageSize": MOST_CHOICES}
     users = await visit.call(USERS, body, domain=domain.id)
-    try:
-        await visit.call("/api/v1/agent/agentStatus", {"instanceId": found["instanceId"]}, domain=domain.id)
-        has_agent = True
-    except NotFound:
-        has_agent = False
     asked: Row = {"machineIds": [found["instanceId"]], "pageSize": 100}
     policies = await visit.call("/api/v1/instances/listAllPasswordPolicy", asked)
     return {
         "title": f"Instance {found['instanceName']}",
         "domain": domain,
         "instance": found,
-        "has_agent": has_agent,
+        "has_agent": await _has_agent(visit, domain, found),
         "groups": await rows_of(visit, domain, GROUPS, "groups", instanceId=found["instanceId"]),
         "users": [user_row(each, domain) for each in entries(users["epmUsers"])],
         "user_columns": [
@@ -184,6 +179,49 @@ async def set_methods(visit: Visit) -> Redirect:
     body: Row = {"instanceId": number(visit.at["instance"], "instance"), "authType": chosen_methods(visit)}
     await visit.call("/api/v1/instances/updateAuthType", body, domain=domain.id)
     return Redirect(_address(body, domain), "The methods are set.")
+
+
+@pages.show("/instances/{instance}/delete", "Delete an instance", roles=OPERATORS, template="confirm.html")
+async def removal(visit: Visit) -> Context:
+    """Show the instance that would be deleted, with its assignments and its agent."""
+    domain = visit.domain()
+    found = await _instance(visit, domain)
+    text = (
+        "The instance is deleted with its assignments and the keys of its agent. The accounts on the machine stay. To "
+        "enrol the machine again, its agent needs a new API key."
+    )
+    return {
+        "title": f"Delete {found['instanceName']}",
+        "text": text,
+        "facts": (
+            ("Instance", found["instanceName"]),
+            ("Domain", domain.name),
+            ("Host name", found["hostName"]),
+            ("Agent", found["status"] if await _has_agent(visit, domain, found) else "none"),
+            ("Users with access", str(found["totalUsers"])),
+            ("Groups", str(found["totalGroups"])),
+        ),
+        "button": f"Delete {found['instanceName']}",
+        "back": _address(found, domain),
+    }
+
+
+@pages.submit("/instances/{instance}/delete", roles=OPERATORS)
+async def delete(visit: Visit) -> Redirect:
+    """Delete the instance."""
+    domain = visit.domain()
+    found = await _instance(visit, domain)
+    await visit.call("/api/v1/instances/deleteInstance", {"instanceId": found["instanceId"]}, domain=domain.id)
+    return Redirect(of("/instances", domain), f"{found['instanceName']} is deleted.")
+
+
+async def _has_agent(visit: Visit, domain: Domain, found: Row) -> bool:
+    """Return whether an agent has enrolled for the instance."""
+    try:
+        await visit.call("/api/v1/agent/agentStatus", {"instanceId": found["instanceId"]}, domain=domain.id)
+    except NotFound:
+        return False
+    return True
 
 
 async def _instance(visit: Visit, domain: Domain) -> Row:
