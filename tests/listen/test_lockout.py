@@ -96,6 +96,27 @@ async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Scr
     assert (await reasons(wire)) == ["wrong code"] * 10 + ["locked out after failures"]
 
 
+async def test_a_repeated_code_is_not_checked_again(wire: Wire, script: Script) -> None:
+    """A wrong code that comes again with the same authenticator does not count, and is not checked either. Otherwise a
+    sender who knows the secret could try the same codes at each later time, and count only once for each."""
+    script.begins = Outcome.CODE
+    state = await challenged(wire)
+    body = SESSION + attributes(STATE=state)
+    first = {"appended": pap("ann", "hello000000", SESSION, identifier=1, authenticator=bytes(16))}
+    first["answer"] = pap("ann", "000000", body, identifier=2, authenticator=bytes(16))
+    assert (await exchange(wire, first["appended"]))[0] == ACCESS_REJECT
+    assert (await exchange(wire, first["answer"]))[0] == ACCESS_CHALLENGE
+    script.right.add("000000")  # a later time
+    body = SESSION + attributes(STATE=await challenged(wire))
+    again = [pap("ann", "hello000000", SESSION, identifier=3, authenticator=bytes(16))]
+    again += [pap("ann", "000000", body, identifier=4, authenticator=bytes(16))]
+    for datagram in again:
+        assert (await exchange(wire, datagram))[0] == ACCESS_REJECT
+    assert len(script.verified) == 2
+    assert set(await reasons(wire)) >= {"wrong code"}
+    assert (await exchange(wire, a_login(password="hello000000")))[0] == ACCESS_ACCEPT
+
+
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 async def test_codes_appended_to_the_password_count(wire: Wire, script: Script, signed: bool) -> None:
     """A login with the right password and a wrong code does not reset the count."""

@@ -133,6 +133,9 @@ server inner {{
         pap
         eap
     }}
+    post-auth {{
+        {inner_post_auth}
+    }}
 }}
 """
 
@@ -177,10 +180,12 @@ class Home:
 
 
 @contextmanager
-def freeradius_home(directory: Path, *, signs: bool = True, post_auth: str = "") -> Iterator[Home]:
+def freeradius_home(
+    directory: Path, *, signs: bool = True, post_auth: str = "", inner_post_auth: str = ""
+) -> Iterator[Home]:
     """Yield a FreeRADIUS that accepts any user with PASSWORD.
 
-    post_auth: further configuration for the Accept.
+    post_auth: further configuration for the Accept. inner_post_auth: the same inside the tunnel of EAP.
     """
     port = free_port()
     self_signed(directory, "home")
@@ -188,9 +193,15 @@ def freeradius_home(directory: Path, *, signs: bool = True, post_auth: str = "")
     signature = "&Message-Authenticator := 0x00" if signs else ""
     (directory / "radiusd.conf").write_text(
         RADIUSD.format(
-            directory=directory, port=port, secret=SECRET, password=PASSWORD, signature=signature, post_auth=post_auth
+            directory=directory,
+            port=port,
+            secret=SECRET,
+            password=PASSWORD,
+            signature=signature,
+            post_auth=post_auth,
+            inner_post_auth=inner_post_auth,
         )
-    )  # fmt: skip
+    )
     home = Home(directory, port)
     try:
         home.start()

@@ -145,6 +145,27 @@ def test_a_push_after_eap(tmp_path: Path, home: Home) -> None:
         assert event(service, "ann") == ("accept", "accept", "", "radius+webhook")
 
 
+@needs("eapol_test")
+@pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
+def test_the_inner_name_is_asked(tmp_path: Path, method: str) -> None:
+    """With the configuration of the guide, FreeRADIUS puts the name inside the tunnel into its Accept. So a supplicant
+    that writes another person into the outer identity sends no prompt to this person."""
+    own = tmp_path / "home"
+    own.mkdir()
+    names = {
+        "inner_post_auth": "update outer.session-state { &User-Name := &User-Name }",
+        "post_auth": "update reply { &User-Name := &session-state:User-Name }",
+    }
+    with Hook() as hook, freeradius_home(own, **names) as home, passing_on(tmp_path, home) as service:
+        provide(service, "webhook", **hook.fields)
+        hook.will("mallory", "approved")
+        hook.will("ann", "denied")
+        service.set_mode("default", "enforce")
+        network = f'{method}\nanonymous_identity="mallory"\nidentity="ann"\npassword="{PASSWORD}"\n'
+        assert SUCCESS not in eapol_test(tmp_path, service.ports.auth, SECRET, f'{network}ca_cert="{home.certificate}"')
+        assert event(service, "ann")[1] == "reject"
+
+
 def test_unsigned_answers(tmp_path: Path) -> None:
     """FreeRADIUS 3.2.1 does not sign its answers by default. They are accepted only if an admin allows it."""
     own = tmp_path / "home"

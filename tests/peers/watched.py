@@ -11,6 +11,7 @@ from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line
 from sallyport.serve import Bound
+from tests.peers.authority import Authority
 from tests.peers.prometheus import Prometheus, scraping
 from tests.service import RunningService, running_service
 
@@ -30,16 +31,29 @@ def watched_service(directory: Path) -> Iterator[Watched]:
 
     directory: an empty directory.
     """
-    with running_service(directory) as service, scraping(directory, service.ports.http) as prometheus:
-        prometheus.wait_for('up{job="sallyport"} == 1')
-        send_the_demo(service)
-        use_a_wrong_secret(service, prometheus)
-        pass_on(service)
-        import_people(service, directory)
-        service.ok("db", "backup", str(directory / "copy.db"))
-        prometheus.wait_for("sum(sallyport_client_requests_total{client='forgetful'}) >= 12")
-        prometheus.wait_for("sallyport_backup_last_success_timestamp_seconds > 0")
-        yield Watched(service, prometheus)
+    with running_service(directory) as service:
+        add_certificates(service)
+        with scraping(directory, service.ports.http) as prometheus:
+            prometheus.wait_for('up{job="sallyport"} == 1')
+            send_the_demo(service)
+            use_a_wrong_secret(service, prometheus)
+            pass_on(service)
+            import_people(service, directory)
+            service.ok("db", "backup", str(directory / "copy.db"))
+            prometheus.wait_for("sum(sallyport_client_requests_total{client='forgetful'}) >= 12")
+            prometheus.wait_for("sallyport_backup_last_success_timestamp_seconds > 0")
+            yield Watched(service, prometheus)
+
+
+def add_certificates(service: RunningService) -> None:
+    """Make the service's certificates, add a domain with an authority for its LDAP servers, and restart the service,
+    which reads the certificates of domains at its start."""
+    service.ok("cert", "init", "--host", "radius.example.org")
+    body = {"orgId": 1, "tenantId": 1, "domainId": service.add_domain("secure"), "firstFactor": "ldap"}
+    ldap = {"servers": ["ldaps://192.0.2.1"], "baseDN": "dc=example,dc=org", "caCertificate": Authority("corp").pem}
+    service.post("/ad/SetFirstFactor", {**body, "ldap": ldap})
+    service.stop()
+    service.start()
 
 
 def send_the_demo(service: RunningService) -> None:

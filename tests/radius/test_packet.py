@@ -154,6 +154,7 @@ def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
         (bytes((1, 7, 0, 56)) + bytes(16) + 2 * (b"\x50\x12" + bytes(16)), "bad_message_authenticator"),
         (access_request(push_attribute(EAP_MESSAGE, b"x"), signed=False), "unsigned"),
         (access_request(push_attribute(EAP_MESSAGE, b"x") + push_attribute(USER_PASSWORD, bytes(16))), "malformed"),
+        (access_request(push_attribute(USER_NAME, b"a") + push_attribute(USER_NAME, b"b")), "malformed"),
         (access_request(push_attribute(25, b"") * MAX_ATTRIBUTES), "malformed"),
     ],
 )

@@ -321,14 +321,13 @@ class Pipeline:
 
     def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
-        the login was being decided."""
-        if decision is None:
-            return None
+        the login was being decided. decision: None if the second factor must be asked for."""
         if self.lockouts.some and (lock := self.lockouts.refuses(login, domain)):
-            # otherwise the answer of another server reveals that the password is wrong
+            # otherwise the answer of another server, or the wait for a prompt, reveals whether the password is right
             login.found, login.rule = NOTHING, None
             return refuse(LOCKED[lock], domain)
-        self.lockouts.note(login, domain, decision)
+        if decision is not None:
+            self.lockouts.note(login, domain, decision)
         return decision
 
     # --- second factor ----------------------------------------------------------------------------------------
@@ -340,6 +339,8 @@ class Pipeline:
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
         challenge = self.names_challenge(login)
+        if self.lockouts.some and self.lockouts.repeats(login, domain):
+            return self.settle(login, domain, refuse(Reason.WRONG_CODE, domain))
         if challenge is None:
             result = await self.second.ask(login, self.fresh(domain), await self.asked(domain, login.user))
         else:

@@ -139,10 +139,12 @@ class Layout:
 
     mask, heads: a packet of the same length has this layout if `number & mask == heads`, where `number` is the packet,
     read as one big-endian integer. signature: the offset of the value of the Message-Authenticator; 0 if the packet has
-    none.
+    none. names: the number of User-Name attributes.
     """
 
-    __slots__ = ("_attributes", "_integers", "_kinds", "_parts", "_places", "_pull", "heads", "mask", "signature")
+    __slots__ = (
+        "_attributes", "_integers", "_kinds", "_parts", "_places", "_pull", "heads", "mask", "names", "signature",
+    )  # fmt: skip
 
     def __init__(self, packet: bytes) -> None:
         """Parse a packet. Raises PacketError for each of these faults:
@@ -176,6 +178,7 @@ class Layout:
         self._places: dict[int, list[slice]] = {}
         self._integers: dict[tuple[int, ...], tuple[Struct, Picked]] = {}
         self.signature = _signature(found) if MESSAGE_AUTHENTICATOR in kinds else 0
+        self.names = sum(kind == USER_NAME for kind, *_ in found)
         self.mask = int.from_bytes(mask)
         self.heads = int.from_bytes(packet) & self.mask
 

@@ -173,6 +173,8 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
     layout = layout_of(data)
     first, code = layout.first(data), data[0]
     if code == ACCESS_REQUEST:
+        if layout.names > 1:  # RFC 2865 section 5.44; a home server could check another user than the first
+            raise PacketError("the request has more than one User-Name")
         _check_access_request(data, first, layout.signature, secret)
     elif code == ACCOUNTING_REQUEST:
         _check_accounting_request(data, layout.signature, secret)

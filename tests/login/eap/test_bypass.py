@@ -112,3 +112,29 @@ async def test_forms_of_the_client(nas: Nas, forms: str, password: bytes, body: 
     await areas.clients.update(areas.tenant, client.id, {"mac_forms": forms}, mac_password=word)
     assert (await nas.log_in(Md5Side(password), MAC, body)).code == code
     assert [method for *_, method in await nas.outcomes()] == ["mab" if code == ACCESS_ACCEPT else "eap-md5"]
+
+
+OTHER = push_attribute(CALLING_STATION_ID, b"AA-BB-CC-DD-EE-00") + ETHERNET
+
+
+@pytest.mark.parametrize(
+    ("identity", "names", "bodies"),
+    [
+        (b"ann", (MAC, MAC), (BODY, BODY)),
+        (MAC, (MAC, MAC), (BODY, OTHER)),
+        (MAC, (MAC, b"ann"), (BODY, BODY)),
+    ],
+)
+async def test_every_round_is_about_the_station(
+    nas: Nas, identity: bytes, names: tuple[bytes, bytes], bodies: tuple[bytes, bytes]
+) -> None:
+    """An EAP identity of a user, or a last round for another station or user, admits nobody. Otherwise the event and
+    the login rules would have a name whose password nobody has checked."""
+    await listed(nas)
+    datagram = nas.request(encode(Packet(RESPONSE, 0, IDENTITY, identity)), names[0], b"", bodies[0])
+    nas.wire.put(datagram)
+    ended, state = await nas.answer(datagram)
+    datagram = nas.request(Supplicant(MAC, Md5Side(MAC)).respond(ended.eap), names[1], state, bodies[1])
+    nas.wire.put(datagram)
+    ended, _ = await nas.answer(datagram)
+    assert (ended.code, ended.names) == (ACCESS_REJECT, [])

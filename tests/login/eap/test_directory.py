@@ -223,6 +223,62 @@ async def test_winbind_checks_mschapv2(nas: Nas, method: str) -> None:
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.METHOD_UNFIT, NO_PROVIDER, "wrong password"]
 
 
+class HeldFields(ListFields):
+    """Settings of the directory below."""
+
+    def checker(self, host: Host) -> Checker:
+        """Return the directory below."""
+        return Held(self)
+
+
+class Held(Listed):
+    """A directory that holds each question until the test releases it. asked: the questions, in order."""
+
+    asked: ClassVar[list[trio.Event]] = []
+
+    async def ask_winbind(
+        self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
+    ) -> tuple[bytes | Reason, Found]:
+        """Wait for the test, then check the response."""
+        release = trio.Event()
+        self.asked.append(release)
+        await release.wait()
+        return await super().ask_winbind(user, attempt, name, tell)
+
+
+async def test_a_lock_out_while_the_directory_is_asked(nas: Nas) -> None:
+    """If other tries lock the user out while the directory checks a password, the client does not learn whether this
+    password is right. Otherwise simultaneous tries would be guesses beyond the limit."""
+    await configure(nas, winbind=True, kind=HeldFields)
+    Held.asked = []
+    sent: list[bytes] = []
+    for password in (b"wrong 1", b"wrong 2", b"wrong 3", b"s3cret"):
+        sent.append(await tried(nas, password))
+        nas.wire.put(sent[-1])
+        while len(Held.asked) < len(sent):
+            await trio.lowlevel.checkpoint()
+    errors = []
+    for datagram, release in zip(sent, Held.asked, strict=True):
+        release.set()
+        ended, _ = await nas.answer(datagram)
+        errors.append((ended.code, b"E=691" in ended.eap, b"S=" in ended.eap))
+    assert errors == [(ACCESS_CHALLENGE, True, False)] * 3 + [(ACCESS_REJECT, False, False)]
+    reasons = [reason for reason, *_ in await nas.outcomes()]
+    assert reasons == ["wrong password"] * 3 + ["locked out after failures"]
+
+
+async def tried(nas: Nas, password: bytes) -> bytes:
+    """Return the request with an MS-CHAPv2 response, after the rounds before it."""
+    side = MsChapSide(ANN, password)
+    supplicant, state, response = Supplicant(ANN, side), b"", encode(Packet(RESPONSE, 0, IDENTITY, ANN))
+    while eap.decode(response).kind != side.kind:
+        datagram = nas.request(response, ANN, state)
+        nas.wire.put(datagram)
+        ended, state = await nas.answer(datagram)
+        response = supplicant.respond(ended.eap)
+    return nas.request(response, ANN, state)
+
+
 @pytest.mark.parametrize("method", NEVER)
 async def test_methods_that_need_the_password_are_not_offered(nas: Nas, method: str) -> None:
     """MD5 and CHAP are never offered for a directory, because they need the password itself."""

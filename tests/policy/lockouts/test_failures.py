@@ -1,5 +1,7 @@
 """Tests of failures within a window, and of locks: the limits hold for any sequence, and the memory is bounded."""
 
+from typing import cast
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +101,21 @@ def test_a_sweep_removes_expired_failures_and_locks() -> None:
     assert (failures.sweep(WINDOW_US), len(failures)) == (0, 3)
     assert (failures.sweep(LOCK_US), len(failures)) == (1, 1)
     assert (failures.sweep(LOCK_US + MINUTE), len(failures)) == (1, 0)
+
+
+def test_a_lock_that_is_confirmed_during_a_notice_is_told() -> None:
+    """The writer's thread confirms a lock while a notice of another node is applied. The other nodes learn of it."""
+    told: list[object] = []
+    failures = Failures(3, LOCK_US, tell=lambda *change: told.append(change[0]))
+    lock = failures.lock(ANN, TENANT, 0, 0, 3, holds=False)
+
+    class Meanwhile:
+        def __str__(self) -> str:
+            failures.confirm(ANN, TENANT, lock)
+            return "3"
+
+    failures.adopt(["lock", 1, True, "bob", TENANT, cast(int, Meanwhile())], 0)
+    assert (lock.holds, told) == (True, ["lock"])
 
 
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=60))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tests.areas import Areas
 from tests.directory.world import imported, person
 from tests.login.conftest import FakeListener
 from tests.login.first.conftest import Book
+from tests.login.second.scripted import Script
 from tests.packets import access_request, attributes, chap, pap
 from tests.policy.lockouts.guesses import (
     LOCKED,
@@ -140,9 +142,12 @@ async def test_no_directory_is_asked_about_a_locked_user(listener: FakeListener,
     assert book.asked == ["ann"] * 10
 
 
-async def test_a_rejection_reveals_no_password(listener: FakeListener, listed: Domain) -> None:
-    """Concurrent guesses after the tenth get the same answer, whatever the directory replies."""
-    pipeline = listener.areas.pipeline
+@pytest.mark.parametrize("mode", Mode)
+async def test_a_rejection_reveals_no_password(listener: FakeListener, listed: Domain, mode: Mode) -> None:
+    """Concurrent guesses after the tenth get the same answer, whatever the directory replies. The right password sends
+    no prompt, whose wait would reveal it."""
+    pipeline, script = listener.areas.pipeline, Script()
+    await script.attach(listener.areas, mode=mode)
     logins = [listener.login(pap("ann", guess(), identifier=number)) for number in range(19)]
     logins.append(listener.login(pap("ann", "s3cret", identifier=19)))
     assert [pipeline.begin(login) for login in logins] == [None] * 20
@@ -150,6 +155,7 @@ async def test_a_rejection_reveals_no_password(listener: FakeListener, listed: D
     assert reasons == [WRONG] * 10 + [LOCKED] * 10
     assert {refusal(login, LOCKED) for login in logins[10:]} == {b""}
     assert refusal(logins[0], WRONG)
+    assert not script.disturbed
 
 
 async def test_monitoring_and_enforcing_are_the_same(listener: FakeListener) -> None:

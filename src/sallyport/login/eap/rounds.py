@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sallyport.base.mac import spellings
 from sallyport.domains.domain import LOCAL, Domain
 from sallyport.endpoints.service import MISSING, Missing
 from sallyport.endpoints.user import User
@@ -66,10 +65,8 @@ class Rounds:
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
         if not key:
             return None
-        written = [each.encode() for name in spellings(key) for each in (name, name.upper())]
         word = login.client.mac_password
-        written += [] if word is None else [word.reveal()]
-        return Station(written, partial(bypass.has, domain.id, key))
+        return Station(key, None if word is None else word.reveal(), partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""

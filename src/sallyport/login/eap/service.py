@@ -147,7 +147,10 @@ class Eap:
             eap = self._logins.find(login.client.id, state, now=now)
             if eap is None and (node := self._logins.other_node(state)) is not None:
                 log.info("eap_conversation_of_another_node", client=login.client.name, node=node)
-            return (Reason.CHALLENGE_OVER if eap is None or eap.scope != _scope(domain) else eap), state
+            if eap is None or eap.scope != _scope(domain):
+                return Reason.CHALLENGE_OVER, state
+            is_of_another = isinstance(eap.verifier, Station) and not eap.verifier.is_of(login)
+            return (Reason.CHALLENGE_OVER if is_of_another else eap), state
         verifier = station or self._verifier(domain)
         if isinstance(verifier, Reason):
             return verifier, b""
@@ -220,6 +223,8 @@ class Eap:
         if finding is None:
             began = self._now()
             finding = await eap.verifier.verify(name, question)
+            # Other tries may have locked the user out meanwhile. Then the client must not learn the result.
+            finding = self._refused(login, domain, eap.verifier, name, question) or finding
             if domain.first_factor is not FirstFactor.LOCAL:
                 eap.waits = replace(eap.waits, first_us=eap.waits.first_us + self._since(began))
         verdict = self._judge(login, eap, question, finding)

@@ -7,14 +7,16 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
+from sallyport.base.mac import mac_key, spellings
 from sallyport.base.text import fold, password_text
 from sallyport.endpoints.service import Missing
 from sallyport.endpoints.user import User
 from sallyport.login.first.checker import CODE_LENGTHS, Tell, silent
 from sallyport.login.first.password import is_password, known, made_with, split_digits
 from sallyport.login.identity import host_realm
-from sallyport.login.login import NOTHING, Found, Reason
+from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.mfa.provider import Code
+from sallyport.policy.bypass.match import requested_station_by_eap
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.model import Certificate, Chap, MsChap, Password, Question
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
@@ -106,15 +108,23 @@ class Station:
     """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name,
     and usually as password too.
 
-    passwords: the address in all notations, and the password that all stations behind the client have. listed: a
+    key: the address as 12 hex digits. word: the password that all stations behind the client have, or None. listed: a
     function that returns whether the domain's list of MAC addresses contains the station.
     """
 
     checkable: Final = frozenset({Chap})
 
-    def __init__(self, passwords: Collection[bytes], listed: Callable[[], bool]) -> None:
-        self._passwords = passwords
+    def __init__(self, key: str, word: bytes | None, listed: Callable[[], bool]) -> None:
+        self._key = key
+        self._passwords = [each.encode() for name in spellings(key) for each in (name, name.upper())]
+        if word is not None:
+            self._passwords.append(word)
         self._listed = listed
+
+    def is_of(self, login: Login) -> bool:
+        """Return whether a request is still about this station. Each round of a conversation must be. Otherwise the
+        login would be decided for another station or user, who was not checked."""
+        return requested_station_by_eap(login) == self._key
 
     async def verify(self, user: str, question: Question) -> Finding:
         return self.at_once(user, question)
@@ -122,7 +132,7 @@ class Station:
     def at_once(self, user: str, question: Question) -> Finding:
         if not isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
-        if not self._listed():
+        if mac_key(user) != self._key or not self._listed():
             return Finding(Reason.UNKNOWN_USER)
         right = any(chap_holds(question.value, password, question.challenge) for password in self._passwords)
         return Finding(Reason.NONE if right else Reason.WRONG_PASSWORD)

@@ -82,7 +82,7 @@ class Failures:
     ) -> None:
         self.limit = limit
         self._lock_us = lock_us
-        self._tell = tell
+        self._tell = self._tell_always = tell
         self._failed = BoundedMap[Key, list[_Failure]](max_names)
         self.locks = BoundedMap[Key, Lock](max_names)
 
@@ -105,6 +105,11 @@ class Failures:
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
+    def has(self, key: Key, proof: bytes) -> bool:
+        """Return whether a guess was already counted as a failure of this name. proof: octets that identify the
+        guess."""
+        return any(each.proof == proof for each in self._failed.get(key) or ())
+
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
         """Count a failure. Return the number of failures within the window. If the same guess was already counted,
         return 0.
@@ -113,7 +118,7 @@ class Failures:
         a wrong code.
         """
         before = self._failed.get(key) or ()
-        if proof and any(each.proof == proof for each in before):
+        if proof and self.has(key, proof):
             return 0
         failures = [each for each in before if each.at > at - WINDOW_US]
         failures = [*failures, _Failure(at, proof, of_code)][-self.limit :]
@@ -131,9 +136,10 @@ class Failures:
         return lock
 
     def confirm(self, key: Key, tenant_id: int, lock: Lock) -> None:
-        """Confirm a lock that was made with `holds=False`, so that it applies."""
+        """Confirm a lock that was made with `holds=False`, so that it applies. This runs in the thread of the writer,
+        while `adopt` may have silenced `_tell`."""
         lock.holds = True
-        self._tell(_LOCK, *_as_json(key), tenant_id, lock.failures)
+        self._tell_always(_LOCK, *_as_json(key), tenant_id, lock.failures)
 
     def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
         """Add a lock that was read from the store."""
@@ -171,7 +177,7 @@ class Failures:
             elif what == _UNLOCKED:
                 self.unlock(key)
         finally:
-            self._tell = tell
+            self._tell = self._tell_always = tell
 
     def take_back(self, key: Key, at: int) -> None:
         """Remove a failure whose event could not be stored. If this failure has caused a lock, remove the lock too. at:

@@ -93,6 +93,12 @@ class Lockouts:
         station = station_of(login, domain.id) if self._stations.locks else None
         return Kind.STATION if station is not None and self._stations.is_locked(station, now) else None
 
+    def repeats(self, login: Attempt, domain: Domain) -> bool:
+        """Return whether a request repeats a wrong code with the same authenticator. Such a request does not count
+        again, so its code must not be checked again: it may be the right code of a later time."""
+        user = _user_key(domain.id, login.principal)
+        return login.method == Method.PAP and self._users.has(user, self._proof(login, Failure.CODE))
+
     def note(self, login: Attempt, domain: Domain, decision: Outcome) -> None:
         """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
         refused.
