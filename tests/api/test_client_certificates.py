@@ -68,7 +68,7 @@ def test_a_certificate_belongs_to_one_client(world: World) -> None:
         refusal = tenant.refused(UPDATE, clientId=second, **{field: value})
         assert refusal == (
             409,
-            f"a RADIUS client already has this {field}: choose another {field}, or change that client",
+            f"the RADIUS client tls already has this {field}: choose another {field}, or change that client",
         )
     tenant.ask(UPDATE, clientId=first, name="still it")
     tenant.ask(UPDATE, clientId=first, tlsName="", tlsFingerprint="")

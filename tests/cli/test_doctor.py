@@ -111,6 +111,15 @@ def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> N
     assert any(text.startswith("lonely: no RADIUS client belongs to it; run sallyport client add") for text in warnings)
 
 
+def test_break_glass_is_a_warning(service: Service) -> None:
+    """The doctor warns of break-glass while a domain would otherwise enforce, and names the command that ends it."""
+    add_domain(service, "open", enforcementMode="enforce")
+    service.ok("domain", "mode", "--all", "monitor")
+    assert any(text.startswith("break-glass is active") for text in warnings_of_domains(service))
+    service.ok("domain", "mode", "--all", "restore")
+    assert not any(text.startswith("break-glass") for text in warnings_of_domains(service))
+
+
 def test_a_client_of_a_tenant_without_domains_is_a_warning(service: Service) -> None:
     """The doctor warns of a client whose tenant has no domain. Logins from such a client are refused, and no domain has
     an event for them.

@@ -95,7 +95,10 @@ def test_the_list_shows_break_glass(service: Service, corp: int) -> None:
         ]
         == "enforce"
     )
-    service.ok("domain", "mode", "--all", "restore")
+    confirmed = service.cli("domain", "confirm", "corp").stderr
+    assert "; break-glass, until you run domain mode --all restore; then enforce\n" in confirmed
+    restored = service.cli("domain", "mode", "--all", "restore").stderr
+    assert f"domain corp ({corp}): enforce, fallback " in restored
     ended = service.cli("domain", "list")
     assert "break-glass is active" not in ended.stderr
     service.ok("domain", "mode", "corp", "monitor")
@@ -334,7 +337,8 @@ def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
         {"domainId": int(domain), "domainName": "old", "deleted": [{"kind": "endpoint users", "count": 1}]},
     )
     assert removed.stderr == (
-        f"domain old ({domain}) is removed\nthe service deletes the domain's rows in the background\n"
+        f"domain old ({domain}) is removed\nthe service deletes the domain's rows in the background, "
+        "and forgets the domain after ten minutes\n"
     )
     again = service.program("domain", "remove", "old", "--yes")
     assert (again.returncode, again.stdout) == (1, "")

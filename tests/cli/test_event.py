@@ -62,6 +62,9 @@ def test_events_are_chosen_by_user_device_and_reason(service: Service, domain: s
     (wrong,) = listed(service, "--domain", domain, "--user", "ann", "--reason", "wrong password")
     assert wrong["appliedDecision"] == "reject"
     assert len(everyone) == 3
+    empty = service.cli("event", "list", "--domain", domain, "--reason", "wrong")
+    assert empty.stderr.startswith("no event matches: --user, --device and --reason need the whole value")
+    assert service.cli("event", "list", "--domain", domain, "--reason", "wrong password").stderr == ""
 
 
 def test_columns_of_a_list_are_chosen(service: Service, domain: str) -> None:

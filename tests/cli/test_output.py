@@ -102,6 +102,19 @@ def test_a_table_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) 
     assert ("\u2026" in lines[-1]) is (width < 140)
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"), [(36, ["reason"]), (50, ["station", "reason"]), (90, ["id", "station", "reason"])]
+)
+def test_a_narrow_table_leaves_out_spare_columns(width: int, shown: list[str]) -> None:
+    """Spare columns are left out, in their order, before another column is cut. Later rows have the same columns."""
+    row: Row = {"id": 12345678901, "station": "198.51.100.7", "reason": "locked out after many failures"}
+    table = Table(("id", "station", "reason"), width, ("id", "station"))
+    head, _, line = table.lines([row])
+    assert head.split() == shown
+    assert "locked out after many failures" in line
+    assert len(table.lines([row])[0].split()) == len(line.split())
+
+
 def test_a_pipe_gets_whole_values(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a terminal, nothing is cut."""
     monkeypatch.setenv("COLUMNS", "40")

@@ -173,6 +173,13 @@ async def test_a_refusal_names_its_rule_with_the_reason(site: Site, admin: Visit
     assert "The rule:" not in text_of(await admin.get(f"/logins/{wrong}?domain={site.areas.domain}"))
 
 
+async def test_a_wrong_code_has_its_detail_beside_the_reason(site: Site, admin: Visitor) -> None:
+    """What the provider says about a wrong code is shown before the remedy, not only in the list of all fields."""
+    number = await add(site, "ann", reason=Reason.ASKED_AGAIN, detail="the code was used before")
+    text = text_of(await admin.get(f"/logins/{number}?domain={site.areas.domain}"))
+    assert "Detail: the code was used before. What to do:" in text
+
+
 async def test_a_login_shows_the_attributes_of_its_answer(site: Site, admin: Visitor) -> None:
     """Each attribute has a line of its own, as text."""
     number = await add(site, "ann", attributes="Filter-Id = <staff>\nSession-Timeout = 600")

@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from pyotp import TOTP
 
 from sallyport.base.clock import SECOND
+from sallyport.domains.domain import FirstFactor
 from sallyport.policy.lockouts import repo as lockouts
 from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.web.scope import Role
@@ -53,6 +55,19 @@ async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> Non
     assert "staff Require a second factor decides" in page
     assert "alicia" not in page
     assert page.count("ALICE") == 1
+
+
+async def test_a_local_password_is_shown_only_if_it_is_checked(site: Site, admin: Visitor) -> None:
+    """If a directory checks the passwords, the page of a user does not speak of a local password."""
+    pytest.importorskip("bonsai")
+    await with_alice(site)
+    assert "local users, with a password" in text_of(await admin.get(ALICE))
+    ldap = {"servers": ["ldaps://dc.example.com"], "baseDN": "dc=example", "bindDN": "cn=s", "bindPassword": "secret"}
+    domain = site.areas.domains.table.present(site.areas.domain)
+    await site.areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": ldap})
+    page = text_of(await admin.get(ALICE))
+    assert "First factor LDAP directory" in page
+    assert "password set" not in page and "with a password" not in page
 
 
 async def test_a_rule_is_tested_for_a_client_and_a_station(site: Site, admin: Visitor) -> None:

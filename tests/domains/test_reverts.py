@@ -166,6 +166,19 @@ async def test_a_restore_keeps_modes_set_during_break_glass(areas: Areas) -> Non
     assert {each.mode.value for each in areas.domains.table.by_id.values()} == {"enforce"}
 
 
+async def test_a_confirmation_during_break_glass_keeps_the_stored_mode(areas: Areas) -> None:
+    """A confirmation during break-glass applies to the stored mode and fallback. The domain monitors until the restore,
+    which brings back the confirmed mode.
+    """
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
+    await areas.domains.break_glass()
+    await areas.domains.set_mode([areas.domain], None, Fallback.ALLOW)
+    domain = areas.domains.table.present(areas.domain)
+    assert (domain.mode, domain.glass_mode, domain.reverts_at) == (Mode.MONITOR, Mode.ENFORCE, None)
+    assert await areas.domains.restore() == [areas.domain]
+    assert settings(areas) == ("enforce", "allow", False)
+
+
 async def test_a_deadline_during_break_glass_reverts_the_stored_state(areas: Areas) -> None:
     """If a deadline passes during break-glass, the domain stays in monitor mode. The revert changes the stored state,
     which the restore brings back.

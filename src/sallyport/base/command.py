@@ -174,15 +174,25 @@ class CommandLine(Protocol):
         """Print a line on standard output."""
 
     def print_rows(
-        self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
+        self,
+        rows: Iterable[Row],
+        columns: Sequence[str],
+        form: Form | None = None,
+        *,
+        to: TextIO | None = None,
+        spare: Sequence[str] = (),
     ) -> None:
         """Print rows to standard output, or to the file `to`.
+
+        spare: columns that a table leaves out, in this order, if it is too wide for the terminal.
 
         A table (the default) and CSV contain only the given columns. JSON contains whole rows: `json` is one array,
         `jsonl` is one line for each row.
         """
 
-    def rows_printer(self, columns: Sequence[str], form: Form | None) -> Callable[[Sequence[Row]], None]:
+    def rows_printer(
+        self, columns: Sequence[str], form: Form | None, *, spare: Sequence[str] = ()
+    ) -> Callable[[Sequence[Row]], None]:
         """Return a function that prints further rows of the same table each time, with the header before the first.
         With `json`, it prints one line for each row."""
 

@@ -112,7 +112,7 @@ def with_columns(command: click.Command) -> click.Command:
                 metavar="NAME,...",
                 expose_value=False,
                 callback=_choose,
-                help="Columns to show. A table is cut to the width of the terminal; --json has whole values.",
+                help="Columns to show. A narrow terminal gets fewer columns and cut cells; --json has whole values.",
             )
         )
     return command

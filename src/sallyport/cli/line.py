@@ -125,16 +125,24 @@ class Line:
         click.echo(output.safe(text))
 
     def print_rows(
-        self, rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
+        self,
+        rows: "Iterable[Row]",
+        columns: Sequence[str],
+        form: "Form | None" = None,
+        *,
+        to: TextIO | None = None,
+        spare: Sequence[str] = (),
     ) -> None:
         chosen = chosen_columns()
         if chosen:
-            rows, columns = output.only(rows, chosen)
-        output.print_rows(rows, columns, form, to=to, fits=chosen is not None)
+            (rows, columns), spare = output.only(rows, chosen), ()
+        output.print_rows(rows, columns, form, to=to, fits=chosen is not None, spare=spare)
 
-    def rows_printer(self, columns: Sequence[str], form: "Form | None") -> "Callable[[Sequence[Row]], None]":
+    def rows_printer(
+        self, columns: Sequence[str], form: "Form | None", *, spare: Sequence[str] = ()
+    ) -> "Callable[[Sequence[Row]], None]":
         chosen = chosen_columns() or ()
-        table = output.Table(chosen or columns, output.terminal_width(sys.stdout))
+        table = output.Table(chosen or columns, output.terminal_width(sys.stdout), () if chosen else spare)
 
         def show(rows: "Sequence[Row]") -> None:
             shown = output.only(rows, chosen)[0] if chosen else rows

@@ -44,12 +44,13 @@ def print_rows(
     *,
     to: TextIO | None = None,
     fits: bool = False,
+    spare: Sequence[str] = (),
 ) -> None:
     """Print the columns of rows as a table or CSV, or whole rows as JSON. CSV and JSON are printed row by row; a table
     waits for all rows.
 
     to: a text file opened without newline translation; None for standard output. fits: whether a table is cut to the
-    width of the terminal.
+    width of the terminal. spare: columns that the table then leaves out first.
     """
     out = sys.stdout if to is None else to
     if form == "json":
@@ -59,7 +60,7 @@ def print_rows(
     elif form == "csv":
         _print_csv(rows, columns, out)
     else:
-        click.echo("\n".join(Table(columns, terminal_width(out) if fits else None).lines(rows)), file=out)
+        click.echo("\n".join(Table(columns, terminal_width(out) if fits else None, spare).lines(rows)), file=out)
     out.flush()
 
 
@@ -119,16 +120,21 @@ def _folded(name: str) -> str:
 class Table:
     """The lines of a table. The first batch of rows decides the widths of the columns, so that later rows fit below it.
 
-    columns: the columns to show. width: the maximum length of a line, or None.
+    columns: the columns to show. width: the maximum length of a line, or None. spare: columns that are left out, in
+    this order, until the others fit without a cut.
     """
 
-    def __init__(self, columns: Sequence[str], width: int | None) -> None:
+    def __init__(self, columns: Sequence[str], width: int | None, spare: Sequence[str] = ()) -> None:
         self._columns = columns
         self._width = width
+        self._spare = spare
         self._widths: list[int] = []
 
     def lines(self, rows: "Iterable[Row]") -> list[str]:
         """Return the lines of rows; before the first rows, those of the header."""
+        if self._spare and not self._widths:
+            rows = list(rows)
+            self._leave_out(rows)
         zones: dict[str, set[str]] = {column: set() for column in self._columns}
         cells = [[_shown(row.get(column), zones[column]) for column in self._columns] for row in rows]
         header: list[str] = []
@@ -138,6 +144,18 @@ class Table:
             header = [self._line(each) for each in names_by_line]
             header.append("  ".join("-" * width for width in self._widths))
         return [*header, *(self._line(row) for row in cells)]
+
+    def _leave_out(self, rows: "Sequence[Row]") -> None:
+        """Leave out spare columns until a line with the whole cells, and the words of the header below each other, fits
+        the width."""
+        widths = {
+            column: max([*map(len, _words(column)), *(len(_shown(row.get(column), set())) for row in rows)])
+            for column in self._columns
+        }
+        spare = iter(self._spare)
+        while self._width is not None and _length([*widths.values()]) > self._width and (column := next(spare, None)):
+            widths.pop(column, None)
+        self._columns = [*widths]
 
     def _fit(self, names: Sequence[str], cells: Sequence[Sequence[str]], fixed: Sequence[bool]) -> list[list[str]]:
         """Set the widths of the columns, and return the lines of the header. fixed: whether a column is never cut."""

@@ -339,7 +339,8 @@ class Survey(Model):
 
 
 class EnforcementUpdated(Done):
-    """Response body of the operation `updateDomainEnforcement`: the state that is stored."""
+    """Response body of the operation `updateDomainEnforcement`: the state that is stored. breakGlass: as in
+    `GetAllDomains`."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -347,6 +348,10 @@ class EnforcementUpdated(Done):
     fallbackAction: AnyFallback
     warnings: Warnings
     revertsAt: RevertsAt
+    breakGlass: str = Field(
+        description="After `confirm` during break-glass, the mode to which the domain returns at its end. Empty "
+        "otherwise."
+    )
     preview: Summary | None = Field(
         description="Effect of enforcing on recent logins, after a switch to enforce. Null if it is unknown."
     )

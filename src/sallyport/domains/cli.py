@@ -190,7 +190,8 @@ def mode(
 @click.argument("name", metavar="NAME|ID")
 @click.pass_obj
 def confirm(line: CommandLine, *, name: str) -> None:
-    """Keep a new mode of a domain that would otherwise be reverted."""
+    """Keep a new mode of a domain that would otherwise be reverted. During break-glass, the domain returns to this mode
+    at the end."""
     _switch(line, name, {"confirm": True})
 
 

@@ -149,6 +149,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
             fallbackAction=domain.fallback,
             warnings=switched.warnings,
             revertsAt=reverts_at(domain),
+            breakGlass=domain.glass_mode or "",
             preview=None if impact is None else impact.summary(),
         )
 

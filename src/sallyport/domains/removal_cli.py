@@ -39,7 +39,7 @@ def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: b
         _list(line, removed, as_json=True)
     line.note(f"{label} is removed")
     if not line.row("domain.erase")["done"]:
-        line.note("the service deletes the domain's rows in the background")
+        line.note("the service deletes the domain's rows in the background, and forgets the domain after ten minutes")
 
 
 def _list(line: CommandLine, found: Row, *, as_json: bool) -> None:

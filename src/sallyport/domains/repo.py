@@ -230,7 +230,8 @@ class Change:
 def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
     """Set the mode of domains. Raises NotFound if a domain does not exist.
 
-    The function also deletes the modes of these domains that were stored before break-glass.
+    A new mode ends break-glass for these domains: their modes from before it are deleted. Without a new mode, the
+    function confirms an earlier change, and break-glass stays.
 
     A domain may already have an unconfirmed change when this change is made. Then the revert restores the state before
     the first change. Otherwise a repeated request would confirm the first change.
@@ -241,11 +242,14 @@ def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None
             "reverts_at = :reverts_at, revert_set_at = :at, revert_mode = coalesce(revert_mode, enforcement_mode), "
             "revert_fallback = coalesce(revert_fallback, fallback_action)"
         )
+    glass = "glass_mode = null, glass_fallback = null"
+    if change.mode is None:
+        glass = "glass_fallback = case when glass_mode is null then null else coalesce(:fallback, glass_fallback) end"
     for domain_id in domain_ids:
         parameters = {} if change.reverts_at is None else {"reverts_at": change.reverts_at, "at": at}
         changed = tx.execute(
             f"update domains set {waiting}, enforcement_mode = coalesce(:mode, enforcement_mode), "
-            "fallback_action = coalesce(:fallback, fallback_action), glass_mode = null, glass_fallback = null "
+            f"fallback_action = coalesce(:fallback, fallback_action), {glass} "
             "where id = :id and removed_at is null",
             mode=change.mode,
             fallback=change.fallback,

@@ -141,7 +141,7 @@ class Domains:
 
         mode, fallback: the new values; None keeps a value. revert_after_minutes: the time after which the change is
         reverted unless an admin confirms it. None makes the change permanent, and confirms an earlier unconfirmed
-        change.
+        change. A new mode ends break-glass for these domains. Without one, break-glass stays.
         """
         at = self._clock()
         reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
@@ -28,6 +28,8 @@ COLUMNS = (
     "reason",
     "latencyMs",
 )
+SPARE = ("latencyMs", "method", "factor", "station", "device_name")
+"""Columns that a table leaves out at a narrow terminal, in this order, before it cuts the reason."""
 ALL_COLUMNS = (
     "eventId",
     "time",
@@ -102,9 +104,13 @@ def list_(
         return islice(pages, limit)
 
     if follow:
-        _follow(newest, since, limit, line.rows_printer(COLUMNS, form))
-    else:
-        line.print_rows(newest(since, limit), COLUMNS, form)
+        _follow(newest, since, limit, line.rows_printer(COLUMNS, form, spare=SPARE))
+        return
+    events = newest(since, limit)
+    first = next(events, None)
+    line.print_rows(() if first is None else chain([first], events), COLUMNS, form, spare=SPARE)
+    if first is None and (user or device or reason):
+        line.note("no event matches: --user, --device and --reason need the whole value; --search finds a part of one")
 
 
 def _follow(

@@ -155,7 +155,11 @@ def _check_removable(tx: Tx, tenant_id: int, organization: int, number: int) -> 
     held = [counted(count, *_KEPT[table]) for table, count in counts.items() if count]
     if held:
         erased = tx.value(int, "select 1 from domains where tenant_id = :t and removed_at is not null", t=tenant_id)
-        later = "; a domain that was just removed counts until its rows are deleted" if erased else ""
+        later = (
+            "; a domain that was just removed counts until its rows are deleted, for about ten minutes"
+            if erased
+            else ""
+        )
         what = f"tenant {number} of organization {organization}"
         raise Conflict(f"{what} still has {', '.join(held)}: remove them first{later}")
     if tx.value(int, "select count(*) from tenants") == 1:

@@ -302,16 +302,16 @@ async def test_concurrent_overlapping_ranges_of_two_tenants(areas: Areas) -> Non
 @pytest.mark.parametrize(
     ("third", "taken"),
     [
-        (NewClient("A", "192.0.2.3/32"), "name"),
-        (NewClient("c", "192.0.2.2/32"), "address"),
-        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "tlsName"),
+        (NewClient("A", "192.0.2.3/32"), "a RADIUS client already has this name"),
+        (NewClient("c", "192.0.2.2/32"), "the RADIUS client b already has this address"),
+        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "the RADIUS client a already has this tlsName"),
     ],
     ids=["name", "address", "tlsName"],
 )
 async def test_one_refused_client_refuses_all(areas: Areas, third: NewClient, taken: str) -> None:
     """If a name, address or TLS name occurs twice in a request, the request adds no client."""
     first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
-    with pytest.raises(Conflict, match=f"a RADIUS client already has this {taken}"):
+    with pytest.raises(Conflict, match=taken):
         await areas.clients.add_all(areas.tenant, [first, second, third])
     assert not areas.clients.table.by_id
 

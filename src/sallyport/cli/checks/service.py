@@ -82,6 +82,11 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
     domains, clients = examination.domains, examination.clients
     enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
     yield ok(f"{counted(len(domains), 'domain')}, {enforcing} in enforce mode")
+    if any(each["breakGlass"] == "enforce" for each in domains):
+        yield warning(
+            "break-glass is active: no login is asked for a second factor; when the MFA provider works again, run "
+            "sallyport domain mode --all restore"
+        )
     for domain in domains:
         warnings = domain["warnings"]
         for text in warnings if isinstance(warnings, list) else ():

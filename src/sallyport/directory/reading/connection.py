@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 WITHOUT_LDAP: Final = (
     "Sallyport was installed without LDAP: pip install "
-    f"'./sallyport_radius-{__version__}-py3-none-any.whl[ldap]', with the path of the wheel"
+    f"'./sallyport_radius-{__version__}-py3-none-any.whl[ldap]', with the path of the wheel; in a clone: "
+    ".venv/bin/pip install --require-hashes -r requirements-ldap.lock; then restart the service"
 )
 SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
 OPERATIONS_ERROR: Final = 1

@@ -15,7 +15,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
 
-COLUMNS = ("userId", "userName", "userType", "hasTotp", "updated")
+COLUMNS = ("userId", "userName", "source", "userType", "hasTotp", "updated")
 TRIES = 5
 """Number of wrong codes that end an enrolment."""
 

@@ -196,7 +196,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
             row["tls"] = row["tlsName"] or str(row["tlsFingerprint"])[:16]
             row["signatures"] = _setting(row, "requireMessageAuthenticator", "signatureRequired", "required")
             row["proxy_state"] = _setting(row, "limitProxyState", "proxyStateLimited", "limited")
-    line.print_rows(rows, COLUMNS, form)
+    line.print_rows(rows, COLUMNS, form, spare=("tls", "proxy_state", "product"))
 
 
 @client.command()

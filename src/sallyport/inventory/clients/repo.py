@@ -385,9 +385,13 @@ def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value])
         return "a RADIUS client already has this name: choose another name"
     for column, called in (("network", "address"), ("tls_name", "tlsName"), ("tls_fingerprint", "tlsFingerprint")):
         value = str(columns.get(column, ""))
-        sql = f"select 1 from radius_clients where {column} = :value and {column} <> '' and id <> :id"
-        if value and tx.value(int, sql, value=value, id=client_id) is not None:
-            return f"a RADIUS client already has this {called}: choose another {called}, or change that client"
+        sql = (
+            "select case when tenant_id = :t then name else '' end from radius_clients "
+            f"where {column} = :value and {column} <> '' and id <> :id"
+        )
+        if value and (other := tx.value(str, sql, t=tenant_id, value=value, id=client_id)) is not None:
+            holder = f"the RADIUS client {other}" if other else "a RADIUS client"
+            return f"{holder} already has this {called}: choose another {called}, or change that client"
     return ""
 
 

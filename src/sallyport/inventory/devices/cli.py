@@ -64,6 +64,8 @@ SHOWN = (
     ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
 )
 """Each list in `device show`: field of the answer, operation, columns of the table."""
+SPARE = ("registrations", "nas_port_type", "client_ip", "nas_device_type", "request_count")
+"""Columns that the table of devices leaves out at a narrow terminal, in this order, before it cuts an address."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
 _domain = click.option(
@@ -87,7 +89,7 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
     """List the network devices."""
     body: Row = {"search": search}
     devices = (each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body))
-    line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
+    line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form, spare=SPARE)
 
 
 @device.command()

@@ -37,7 +37,9 @@ def remove(line: CommandLine, *, domain: str, user: str | None, station: str | N
     done = line.run("/ad/Unlock", {"userName": user, "station": station}, domain=domain)
     if done["message"] != "unlocked":
         line.note(str(done["message"]))
-    elif user is not None and isinstance(done["stations"], list) and done["stations"]:
+        return
+    line.note(f"{user or station} is unlocked")
+    if user is not None and isinstance(done["stations"], list) and done["stations"]:
         line.note(f"unlocked too, because the user failed there: {', '.join(map(str, done['stations']))}")
 
 
