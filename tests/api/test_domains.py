@@ -144,6 +144,7 @@ def test_switching_a_domain(tenant: Tenant, name: str) -> None:
             "code": 200, "status": "Success", "message": f"the domain is in {mode} mode", "domainId": tenant.domain,
             "domainName": "corp",
             "enforcementMode": mode, "fallbackAction": fallback, "warnings": warnings, "revertsAt": "",
+            "breakGlass": "",
         }  # fmt: skip
         first, second = domains(tenant)
         assert (first["enforcementMode"], first["fallbackAction"]) == (mode, fallback)

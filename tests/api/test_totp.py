@@ -78,6 +78,8 @@ def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
     base, _, token = answer.pop("link").rpartition("/")
     assert base == f"http://127.0.0.1:{world.service.ports.http}/enrol" and len(token) == 43
     assert 3500_000_000 < from_iso(answer.pop("expiresAt")) - now_us() <= 3600_000_000
+    (warning,) = answer.pop("warnings")
+    assert "set public_url" in warning
     assert answer == {"code": 200, "status": "Success", "message": "the seed becomes valid with its first correct code"}
     assert not confirmed(tenant)
 

@@ -202,6 +202,8 @@ def _ids(service: RunningService, domain_id: int) -> dict[str, object]:
         "token": middle("access_tokens", "true"),
         "own": service.rows("select max(id) from console_sessions")[0][0],
         "node": "nothing",
+        "org": 1,
+        "tenant": 1,
     }
 
 

@@ -130,9 +130,9 @@ def test_root_without_capabilities_gets_a_remedy(service: RunningService) -> Non
 
 
 def test_a_backup_cannot_replace_the_store(service: RunningService) -> None:
-    """A backup is refused if its target is one of the store's files, even through a link."""
+    """A backup is refused if its target is one of the store's files, even through a link and with --overwrite."""
     (service.directory / "link").symlink_to(service.data_dir)
     for folder in ("data", "link"):
-        done = service.cli("db", "backup", str(service.directory / folder / "sallyport.db"))
+        done = service.cli("db", "backup", str(service.directory / folder / "sallyport.db"), "--overwrite")
         assert done.returncode == 1
         assert "is a file of the running service: choose another file" in done.stderr

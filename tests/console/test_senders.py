@@ -78,7 +78,7 @@ async def test_a_wrong_value_is_named_at_its_field(site: Site, root: Visitor, fi
     assert page.status_code == 400
     assert why in text_of(page)
     assert all(f'value="{value}"' in page.text for name, value in sent.items() if value and name in ("address", "name"))
-    assert site.areas.clients.of_tenant(site.areas.tenant) == []
+    assert not site.areas.clients.of_tenant(site.areas.tenant)
 
 
 async def test_a_secret_that_was_typed_is_not_shown(site: Site, root: Visitor) -> None:

@@ -47,7 +47,10 @@ WALKS = [
     ),
     Walk("docs/guides/eap.md"),
     Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
-    Walk("docs/guides/mac-bypass.md"),
+    Walk(
+        "docs/guides/mac-bypass.md",
+        before=["sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1", "echo 'a word' > word.txt"],
+    ),
     Walk(
         "docs/guides/enforcement.md",
         before=[HERE, ALICE, "sallyport provider set default totp"],

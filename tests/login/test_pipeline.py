@@ -369,7 +369,8 @@ async def test_the_credential_policy_of_a_group_bounds_sessions(listener: FakeLi
         assert await timeout() == {"Staff": 8 * 3600, "Guests": 600, "Others": 600}[name].to_bytes(4)
         if name == "Guests":
             guests = group
-    chosen = {"name": "r", "action": "block", "replyAttributes": [{"name": "Session-Timeout", "value": 60}]}
+    reply = [{"name": "Session-Timeout", "value": 60}]
+    chosen = {"name": "r", "action": "block", "everyone": True, "replyAttributes": reply}
     await areas.rules.add(areas.domain, RuleFields.model_validate(chosen))
     assert await timeout() == (60).to_bytes(4)
     rule = areas.rules.all_of(areas.domain)[0].id

@@ -1,6 +1,5 @@
 """Time: integer microseconds UTC inside the program, text in input and output."""
 
-import ctypes
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,8 @@ def now_us() -> int:
 def is_synchronized() -> bool | None:
     """Return whether the kernel reports a synchronized clock (adjtimex(2), TIME_ERROR). Return None if the kernel
     cannot be asked."""
+    import ctypes  # only the service asks; the agents are smaller without it
+
     asked = ctypes.create_string_buffer(_TIMEX)  # a struct timex; if it contains only zeros, the call only reads
     try:
         state = int(ctypes.CDLL(None).adjtimex(asked))

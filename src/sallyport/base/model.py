@@ -63,6 +63,11 @@ class FieldCheck:
         self.unknown = unknown
         self._compared: dict[tuple[type[BaseModel], str], list[str]] = {}
 
+    @property
+    def refuses(self) -> bool:
+        """Whether each unknown field is an error."""
+        return self.unknown is Unknown.REFUSED
+
     def check(self, model: type[SentModel], values: Mapping[str, object]) -> None:
         """Raise a validation error if an object has unknown fields that are not accepted. The error names the fields
         that the caller probably meant, but never a field that the caller has sent."""
@@ -70,7 +75,7 @@ class FieldCheck:
         others = [name for name in values if name not in known.field_of]
         if not others:
             return
-        if self.unknown is Unknown.REFUSED and model.model_config.get("extra") != "allow":
+        if self.refuses and model.model_config.get("extra") != "allow":
             found = [self._meant(model, name, known.spellings.most_similar) for name in others]
             meant = list(dict.fromkeys(chain.from_iterable(found)))
             raise unfit(unknown_field(meant, () if all(found) else known.shown), *meant)

@@ -40,7 +40,7 @@ class ProcessMetrics:
         )
         Gauge(
             "sallyport_clock_synchronized",
-            "Set to 1 if the kernel reports a synchronized clock, 0 if it does not, NaN if it cannot be asked.",
+            "Set to 1 if the kernel reports a synchronized clock, 0 if it does not, NaN if its state is unknown.",
             registry=registry,
         ).set_function(_clock)
 

@@ -15,7 +15,6 @@ from sallyport.certs.directory import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.directory.health import ended_readings, is_overdue
-from sallyport.inventory.clients.client import CHECK
 
 LISTED = 5
 LOOKED_AT = 100
@@ -49,7 +48,7 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
         if each["limitProxyState"] == "auto" and not each["proxyStateLimited"] and not each["signatureRequired"]
     ]
     single = [each for each in undecided if ip_network(str(each["address"])).num_addresses == 1]
-    heard = [each for each in single[:LOOKED_AT] if _has_registered_devices(examination, each)]
+    heard = [each for each in single[:LOOKED_AT] if _has_sent_proxy_state(examination, each)]
     for each in heard:
         yield warning(
             f"{each['name']} ({each['address']}) has so far sent only requests with Proxy-State and without "
@@ -59,19 +58,14 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
         yield ok("no client is known to send Proxy-State without a signature")
 
 
-def _has_registered_devices(examination: Examination, client: Row) -> bool:
-    """Return whether the inventory has a device with the address of a RADIUS client. The client must have a single
-    address, not an address range.
-
-    The service registers a device only for an authentic request. If the service has received such a request and has
-    still not learned `limitProxyState`, the request had a Proxy-State and no Message-Authenticator. The device of
-    `sallyport check` does not count, because requests of `sallyport check` change no learned settings.
-    """
+def _has_sent_proxy_state(examination: Examination, client: Row) -> bool:
+    """Return whether a device with the address of a RADIUS client has sent a Proxy-State without a
+    Message-Authenticator. The client must have a single address, not an address range."""
     for domain in examination.domains:
         body: Row = {"search": client["address"], "pageSize": 100}
         page = examination.line.run("/network_device/ListDevices", body, domain=str(domain["domainId"]))
         for device in entries(page["network_devices"]):
-            if device["ip_address"] == client["address"] and device["nas_identifier"] != CHECK.decode():
+            if device["ip_address"] == client["address"] and device["unsigned_proxy_state"]:
                 return True
     return False
 

@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema
 
 from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.errors import MISSING, FieldError, Invalid, WireError
-from sallyport.base.model import Model, Unknown
+from sallyport.base.model import FieldCheck, Model
 from sallyport.base.wire import camel, decode
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.agents.presence import HEARTBEAT_S
@@ -155,7 +155,10 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
         scope = {name: value.get(name) for name in _SCOPE}
         sent = {name: each for name, each in value.items() if name not in scope}
         try:
-            return {**scope, "message": cls.reader(sent, strict=info.context is Unknown.REFUSED)}
+            return {
+                **scope,
+                "message": cls.reader(sent, strict=isinstance(info.context, FieldCheck) and info.context.refuses),
+            }
         except WireError as error:
             path, _, reason = str(error).partition(": ")
             name = _INDEX.sub("", path).rpartition(".")[2]
