@@ -80,7 +80,7 @@ WALKS = [
         "docs/guides/second-factors.md",
         before=[HERE, *DUO],
         replace=AT_DUO,
-        skip=["sallyport user totp"],
+        skip=["sallyport user totp", "sallyport device reset"],
     ),
     Walk(
         "docs/guides/mfa-provider.md",
