@@ -43,7 +43,7 @@ async def test_the_shown_fields_have_no_secrets(upstream: Upstream) -> None:
         ({"servers": [{**SERVER, "port": 0}]}, "radius.servers.0.port"),
         ({"servers": [SERVER], "responseWindowSeconds": 0}, "radius.responseWindowSeconds"),
         ({"servers": [SERVER], "responseWindowSeconds": 61}, "radius.responseWindowSeconds"),
-        ({"servers": [SERVER], "loadBalancing": True}, "radius"),
+        ({"servers": [SERVER], "loadBalancing": True}, "radius.loadBalance"),
     ],
 )
 async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, object], wrong: str) -> None:
