@@ -80,6 +80,7 @@ async def test_the_only_tenant_is_not_removed(areas: Areas, tenants: Tenants) ->
 
 
 def _without_domains(tx: Tx) -> None:
+    tx.execute("delete from domain_realms")
     tx.execute("delete from domains")
 
 

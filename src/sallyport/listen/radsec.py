@@ -255,7 +255,7 @@ class RadSec:
         displaced = self._strangers.put(connection.source, connection, connection.network)
         if displaced is not None:
             self._refuse(displaced, "overload")
-        tls = TlsStream(stream, self._context)
+        tls, files = TlsStream(stream, self._context), self._files
         try:
             with trio.fail_after(limits.handshake_s):
                 connection.who = read_peer(await tls.handshake(self._turn))
@@ -264,7 +264,8 @@ class RadSec:
         self._strangers.pop(connection.source)
         self._known[connection.source] = connection
         try:
-            return await self._welcome(connection, tls, auth, acct)
+            if files == self._files:  # otherwise the certificates have changed meanwhile: the peer connects again
+                await self._welcome(connection, tls, auth, acct)
         finally:
             with trio.move_on_after(limits.goodbye_s, shield=True):
                 await tls.close()
