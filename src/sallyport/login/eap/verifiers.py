@@ -122,8 +122,8 @@ class Station:
         self._listed = listed
 
     def is_of(self, login: Login) -> bool:
-        """Return whether a request is still about this station. Each round of a conversation must be. Otherwise the
-        login would be decided for another station or user, who was not checked."""
+        """Return whether a request is still about this station. Each round of a conversation must be about it.
+        Otherwise the login would be decided for another station, or for a user without a checked password."""
         return requested_station_by_eap(login) == self._key
 
     async def verify(self, user: str, question: Question) -> Finding:
