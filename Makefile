@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
-# .venv has what the service takes; and, for every target but `demo`, the tools of the tests in the same place.
+# .venv has the packages of the service. Every target but `demo` adds the tools of the tests.
 SERVICE := .venv/.service-$(VERSION)
 READY := .venv/.ready-$(VERSION)
 

@@ -114,7 +114,7 @@ def test_invalid_backup_files_are_refused(service: Service) -> None:
 
 
 def test_a_backup_neither_replaces_a_file_nor_becomes_a_missing_directory(service: Service) -> None:
-    """An existing file is kept, unless --overwrite is given. A name without an ending is that of a directory."""
+    """An existing file is kept, unless --overwrite is given. A new name without an ending is that of a directory."""
     service.ok("db", "backup", "kept.db")
     before = (service.directory / "kept.db").read_bytes()
     add_domain(service, "after the backup")
@@ -125,6 +125,9 @@ def test_a_backup_neither_replaces_a_file_nor_becomes_a_missing_directory(servic
     assert (service.directory / "kept.db").read_bytes() != before
     assert service.cli("db", "backup", "forgotten").returncode == 2
     assert not (service.directory / "forgotten").exists()
+    (service.directory / "plain").write_bytes(b"")
+    service.ok("db", "backup", "plain", "--overwrite")
+    assert (service.directory / "plain").read_bytes()
 
 
 def test_migrate_backup_and_restore_work_without_a_service(stopped: RunningService) -> None:

@@ -78,7 +78,7 @@ def test_columns_of_a_list_are_chosen(service: Service, domain: str) -> None:
 
 
 def test_every_list_takes_columns() -> None:
-    """Each command with --json for rows has --columns."""
+    """Each command with the name `list` has --columns."""
 
     def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
         for name in group.list_commands(click.Context(group)):
@@ -228,7 +228,8 @@ def test_expired_events_are_deleted_after_the_start(stopped: RunningService) -> 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_list_follows_new_events(service: Service, form: tuple[str, ...]) -> None:
-    """--follow prints the last event, and a new one when it is stored, each once. Ctrl-C ends it."""
+    """--follow prints the last event, and a new one when it is stored, each once. It does not print the events before
+    the last one. Ctrl-C ends it."""
     domain, source = ("json", "127.9.0.8") if form else ("table", "127.9.0.9")
     add_domain(service, domain)
     add_client(service, domain, source, domain)
@@ -238,7 +239,8 @@ def test_a_list_follows_new_events(service: Service, form: tuple[str, ...]) -> N
         with RadiusClient(service.ports.auth, SECRET, source=source) as client:
             assert client.login("ann", "hello", NAS_IDENTIFIER=device) == ACCESS_ACCEPT
 
-    log_in(b"fw-old")
+    log_in(b"fw-older")
+    log_in(b"fw-last")
     command = [PROGRAM, "event", "list", "--domain", domain, "--user", "ann", "--follow", "--limit", "1", *form]
     with subprocess.Popen(command, env=service.environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -249,6 +251,6 @@ def test_a_list_follows_new_events(service: Service, form: tuple[str, ...]) -> N
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
         assert process.wait(20) == 0
-    assert ("fw-old" in first, "fw-new" in second, "fw-new" in rest) == (True, True, False)
+    assert ("fw-last" in first, "fw-new" in second, "fw-" in rest) == (True, True, False)
     assert not form or json.loads(second)["device_name"] == "fw-new"
     assert len(head) == (0 if form else 2)

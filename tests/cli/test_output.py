@@ -8,10 +8,14 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sallyport.base.command import Form
+from sallyport.base.options import with_columns
 from sallyport.base.wire import Row
+from sallyport.cli.line import Line
 from sallyport.cli.output import Table, only, print_json, print_rows, safe
 
 
@@ -138,6 +142,35 @@ def test_further_rows_keep_the_widths_of_the_first() -> None:
     (line,) = table.lines([{"user_name": "bob", "reason": "no"}])
     assert line.split() == ["bob", "no"]
     assert line.index("no") == first.index("x")
+
+
+@pytest.mark.parametrize("width", [None, 40])
+def test_a_later_cell_is_cut_only_if_its_line_is_too_long(width: int | None) -> None:
+    """The first rows may be short. Later values are whole as long as the terminal has room, and always in a pipe."""
+    table = Table(("user_name", "reason"), width)
+    table.lines([{"user_name": "ann", "reason": "no"}])
+    (line,) = table.lines([{"user_name": "ann", "reason": "locked out"}])
+    assert line.split() == ["ann", "locked", "out"]
+    (line,) = table.lines([EVENT])
+    assert ("x" * 90 in line, "\u2026" in line) == (width is None, width is not None)
+
+
+@pytest.mark.parametrize("columns", ["user_name", "User Name"])
+def test_rows_that_follow_have_the_chosen_columns(columns: str) -> None:
+    """A list that follows has the chosen columns, however they are spelled. The first row decides their widths."""
+
+    @click.command()
+    @click.option("--json", "form", flag_value="json")
+    def listing(form: Form | None) -> None:
+        show = Line(pytest.fail).rows_printer(("id",), form)
+        for rows in ([], [EVENT], [], [EVENT]):
+            show(rows)
+
+    def lines(*options: str) -> list[str]:
+        return CliRunner().invoke(with_columns(listing), ["--columns", columns, *options]).output.splitlines()
+
+    assert lines() == ["user name", "---------", "ann", "ann"]
+    assert [json.loads(line) for line in lines("--json")] == [{"user_name": "ann"}] * 2
 
 
 @given(

@@ -81,7 +81,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _run(browser: Browser, work: Any, args: Any, kwargs: Any) -> tuple[str, object, list[str]]:
-    context, logged = browser.new_context(ignore_https_errors=True), list[str]()
+    context, logged = browser.new_context(ignore_https_errors=True, timezone_id="UTC"), list[str]()
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     page.on("console", lambda message: logged.append(message.text) if message.type == "error" else None)

@@ -29,7 +29,7 @@ class Download:
         self._site = site
         self._scope = httpx.URL("https://console.example/clients?format=csv&column=name")
         self._headers = [(b"host", b"console.example"), (b"cookie", cookie)]
-        self.began, self.reads = trio.Event(), trio.Event()
+        self.began, self.reads, self.ended = trio.Event(), trio.Event(), trio.Event()
         self.status = 0
         self.pieces: list[bytes] = []
         self.is_complete = False
@@ -43,6 +43,7 @@ class Download:
             "headers": self._headers,
         }  # fmt: skip
         await self._site.app(scope, self._receive, self._send)
+        self.ended.set()
 
     async def _receive(self) -> Message:
         return {"type": "http.request", "body": b"", "more_body": False}
@@ -68,12 +69,11 @@ async def test_a_file_is_sent_part_by_part(site: Site, admin: Visitor, nursery: 
     assert len(download.pieces[0].splitlines()) == LONG + 1
     assert (len(download.pieces), octets[site.areas.tenant]) == (1, OF_A_FILE)
     download.reads.set()
-    while not download.is_complete:
-        await trio.sleep(0.01)
+    await download.ended.wait()
+    assert download.is_complete
     lines = b"".join(download.pieces).decode().split()
     assert lines[0] == "Client"
     assert lines[2::2] == [str(number) for number in range(CLIENTS)]
-    await trio.testing.wait_all_tasks_blocked()
     assert octets[site.areas.tenant] == 0
 
 
@@ -86,8 +86,7 @@ async def test_a_file_ends_with_its_session(site: Site, admin: Visitor, nursery:
     for session in await site.areas.console_sessions.everything():
         await site.areas.console_sessions.end(session.id)
     download.reads.set()
-    while site.answers.octets[site.areas.tenant]:
-        await trio.sleep(0.01)
+    await download.ended.wait()
     assert (len(download.pieces), download.is_complete) == (1, False)
 
 

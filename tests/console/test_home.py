@@ -115,24 +115,28 @@ async def test_a_failing_provider_is_named_with_the_number_of_logins(site: Site,
     assert f"domain={site.areas.domain}&amp;reason=provider+unreachable" in page.text
 
 
+ASKED_LDAP, ASKED_DUO = {"factor": "ldap", "first_us": 900}, {"factor": "ldap+duo", "second_us": 900}
+
+
 @pytest.mark.parametrize(
-    ("reason", "later", "is_over"),
+    ("reason", "later", "later_reason", "is_over"),
     [
-        pytest.param(
-            Reason.FIRST_FACTOR_UNREACHABLE, {"factor": "ldap", "first_us": 900}, True, id="directory answers"
-        ),
-        pytest.param(Reason.FIRST_FACTOR_UNREACHABLE, {"factor": ""}, False, id="directory is not asked"),
-        pytest.param(Reason.UNREACHABLE, {"factor": "ldap+duo", "second_us": 900}, True, id="provider answers"),
-        pytest.param(Reason.UNREACHABLE, {"factor": "ldap"}, False, id="provider is not asked"),
+        pytest.param(Reason.FIRST_FACTOR_UNREACHABLE, ASKED_LDAP, Reason.NONE, True, id="directory answers"),
+        pytest.param(Reason.FIRST_FACTOR_UNREACHABLE, {"factor": "ldap"}, Reason.LOCKED_OUT, False, id="locked out"),
+        pytest.param(Reason.FIRST_FACTOR_UNREACHABLE, {"factor": "mac"}, Reason.NONE, False, id="station admitted"),
+        pytest.param(Reason.FIRST_FACTOR_UNREACHABLE, ASKED_LDAP, Reason.METHOD_UNFIT, False, id="method not checked"),
+        pytest.param(Reason.UNREACHABLE, ASKED_DUO, Reason.NONE, True, id="provider answers"),
+        pytest.param(Reason.UNREACHABLE, ASKED_LDAP, Reason.NONE, False, id="provider is not asked"),
+        pytest.param(Reason.UNREACHABLE, ASKED_DUO, Reason.TOO_MANY_PROMPTS, False, id="too many prompts"),
     ],
 )
 async def test_a_failure_that_is_over_is_not_one_of_now(
-    site: Site, admin: Visitor, reason: Reason, later: dict[str, int | str], is_over: bool
+    site: Site, admin: Visitor, reason: Reason, later: dict[str, int | str], later_reason: Reason, is_over: bool
 ) -> None:
     """If a later login was answered by the factor that has failed, Home names the time of the last failure, last and
     without the mark of a failure."""
     await add(site, "ann", reason=reason, factor="")
-    await add(site, "bob", **later)
+    await add(site, "bob", reason=later_reason, **later)
     page = (await admin.get("/")).text
     (found,) = [each for each in concerns(page) if "in the last hours" in each]
     assert ("This is over: the last one was 2026-01-01 00:00:01 UTC" in found) is is_over

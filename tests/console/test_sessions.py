@@ -3,6 +3,7 @@
 import pytest
 
 from sallyport.tenancy.signin.person import Person
+from sallyport.tenancy.signin.sessions import Browser
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -163,3 +164,15 @@ async def test_sessions_are_read_in_pages(site: Site, admin: Visitor) -> None:
     assert {total for _, total in pages} == {4}
     names = [each.name for each in (await sessions.visible_to(person, "name", offset=0, limit=9, descending=False))[0]]
     assert names == sorted(names)
+
+
+async def test_own_sessions_are_sorted(site: Site) -> None:
+    """A person who sees only the own sessions can sort them too."""
+    sessions, token = site.areas.console_sessions, await site.token(Role.AUDITOR)
+    for source in ("192.0.2.2", "192.0.2.3", "192.0.2.1"):
+        await sessions.by_token(token, Browser(source))
+    person = Person((await sessions.everything())[0])
+    for descending in (False, True):
+        found, _ = await sessions.visible_to(person, "from", offset=0, limit=9, descending=descending)
+        sources = [each.source for each in found]
+        assert sources == sorted(sources, reverse=descending)

@@ -12,7 +12,9 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.base.secret import token_hash
 from sallyport.console.guard import form_token
-from sallyport.tenancy.signin.sessions import MOST_REFUSALS, Browser
+from sallyport.endpoints.totp import matching_step
+from sallyport.tenancy.authentication import Guesses
+from sallyport.tenancy.signin.sessions import MOST_REFUSALS, Browser, Sessions
 from sallyport.web.scope import Role
 from tests.areas import stored
 from tests.console.visitor import PASSWORD, Site, Visitor, text_of
@@ -144,6 +146,23 @@ async def test_sign_ins_that_succeed_are_not_counted(site: Site) -> None:
     for _ in range(FAILED_SIGN_INS + 1):
         site.clock.now += 30 * SECOND
         await site.areas.console_sessions.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
+
+
+async def test_other_nodes_hear_only_of_failures(site: Site) -> None:
+    """The address and the name of a failed sign-in are sent to the other nodes. A sign-in that succeeds is not sent,
+    because the other nodes would count it as a failure."""
+    areas, told = site.areas, list[str]()
+    limits = (Guesses(tell=told.append), Guesses(tell=told.append))
+    sessions = Sessions(
+        areas.store, areas.vault, areas.tenancy, *limits, matching_step, areas.open_id, site.clock,
+        idle_us=3600 * SECOND, longest_us=3600 * SECOND,
+    )  # fmt: skip
+    seed = await site.administrator("root")
+    await sessions.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
+    assert told == []
+    with pytest.raises(Unauthenticated):
+        await sessions.by_password("root", "wrong", "123456", Browser(OUTSIDE))
+    assert [each.partition(" ")[0] for each in told] == [OUTSIDE, "name"]
 
 
 async def test_the_entries_about_failed_sign_ins_are_limited(site: Site) -> None:

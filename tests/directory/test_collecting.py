@@ -13,9 +13,10 @@ from sallyport.base.errors import Contradiction, Invalid, StoreError
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.bodies import ImportUsers
 from sallyport.directory.directory import Configuration, DirectoryKind, Reading
-from sallyport.directory.entry import Batch, Person, Status, Unchanged
+from sallyport.directory.entry import Batch, Person, Unchanged
 from sallyport.directory.imports.job import Job, Source
 from sallyport.directory.imports.scheduler import AT_ONCE
+from sallyport.directory.status import Status
 from sallyport.metrics import DirectoryMetrics
 from tests.areas import Areas
 from tests.directory.world import at_work, names, over, person, queue

@@ -63,6 +63,11 @@ def test_all_parts_of_an_attribute_are_the_attribute(ranges: list[str]) -> None:
     assert incomplete(found) == set()
 
 
+def test_a_part_may_have_further_options() -> None:
+    found = read(("member;range=0-*;binary", "cn=a"))
+    assert (found, incomplete(found)) == ({"member": (b"cn=a",)}, set())
+
+
 @pytest.mark.parametrize(
     "ranges",
     [["0-1499"], ["1500-*"], ["0-1", "3-*"], ["0-1", "1-*"], ["0-0"], ["5-2", "0-1"], ["0-1", "2-3"]],

@@ -15,13 +15,15 @@ from sallyport.directory.entry import (
     MOST_VALUES,
     Group,
     Person,
+    Problem,
     Raw,
-    Status,
     Unit,
     understand,
+    understood,
     with_primary_group,
 )
 from sallyport.directory.mapping import DEFAULTS
+from sallyport.directory.status import Status
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
 BEFORE, AFTER = (
@@ -288,3 +290,9 @@ def test_a_name_that_is_not_valid_is_not_replaced(uid: str | bytes) -> None:
     """
     with pytest.raises(Invalid, match="no valid name in uid"):
         understand(raw("uid=ann,dc=b", "person", uid=uid, cn="Ann Lee"), now=NOW)
+
+
+def test_an_account_that_cannot_be_used_has_its_status() -> None:
+    """A blank behind the object class of such an entry does not hide that the account is disabled."""
+    found = understood(raw("cn=ann,dc=b", "person ", uid="a\nb", userAccountControl="514"), now=NOW)
+    assert isinstance(found, Problem) and found.status is Status.DISABLED

@@ -5,11 +5,12 @@ import random
 from sallyport.directory import repo
 from sallyport.directory.entries import people
 from sallyport.directory.entries.changes import new_person
-from sallyport.directory.entry import Person, Status
+from sallyport.directory.entry import Person
 from sallyport.directory.imports.applier import Item, _together
 from sallyport.directory.imports.job import Run
 from sallyport.directory.imports.lines import keys_of, person_line
 from sallyport.directory.mapping import FieldMapping
+from sallyport.directory.status import Status
 from sallyport.store.model import Tx, Value, among
 from tests.areas import Areas
 from tests.directory.world import DN, group, imported

@@ -13,12 +13,13 @@ import trio
 from sallyport.base.clock import SECOND, now_us
 from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.dn import normalized
-from sallyport.directory.entry import Person, Status, Unchanged, Unit
+from sallyport.directory.entry import Person, Unchanged, Unit
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
 from sallyport.directory.reading.search import OVERLAP_S
 from sallyport.directory.reading.server import Server
+from sallyport.directory.status import Status
 from sallyport.outgoing.egress import Egress
 from tests.directory.reading.readings import names, needs_bonsai, read
 from tests.peers.authority import Authority

@@ -4,9 +4,10 @@ import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, Unauthenticated
 from sallyport.store.model import Tx
-from sallyport.tenancy.tenants import Tenants
+from sallyport.tenancy.tenants import _SLICES, Tenants
 from sallyport.web.scope import Role
-from tests.areas import Areas, areas, clock
+from tests.areas import Areas, areas, clock, only_sqlite
+from tests.plans import plans
 
 __all__ = ["areas", "clock"]
 
@@ -92,6 +93,14 @@ async def test_many_tokens_are_removed_in_slices(areas: Areas, tenants: Tenants)
     await areas.store.write(lambda tx: tx.insert("access_tokens", columns, rows))
     await tenants.remove(11, 3)
     assert await listed(tenants) == [(1, 1)]
+
+
+@only_sqlite
+async def test_a_slice_of_sessions_does_not_read_all_tokens(areas: Areas) -> None:
+    """The owner of each session is looked up by its id. Each slice would otherwise read all tokens of the tenant."""
+    found = plans(areas.store.path, lambda tx: _SLICES[0](tx, areas.tenant))
+    assert any("SEARCH a USING INTEGER PRIMARY KEY" in plan for plan in found)
+    assert [plan for plan in found if "access_tokens_tenant" in plan] == []
 
 
 async def test_a_tenant_and_an_organization_are_renamed(areas: Areas, tenants: Tenants) -> None:

@@ -193,7 +193,7 @@ class CommandLine(Protocol):
     def rows_printer(
         self, columns: Sequence[str], form: Form | None, *, spare: Sequence[str] = ()
     ) -> Callable[[Sequence[Row]], None]:
-        """Return a function that prints further rows of the same table each time, with the header before the first.
+        """Return a function that prints further rows of the same table each time, with the header before the first row.
         With `json`, it prints one line for each row."""
 
     def print_json(self, value: JSON) -> None:

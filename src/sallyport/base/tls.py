@@ -42,7 +42,9 @@ class TlsStream:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._one_sends = trio.Lock()
 
-    async def handshake(self, turn: trio.CapacityLimiter, waits: Callable[[bool], object] = bool) -> bytes:
+    async def handshake(
+        self, turn: trio.CapacityLimiter, waits: Callable[[bool], object] = lambda _waits: None
+    ) -> bytes:
         """Do the handshake. Return the peer's certificate in DER, or b"" if the peer has sent no certificate.
 
         turn: the limit of worker threads for the handshakes of the listener. waits: called with False before each step,

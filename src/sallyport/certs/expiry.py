@@ -53,14 +53,14 @@ class FileExpiries:
             known = self._known.get(use)
             if known is None or known[0] != stamp:
                 known = self._known[use] = stamp, read(path)
-        except (OSError, StartError, UnicodeDecodeError):
+        except (OSError, StartError):
             return None
         return known[1]
 
 
 def first_expiry(pem: str) -> float | None:
-    """Return the time when the first certificate in a PEM text expires, in seconds since 1970. Return None if the text
-    contains no certificate that can be read."""
+    """Return the earliest time at which a certificate in a PEM text expires, in seconds since 1970. Return None if the
+    text contains no certificate, or one that cannot be read."""
     try:
         found = x509.load_pem_x509_certificates(pem.encode()) if BEGIN in pem else []
     except ValueError:

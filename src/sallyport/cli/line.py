@@ -142,14 +142,19 @@ class Line:
         self, columns: Sequence[str], form: "Form | None", *, spare: Sequence[str] = ()
     ) -> "Callable[[Sequence[Row]], None]":
         chosen = chosen_columns() or ()
-        table = output.Table(chosen or columns, output.terminal_width(sys.stdout), () if chosen else spare)
+        table: output.Table | None = None
 
         def show(rows: "Sequence[Row]") -> None:
-            shown = output.only(rows, chosen)[0] if chosen else rows
+            nonlocal table
+            if not rows:  # the first rows decide the widths of the table
+                return
+            shown, names = output.only(rows, chosen) if chosen else (rows, columns)
             if form == "json":
-                output.print_rows(shown, columns, "jsonl")
-            elif lines := table.lines(shown):
-                click.echo("\n".join(lines))
+                output.print_rows(shown, names, "jsonl")
+                return
+            if table is None:
+                table = output.Table(names, output.terminal_width(sys.stdout), () if chosen else spare)
+            click.echo("\n".join(table.lines(shown)))
 
         return show
 

@@ -120,8 +120,8 @@ def _folded(name: str) -> str:
 class Table:
     """The lines of a table. The first batch of rows decides the widths of the columns, so that later rows fit below it.
 
-    columns: the columns to show. width: the maximum length of a line, or None. spare: columns that are left out, in
-    this order, until the others fit without a cut.
+    columns: the columns to show. width: the maximum length of a line, or None if nothing is cut. spare: columns that
+    are left out, in this order, until the others fit without a cut.
     """
 
     def __init__(self, columns: Sequence[str], width: int | None, spare: Sequence[str] = ()) -> None:
@@ -132,9 +132,9 @@ class Table:
 
     def lines(self, rows: "Iterable[Row]") -> list[str]:
         """Return the lines of rows; before the first rows, those of the header."""
-        if self._spare and not self._widths:
+        if self._spare and self._width is not None and not self._widths:
             rows = list(rows)
-            self._leave_out(rows)
+            self._leave_out(rows, self._width)
         zones: dict[str, set[str]] = {column: set() for column in self._columns}
         cells = [[_shown(row.get(column), zones[column]) for column in self._columns] for row in rows]
         header: list[str] = []
@@ -145,15 +145,15 @@ class Table:
             header.append("  ".join("-" * width for width in self._widths))
         return [*header, *(self._line(row) for row in cells)]
 
-    def _leave_out(self, rows: "Sequence[Row]") -> None:
-        """Leave out spare columns until a line with the whole cells, and the words of the header below each other, fits
-        the width."""
+    def _leave_out(self, rows: "Sequence[Row]", most: int) -> None:
+        """Leave out spare columns until a line with the whole cells, and the words of the header below each other, has
+        at most `most` characters."""
         widths = {
             column: max([*map(len, _words(column)), *(len(_shown(row.get(column), set())) for row in rows)])
             for column in self._columns
         }
         spare = iter(self._spare)
-        while self._width is not None and _length([*widths.values()]) > self._width and (column := next(spare, None)):
+        while _length([*widths.values()]) > most and (column := next(spare, None)):
             widths.pop(column, None)
         self._columns = [*widths]
 
@@ -179,11 +179,12 @@ class Table:
         return [[(each[line] if line < len(each) else "") for each in words] for line in range(height)]
 
     def _line(self, cells: Sequence[str]) -> str:
-        cut = (
-            cell if len(cell) <= width else cell[: width - 1] + "\u2026"
-            for cell, width in zip(cells, self._widths, strict=True)
-        )
-        return "  ".join(cell.ljust(width) for cell, width in zip(cut, self._widths, strict=True)).rstrip()
+        """Return a line of the table. A cell that is wider than its column is cut if the line would be too long."""
+        whole = [max(len(cell), width) for cell, width in zip(cells, self._widths, strict=True)]
+        if self._width is not None and _length(whole) > self._width:
+            pairs = zip(cells, self._widths, strict=True)
+            cells = [cell if len(cell) <= width else cell[: width - 1] + "\u2026" for cell, width in pairs]
+        return "  ".join(cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True)).rstrip()
 
 
 def terminal_width(out: TextIO) -> int | None:

@@ -17,7 +17,7 @@ Kind = Literal[
     "text", "long", "time", "age", "number", "share", "duration", "code", "mac", "flag", "outcome", "verdict", "changes"
 ]
 """The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. age: a time
-that the script shows relative to now, such as `5 min ago`. verdict: an outcome with its reason, such as `reject:
+that the script shows relative to now, such as `5 minutes ago`. verdict: an outcome with its reason, such as `reject:
 wrong password`. changes: a list of lines; the times in them are shown like other times. share: a number from 0 to 1,
 shown as a percentage. duration: a number of seconds, shown as hours and minutes. mac: a MAC address in any notation,
 shown in one notation; a CSV file has it as the device sent it. Any other text is shown unchanged."""

@@ -19,7 +19,7 @@ from sallyport.did.credentials.schemas import PATH as SCHEMA_PATH
 from sallyport.did.credentials.status import PATH as STATUS_PATH
 from sallyport.did.dids.service import FOLDER
 from sallyport.web import problem
-from sallyport.web.operation import token_of
+from sallyport.web.operation import source_of, token_of
 from sallyport.web.routing import TemplateRoute
 from sallyport.web.scope import Gate
 
@@ -49,7 +49,7 @@ def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
         return Response(found.document, headers=headers, media_type="application/json")
 
     async def resolution(request: Request) -> Response:
-        caller = await gate.caller(token_of(request), _source(request))
+        caller = await gate.caller(token_of(request), source_of(request))
         with acting_as(caller.actor):
             found = await issuing.resolver.resolve(_did(request))
         return JSONResponse(
@@ -75,16 +75,12 @@ def _with_error_responses(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
-            with acting_as(Actor("public", _source(request))):  # the store has a connection for these readers
+            with acting_as(Actor("public", source_of(request))):  # the store has a connection for these readers
                 return await work(request)
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
     return answer
-
-
-def _source(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 def _did(request: Request) -> str:

@@ -10,6 +10,7 @@ any other option         another attribute (RFC 4512 section 2.5)
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -77,22 +78,21 @@ def interpreted(values: Iterable[tuple[str, Values]]) -> dict[str, Values]:
     the description of the part remains a key (`incomplete`). values: the values of each description, in the form of
     `attribute_key`.
     """
-    found: dict[str, Values] = {}
+    found = defaultdict[str, list[bytes]](list)  # lists, because a file may have 500,000 descriptions of one attribute
     optioned: list[tuple[Description, Values]] = []
     for key, those in values:
         if ";" not in key:
-            found[key] = found.get(key, ()) + those
+            found[key] += those
         elif (description := described(key)).key:
             optioned.append((description, those))
+    whole = set(_whole([each for each, _ in optioned if each.part is not None]))
     for description, those in sorted(optioned, key=lambda each: (each[0].is_tagged, each[0].part or (0, 0))):
         if description.attribute:
-            found[description.attribute] = found.get(description.attribute, ()) + those
-        if description.key != description.attribute:
-            found[description.key] = found.get(description.key, ()) + those
-    for attribute in _whole([each for each, _ in optioned if each.part is not None]):
-        for key in [key for key in found if key.startswith(f"{attribute};range=")]:
-            del found[key]
-    return found
+            found[description.attribute] += those
+        is_whole = description.part is not None and description.attribute in whole
+        if description.key != description.attribute and not is_whole:
+            found[description.key] += those
+    return {key: tuple(several) for key, several in found.items()}
 
 
 def _whole(parts: Iterable[Description]) -> Iterator[str]:

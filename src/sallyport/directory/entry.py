@@ -23,8 +23,7 @@ from sallyport.base.text import trimmed
 from sallyport.directory.descriptions import incomplete
 from sallyport.directory.dn import normalized, pairs_of, parsed
 from sallyport.directory.secret_attributes import holds_secret
-from sallyport.directory.status import STATUS_ATTRIBUTES, number, status_of
-from sallyport.directory.status import Status as Status  # noqa: PLC0414  a field of the entries
+from sallyport.directory.status import STATUS_ATTRIBUTES, Status, number, status_of
 
 _PEOPLE: Final = frozenset(
     {"person", "organizationalperson", "inetorgperson", "user", "account", "posixaccount", "shadowaccount", "inetuser"}
@@ -196,8 +195,8 @@ def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | 
 
     now: the time in microseconds. mapped: the attributes that mappings use, in the form of `attribute_key`.
     """
-    kinds = {value.strip().lower() for value in _texts(raw, "objectclass")}
-    is_person = is_account(raw, kinds)
+    kinds = _kinds(raw)
+    is_person = _is_account(raw, kinds)
     if not (is_person or kinds & _GROUPS or kinds & _UNITS):
         return None
     if _is_removed(raw, kinds):
@@ -215,14 +214,19 @@ def understood(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | 
     try:
         return understand(raw, now=now, mapped=mapped)
     except Invalid as error:
-        status = _status(raw, now) if is_account(raw, {*map(str.lower, _texts(raw, "objectclass"))}) else Status.ACTIVE
+        status = _status(raw, now) if _is_account(raw, _kinds(raw)) else Status.ACTIVE
         return Problem(raw.dn, str(error), _identity_or_none(raw), None if status is Status.ACTIVE else status)
 
 
-def is_account(raw: Raw, kinds: Collection[str]) -> bool:
-    """Return whether an entry is an account of a person. kinds: the object classes in lower case."""
+def _kinds(raw: Raw) -> set[str]:
+    """Return the object classes of an entry in lower case."""
+    return {value.strip().lower() for value in _texts(raw, "objectclass")}
+
+
+def _is_account(raw: Raw, kinds: set[str]) -> bool:
+    """Return whether an entry is an account of a person. kinds: see `_kinds`."""
     flags = number(lambda name: _texts(raw, name), "useraccountcontrol")
-    return not _PEOPLE.isdisjoint(kinds) and _NOT_PEOPLE.isdisjoint(kinds) and not flags & _NOT_USERS
+    return bool(kinds & _PEOPLE) and not kinds & _NOT_PEOPLE and not flags & _NOT_USERS
 
 
 def _is_removed(raw: Raw, kinds: Collection[str]) -> bool:

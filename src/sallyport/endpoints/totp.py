@@ -135,19 +135,19 @@ class OneTimeSeeds:
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
-        expires_at = at + self._life_us
+        expires_at, touched = at + self._life_us, list[UserRef]()
 
         def work(tx: Tx) -> UserRef:
             if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:
                 self._users.add_in(tx, domain_id, UserChange(which), source=DIRECTORY)
             user = _located(tx, domain_id, which)
+            touched.append(user)
             repo.begin_enrolment(
                 tx, self._vault, user.id, seed, link_hash=token_hash(link), at=at, expires_at=expires_at
             )
             _note(tx, "user.totp.enrol", user, at)
             return user
 
-        touched = [] if isinstance(which, int) else [UserRef(0, domain_id, which)]
         user = await self._change(work, touched)
         return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 

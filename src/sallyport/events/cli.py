@@ -122,17 +122,23 @@ def _follow(
     """Print the last events, and then new events until Ctrl-C.
 
     newest: a function that returns the newest events since a time, up to a limit. A login is stored when it is decided,
-    with the time of its request. Therefore each look goes back by LATE, and skips the events that were printed.
+    with the time of its request. Therefore each look goes back by LATE, and skips the events of the look before. The
+    first look also finds recent events that `since` or `limit` leaves out.
     """
-    printed: set[int] = set()
-    rows = [*newest(since, limit)]
+
+    def recent() -> list[Row]:
+        return [*newest(PAST.convert(LATE, None, None), MOST_FOLLOWED)]
+
     with suppress(KeyboardInterrupt):
+        left_out = recent()
+        rows = [*newest(since, limit)]
+        show(rows[::-1])
+        known = {str(row["eventId"]) for row in (*left_out, *rows)}
         while True:
-            fresh = [row for row in reversed(rows) if row["eventId"] not in printed]
-            show(fresh)
-            printed = {int(str(row["eventId"])) for row in rows} | printed if fresh else printed
             time.sleep(FOLLOW_S)
-            rows = [*newest(PAST.convert(LATE, None, None), MOST_FOLLOWED)]
+            rows = recent()
+            show([row for row in reversed(rows) if str(row["eventId"]) not in known])
+            known = {str(row["eventId"]) for row in rows}
 
 
 @event.command()

@@ -49,6 +49,7 @@ CHUNK = 8192
 AT_ONCE = 64  # number of packets of one connection after which the next connection has its turn
 WATCH_S = 0.5
 LONGEST_NAME: Final = 255
+"""Maximum length in characters of the name of a certificate in `client add`."""
 
 log = structlog.get_logger()
 
@@ -374,9 +375,10 @@ class RadSec:
 
 
 def _option(peer: Peer) -> str:
-    """Return the option of `client add` for a peer's certificate: its first name, or its fingerprint if it has none."""
-    if peer.names:
-        return f"--tls-name {quote(peer.names[0][:LONGEST_NAME])}"
+    """Return the option of `client add` for a peer's certificate: its first name, or its fingerprint if it has no name,
+    or one that is too long."""
+    if peer.names and len(peer.names[0]) <= LONGEST_NAME:
+        return f"--tls-name {quote(peer.names[0])}"
     return f"--tls-fingerprint {peer.fingerprint}"
 
 

@@ -37,13 +37,14 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
 
 
 def split_realm(name: str) -> tuple[str, str]:
-    r"""Split a User-Name that has a realm into (user, realm). The forms are `REALM\user` and `user@realm`. If there are
-    several @, the realm begins after the last one."""
+    r"""Split a User-Name into (user, realm). The forms are `REALM\user` and `user@realm`. If there are several @, the
+    realm begins after the last one. A name in another form has an empty realm."""
+    realm = ""
     if "\\" in name:
-        realm, _, user = name.partition("\\")
-    else:
-        user, _, realm = name.rpartition("@")
-    return user, realm
+        realm, _, name = name.partition("\\")
+    elif "@" in name:
+        name, _, realm = name.rpartition("@")
+    return name, realm
 
 
 def who(login: Login, domains: DomainTable) -> Reason:
@@ -77,8 +78,7 @@ def hides_user(login: Login, reason: Reason) -> bool:
 
 def names_no_user(octets: bytes) -> bool:
     """Return whether a user name is empty or has only a realm."""
-    name = as_name(octets)
-    return not (split_realm(name)[0] if "@" in name or "\\" in name else name)
+    return not split_realm(as_name(octets))[0]
 
 
 def host_realm(name: str) -> str:

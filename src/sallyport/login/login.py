@@ -236,11 +236,11 @@ class Login(Answered):
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
     answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same of the answer that was sent.
-    approved: whether the user has approved the second factor. detail: what
-    the provider says about the outcome, for admins. rule: the login rule that decided, or None if no rule
-    matched or no rule was read. waits: the time for which the login waited; in EAP, over all its rounds. continuation:
-    a function that continues the login after a wait. keep: a function that writes to the store in the transaction of
-    the login's event. `keep` returns False and writes nothing if another node answers the login.
+    approved: whether the user has approved the second factor. detail: what the provider says about the outcome, for
+    admins. rule: the login rule that decided, or None if no rule matched or no rule was read. waits: the time for which
+    the login waited; in EAP, over all its rounds. continuation: a function that continues the login after a wait. keep:
+    a function that writes to the store in the transaction of the login's event. `keep` returns False and writes nothing
+    if another node answers the login.
     """
 
     home: Domain | None = None

@@ -150,8 +150,9 @@ class Okta:
                 results.append(_result(document))
             except ProviderError as error:
                 failure = error
-            else:
-                waiting += [document] if results[-1] == _WAITING else []
+                continue
+            if results[-1] == _WAITING:
+                waiting.append(document)
         if failure is not None and not results:
             raise failure
         outcome = _first_answer(results)
@@ -182,13 +183,13 @@ class Okta:
         document = json_object(response)
         user_id = _identifier(text_at(document, "id"))
         listed = json_array(await self._ask("GET", f"/api/v1/users/{user_id}/factors"))
-        active = [factor for factor in listed if text_at(factor, "status") == "ACTIVE"]
         factors: dict[str, list[str]] = {}
-        for factor in active:
-            same = factors.setdefault(text_at(factor, "factorType"), [])
-            if len(same) < _MOST_FACTORS:
-                same.append(_identifier(text_at(factor, "id")))
-        factors = {kind: ids for kind, ids in factors.items() if kind in {_PUSH, _TOTP}}
+        for factor in listed:
+            kind = text_at(factor, "factorType")
+            if kind in {_PUSH, _TOTP} and text_at(factor, "status") == "ACTIVE":
+                same = factors.setdefault(kind, [])
+                if len(same) < _MOST_FACTORS:
+                    same.append(_identifier(text_at(factor, "id")))
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
     def _handle(self, documents: Sequence[object]) -> str:

@@ -34,8 +34,8 @@ class Answer:
     handle: a text of at most 4,000 characters that identifies the challenge in `poll` and `verify`. The service stores
     the handle, so that another process can continue the challenge. text: a text that asks the user for an answer; if it
     is empty, the service uses its own text. detail: a text about the outcome that only admins see, such as the reason
-    why a code is wrong. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if
-    `poll` itself waits for the user.
+    why a code is wrong. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if `poll` itself waits
+    for the user.
     """
 
     outcome: Outcome

@@ -211,7 +211,7 @@ class Pool(httpx.AsyncBaseTransport):
             except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError):
                 if kept.has_answered or not again:
                     raise
-        with trio.fail_after(limit_s - (trio.current_time() - began)):
+        with trio.fail_after(max(limit_s - (trio.current_time() - began), 0.0)):
             connection = await self._connect(*origin)
         left_s = limit_s if kept is None else limit_s - (trio.current_time() - began)
         return await self._ask(connection, origin, head, body, most, left_s)

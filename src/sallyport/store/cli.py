@@ -124,16 +124,17 @@ def rotate_key(line: CommandLine) -> None:
 
 
 def _check_new(file: Path, *, overwrite: bool) -> None:
-    """Raise UsageError if the name may be that of a missing directory. Raise StartError if the file exists and must not
-    be replaced."""
+    """Raise UsageError if a file that does not exist may be meant as a directory. Raise StartError if the file exists
+    and must not be replaced."""
     if not file.parent.is_dir():
         raise click.UsageError(f"the directory {file.parent} does not exist: make it first")
-    if not file.suffix:
+    if file.exists():
+        if not overwrite:
+            raise StartError(f"{file} exists: name another file, or replace it with --overwrite")
+    elif not file.suffix:
         raise click.UsageError(
             f"there is no directory {file}: make it first, or name a file with an ending, such as {file}.db"
         )
-    if file.exists() and not overwrite:
-        raise StartError(f"{file} exists: name another file, or replace it with --overwrite")
 
 
 def _master_key(line: CommandLine) -> str:

@@ -131,7 +131,7 @@ class Rotation:
         sealed = 0
         for row in rows:
             key, old = dict(zip(column.key, row, strict=False)), sealed_of(row)
-            identity = column.identity.format(*key.values())
+            identity = column.identity_of(row)
             new = self._vault.seal(self._vault.open(old, identity), identity)
             sealed += tx.execute(sql, new=new, old=old, **key)
         return sealed

@@ -92,7 +92,7 @@ class Guesses:
     full, the quarter of the sources that reaches zero first is evicted. So an attacker cannot reset the count of one
     source by single failures of many others.
 
-    tell: a function that sends the source of a wrong key to the other nodes. The other nodes pass the source to
+    tell: a function that sends the network of a source with a wrong key to the other nodes. The other nodes pass it to
     `count`.
     """
 
@@ -106,7 +106,7 @@ class Guesses:
     ) -> None:
         self.burst = burst
         self.refill_us = refill_us
-        self._tell = tell
+        self.tell = tell
         self._max_sources = max_sources
         self._spent = dict[str, tuple[float, int]]()
 
@@ -115,22 +115,22 @@ class Guesses:
         return self._counted(network_of(source), now) > self.burst - 1
 
     def fail(self, source: str, now: int) -> None:
-        """Count a wrong key from a source. now: the current time in microseconds."""
+        """Count a wrong key from a source, on all nodes. now: the current time in microseconds."""
         network = network_of(source)
         self.count(network, now)
-        self._tell(network)
+        self.tell(network)
 
     def count(self, network: str, now: int) -> None:
-        """Count a wrong key from a network. Call this if this node or another node has received a wrong key. now: the
-        time in microseconds."""
+        """Count a wrong key from a network on this node. Call this if another node has received a wrong key, or before
+        a key is checked. now: the time in microseconds."""
         self._spent[network] = (self._counted(network, now) + 1, now)
         if len(self._spent) > self._max_sources:
             kept = max(1, self._max_sources * 3 // 4)
             self._spent = dict(nlargest(kept, self._spent.items(), key=lambda item: self._zero_at(*item[1])))
 
     def forgive(self, source: str, now: int) -> None:
-        """Take back a failure of a source on this node. Call this if an attempt that was counted beforehand
-        succeeds."""
+        """Take back a failure of a source on this node. Call this if a key that was counted before its check is
+        right."""
         network = network_of(source)
         self._spent[network] = (max(0.0, self._counted(network, now) - 1), now)
 

@@ -315,7 +315,7 @@ class _Checked(Generic[BodyT, AnswerT]):
 
         The caller is the owner of the token, or of the API key in the body.
         """
-        token, source = token_of(request), request.client.host if request.client else ""
+        token, source = token_of(request), source_of(request)
         if token is None:
             self._note_bearer(request)
         if not self._shape.carries_key:
@@ -334,7 +334,7 @@ class _Checked(Generic[BodyT, AnswerT]):
     def _note_bearer(self, request: Request) -> None:
         """Log the first request with a token in a header that this operation does not read. The answer cannot say so,
         because the interface fixes its text."""
-        if not self._noted and content.headers_of(request).get("authorization", "").lower().startswith("bearer "):
+        if not self._noted and _bearer_of(request):
             self._noted = True
             log.warning("http_token_in_wrong_header", path=request.scope["path"], use="X-Authorization")
 
@@ -383,8 +383,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
     async def handle(self, request: Request) -> Response:
         """Answer one request. An error becomes an error answer."""
         try:
-            source = request.client.host if request.client else ""
-            caller = await self._gate.caller(token_of(request), source)
+            caller = await self._gate.caller(token_of(request), source_of(request))
             return self._answer.response(await self._run(request, caller, None))
         except Exception as error:
             return problem.response(error, request.scope["path"])
@@ -408,14 +407,20 @@ def token_of(request: Request) -> str | None:
 
     The token is in the header X-Authorization. Below /api/v1 it may also be in `Authorization: Bearer`.
     """
-    headers = content.headers_of(request)
-    token = headers.get(TOKEN_HEADER, "").strip()
+    token = content.headers_of(request).get(TOKEN_HEADER, "").strip()
     if token:
         return token
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer":
-        return None
-    return bearer.strip() if request.scope["path"].startswith(BEARER_PREFIX) else None
+    return _bearer_of(request) if request.scope["path"].startswith(BEARER_PREFIX) else None
+
+
+def _bearer_of(request: Request) -> str | None:
+    scheme, _, token = content.headers_of(request).get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def source_of(request: Request) -> str:
+    """Return the address of a request's client, or an empty text if there is none."""
+    return request.client.host if request.client else ""
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from sallyport.base.errors import ServiceRefused
 from sallyport.base.secret import Secret
-from sallyport.directory.entry import Batch, Entry, Person, Status
+from sallyport.directory.entry import Batch, Entry, Person
 from sallyport.directory.reading.reader import Batches, LdapSource
+from sallyport.directory.status import Status
 
 PREFIX = "/api/v1/agent/directory/"
 

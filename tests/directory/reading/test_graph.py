@@ -9,9 +9,10 @@ import trio
 
 from sallyport.base.secret import Secret
 from sallyport.base.setting_values import ANYWHERE
-from sallyport.directory.entry import Gone, Person, Problem, Status
+from sallyport.directory.entry import Gone, Person, Problem
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.graph import GraphReader, GraphSource
+from sallyport.directory.status import Status
 from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust

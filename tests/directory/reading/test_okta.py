@@ -10,9 +10,10 @@ from joserfc.jwk import RSAKey
 from sallyport.base.clock import now_us
 from sallyport.base.secret import Secret
 from sallyport.base.setting_values import ANYWHERE
-from sallyport.directory.entry import Gone, Problem, Status
+from sallyport.directory.entry import Gone, Problem
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.okta import OktaReader, OktaSource
+from sallyport.directory.status import Status
 from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust

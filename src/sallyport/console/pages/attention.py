@@ -122,9 +122,8 @@ async def _unsigned(visit: Visit) -> list[Concern]:
 async def _senders(visit: Visit) -> list[Concern]:
     found = await senders.everyone(visit)
     unknown = [each for each in found if each["reason"] == UNKNOWN]
-    refused = dict.fromkeys(
-        _sender_name(each) for each in found if each["reason"] != UNKNOWN
-    )  # one may have many causes
+    # a sender has a row for each cause
+    refused = dict.fromkeys(_sender_name(each) for each in found if each["reason"] != UNKNOWN)
     names = joined([_sender_name(each) for each in unknown])
     concerns = []
     if len(unknown) == 1:

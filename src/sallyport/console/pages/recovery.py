@@ -19,6 +19,13 @@ FIRST: Final = frozenset(
 SECOND: Final = frozenset({Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.RATE_LIMITED, Reason.UNREADABLE})
 FAILING: Final = FIRST | SECOND
 """The reasons of logins that a provider, a directory or an upstream server has not decided."""
+UNASKED: Final = frozenset(
+    {
+        *(Reason.LOCKED_OUT, Reason.STATION_LOCKED_OUT, Reason.NO_CREDENTIALS, Reason.METHOD_UNFIT),
+        *(Reason.FIRST_FACTOR_CHANGED, Reason.TOO_MANY_PROMPTS, Reason.CHALLENGE_OVER, Reason.STOPPED),
+    }
+)
+"""The reasons of logins that may have ended before the factor was asked."""
 
 
 async def failed_until(visit: Visit, domain: Domain, reason: Reason) -> str:
@@ -38,14 +45,17 @@ async def failed_until(visit: Visit, domain: Domain, reason: Reason) -> str:
 def _answers(later: JSON, reason: Reason) -> bool:
     """Return whether the factor has answered in one of these logins."""
     rows: Sequence[JSON] = later if isinstance(later, list) else ()
-    return any(_answered(row, reason) for row in rows if isinstance(row, dict) and row["reason"] not in FAILING)
+    return any(isinstance(row, dict) and _answered(row, reason) for row in rows)
 
 
 def _answered(row: Row, reason: Reason) -> bool:
-    first, _, second = str(row["factor"]).partition("+")
+    """Return whether the factor has answered in a login. The name of the factor does not show it, because a login has
+    the name before the factor is asked."""
+    if row["reason"] in FAILING | UNASKED:
+        return False
     if reason in FIRST:
-        return bool(first) or row["firstFactorMs"] is not None
-    return bool(second) or row["secondFactorMs"] is not None
+        return row["firstFactorMs"] is not None
+    return "+" in str(row["factor"]) and row["secondFactorMs"] is not None
 
 
 async def _provider_worked(visit: Visit, domain: Domain, at: str) -> bool:

@@ -70,12 +70,14 @@ class Document:
         return is_key and resolve(str(did)).methods[0].key == self.methods[0].key
 
     def holder_key(self, key_id: str, purpose: str) -> PublicKey:
-        """Return the key that the `kid` of a token names. If `kid` is not the id of a verification method (absent,
-        relative, or without a fragment), the key is the only key that the DID has for the purpose.
+        """Return the key that the `kid` of a token names. A relative `kid` (`#key-1`) is an id of this document. If `kid`
+        is absent or has no fragment, the key is the only key that the DID has for the purpose.
 
         Raises CredentialError `issuer` if `kid` names a key of another DID, a key that must not be used for the
         purpose, or no key although the DID has several.
         """
+        if key_id.startswith("#"):
+            return self.key(self.did + key_id, purpose)
         did, _, fragment = key_id.partition("#")
         if did.startswith("did:"):
             if not self.names(did):
@@ -85,8 +87,6 @@ class Document:
         found = [method for method in self.methods if purpose in method.purposes]
         if len(found) != 1:
             raise CredentialError(f"the token names no key (kid), and the DID has {len(found)} for {purpose}", "issuer")
-        if key_id.startswith("#") and found[0].id != self.did + key_id:
-            raise CredentialError(f"the DID has no key with this id for {purpose}", "issuer")
         return found[0].key
 
 

@@ -34,19 +34,15 @@ class Signer:
 @dataclass(frozen=True, slots=True)
 class Token:
     """A parsed token whose signature is not verified yet. key_id: the id of the verification method, from the header;
-    empty if the header has none."""
+    empty if the header has none. kind: the type (`typ`) in lower case, such as `jwt`."""
 
     algorithm: str
     key_id: str
+    kind: str
     header: dict[str, JSON]
     payload: dict[str, JSON]
     signed: bytes
     signature: bytes
-
-    @property
-    def kind(self) -> str:
-        """Return the type of the token in lower case, such as `jwt`."""
-        return str(self.header.get("typ", "JWT")).lower().removeprefix("application/")
 
     def verify(self, key: PublicKey) -> None:
         """Verify the signature with a public key. The algorithm in the header must be an algorithm of this key.
@@ -73,19 +69,20 @@ def parse(text: str, types: Collection[str] = JWT, *, needs_key_id: bool = True)
     if len(parts) != 3 or not text.isascii():
         raise CredentialError("the token is not a compact JWT")
     header, payload = read_object(from_base64url(parts[0])), read_object(from_base64url(parts[1]))
-    algorithm, key_id, kind = header.get("alg"), header.get("kid", ""), header.get("typ", "JWT")
+    algorithm, key_id = header.get("alg"), header.get("kid", "")
+    kind = str(header.get("typ", "JWT")).lower().removeprefix("application/")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise CredentialError(
             f"the token's algorithm is not accepted; use one of {', '.join(sorted(ALGORITHMS))}", "signature"
         )
     if "crit" in header or "b64" in header:
         raise CredentialError("the token has an extension (crit, b64) that is not supported")
-    if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in types:
+    if kind not in types:
         raise CredentialError(f"the type (typ) of the token is not accepted; use {' or '.join(sorted(types))}")
     if not isinstance(key_id, str) or (needs_key_id and not key_id):
         raise CredentialError("the token has no key id (kid)")
     signed = f"{parts[0]}.{parts[1]}".encode()
-    return Token(algorithm, key_id, header, payload, signed, from_base64url(parts[2]))
+    return Token(algorithm, key_id, kind, header, payload, signed, from_base64url(parts[2]))
 
 
 def _octets(value: dict[str, JSON]) -> bytes:

@@ -114,8 +114,8 @@ def difference(after: Iterable[bytes], before: Iterable[bytes]) -> tuple[list[by
 
 
 def _spread(keys: Iterable[bytes]) -> list[set[bytes]]:
-    """Spread keys over SPREAD sets. The hash of octets differs in each process, so a
-    directory cannot choose the set."""
+    """Spread keys over SPREAD sets. The hash of octets differs in each process, so a directory cannot choose the
+    set."""
     found = [set[bytes]() for _ in range(SPREAD)]
     for key in keys:
         found[hash(key) % SPREAD].add(key)

@@ -66,9 +66,9 @@ def put(
 ) -> Counts | None:
     """Write at most AT_ONCE people in the order of the sequence. No two of them have the same identifier or name.
 
-    New people are appended to `unindexed`. The caller must then call `index_added` with it. If the renaming
-    of a person needs more transactions, return None without a change. The caller must then call this function again,
-    with each of the people alone.
+    New people are appended to `unindexed`. The caller must then call `index_added` with it. If the renaming of a person
+    needs more transactions, return None without writing a person. The caller must then call this function again in the
+    next transaction, with each of the people alone.
     """
     counts, added, same = Counts(), list[NewPerson](), list[Known]()
     found, is_current = _found(tx, run, several), True

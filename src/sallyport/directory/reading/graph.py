@@ -26,9 +26,10 @@ from urllib.parse import quote
 
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
-from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
+from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, is_name, mappable
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.api import BY_ID, AccessToken, Pages, as_read_error, texts
+from sallyport.directory.status import Status
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import Client, HttpFactory, json_object, member, text_at
 

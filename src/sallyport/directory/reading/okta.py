@@ -27,9 +27,10 @@ import trio
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
-from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
+from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, is_name, mappable
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.api import BY_ID, AccessToken, Authorize, Pages, as_read_error, texts
+from sallyport.directory.status import Status
 from sallyport.outgoing.errors import PemError, ProviderError
 from sallyport.outgoing.http import Client, HttpFactory, json_array, member, text_at
 from sallyport.outgoing.pem import private_key

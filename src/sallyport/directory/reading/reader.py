@@ -395,7 +395,7 @@ class _Reading:
             more = await self._connection.values(found.dn, [f"{prefix}{len(whole)}-*"], timeout_s=PAGE_S)
             part = next((name for name in more.values if name.startswith(prefix)), "") if more else ""
             if more is None or not part:
-                raise ReadError("a group's members could not be read completely")
+                raise ReadError(f"the values of {attribute} could not be read completely")
             found = more
         return tuple(whole)
 

@@ -157,7 +157,7 @@ _UNKNOWN: Final = Opened()
 
 
 def _opened(vault: Vault, row: _Row, known: Opened) -> Opened:
-    """Return the secrets of a client. known: the secrets before; only those that have changed are decrypted."""
+    """Return the secrets of a client. known: the secrets before, which are returned if none has changed."""
     if known.sealed == row.secret and known.sealed_password == row.mac_password:
         return known
     word, secret = b"", vault.open(row.secret, _identity(row.id))

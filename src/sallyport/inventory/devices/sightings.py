@@ -195,8 +195,7 @@ class Sightings:
     def reset(self, domain_id: int, device_ids: set[int], at: int) -> None:
         """Forget the learned values of devices, and their unwritten counts of logins and challenges. at: the time in
         microseconds."""
-        changed = [each for same in self._changed_devices.values() for each in same]
-        for device in {*self._devices.values(), *changed}:
+        for device in chain(self._devices.values(), *self._changed_devices.values()):
             if device.domain_id == domain_id and device.id in device_ids:
                 device.posture = Posture(measured_at=at, challenged_at=at)
 

@@ -183,12 +183,14 @@ def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
     if digits.isdigit():
         return (password, digits) if password else None
     half = length // 2
+    last = given[-half:]
+    if not last.isdigit():
+        return None
     for blank in (b" ", *NO_BREAK_SPACES):
         middle = len(given) - half - len(blank)
         begin = middle - half
-        digits = given[max(begin, 0) : middle] + given[-half:]
-        if begin > 0 and given[middle:-half] == blank and digits.isdigit():
-            return given[:begin], digits
+        if begin > 0 and given[middle:-half] == blank and (first := given[begin:middle]).isdigit():
+            return given[:begin], first + last
     return None
 
 

@@ -1,28 +1,21 @@
 """The people that logins of a domain know: from its directories, and from its first factor."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, runtime_checkable
-
-import trio
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.directory.principals import UNCLEAR, membership
 from sallyport.domains.domain import Domain, FirstFactor
+from sallyport.login.decision import NOT_CHECKED
 from sallyport.login.first.checker import Tell, silent
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import split_realm
 from sallyport.login.login import Found, Reason
 from sallyport.store.model import Store
 
-_NOT_ASKED = frozenset(
-    {
-        Reason.FIRST_FACTOR_UNAVAILABLE,
-        Reason.FIRST_FACTOR_UNREADABLE,
-        Reason.FIRST_FACTOR_UNREACHABLE,
-        Reason.DIRECTORY_ENTRY_TOO_LARGE,
-    }
-)
+_NOT_ASKED = frozenset({*NOT_CHECKED, Reason.DIRECTORY_ENTRY_TOO_LARGE})
 
 
 @runtime_checkable
@@ -50,11 +43,10 @@ class People:
         if the first factor cannot be asked.
         """
         domain = self._domain_of(domain_id)
-        realms = (domain.name, *domain.realms)
-        user, realm = split_realm(name) if "@" in name or "\\" in name else (name, "")
-        if fold(realm) not in map(fold, realms):
+        user, realm = split_realm(name)
+        if fold(realm) not in domain.realm_keys:
             user = name
-        found = await self._store.read(lambda tx: membership(tx, domain_id, user, realms))
+        found = await self._store.read(lambda tx: membership(tx, domain_id, user, domain.realm_keys))
         if found is UNCLEAR:
             raise Conflict("several people of the directories have this name")
         if found.name:
@@ -66,13 +58,7 @@ class People:
     async def _is_known(self, domain: Domain, user: str) -> bool:
         if domain.first_factor is FirstFactor.NONE:
             return True
-        if self._first.is_running:
-            return await self._looked_up(domain, user)
-        async with trio.open_nursery() as nursery:  # a command runs without the service
-            await nursery.start(self._first.run)
-            is_known = await self._looked_up(domain, user)
-            nursery.cancel_scope.cancel()
-        return is_known
+        return await self._first.while_running(partial(self._looked_up, domain, user))
 
     async def _looked_up(self, domain: Domain, user: str) -> bool:
         checker = self._first.checker(domain)

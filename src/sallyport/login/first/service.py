@@ -1,7 +1,8 @@
 """The first factors of all domains. Each domain has one running checker with its stored configuration."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 import trio
@@ -17,6 +18,8 @@ from sallyport.store.snapshot import Configuration
 RESTART_S = 1.0
 RETIRE_S = 90.0
 """Time in seconds for which a replaced checker continues to run, so that pending logins can finish."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -44,18 +47,29 @@ class FirstFactors:
         self.rows = configuration.hold(repo.load, dict[repo.Key, FactorRow]())
         self._ready: dict[int, _Ready] = {}
         self._nursery: trio.Nursery
-        self.is_running = False
+        self._is_running = False
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the checkers' background tasks until cancelled."""
         async with trio.open_nursery() as self._nursery:
-            self.is_running = True
+            self._is_running = True
             task_status.started()
             try:
                 await trio.sleep_forever()
             finally:
-                self.is_running = False
+                self._is_running = False
                 self._ready.clear()
+
+    async def while_running(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of `ask`, which may use the checkers. If `run` is not running, because a command runs
+        without the service, it runs until `ask` has ended."""
+        if self._is_running:
+            return await ask()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.run)
+            result = await ask()
+            nursery.cancel_scope.cancel()
+        return result
 
     async def check(self, login: Login, domain: Domain, takes_code: Callable[[], bool], tell: Tell = silent) -> Reason:
         """Check a login at a domain whose first factor asks another server. Raises PacketError if the password field is

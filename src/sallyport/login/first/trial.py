@@ -100,13 +100,7 @@ class Trials:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)
         steps: list[str] = []
-        if self._first.is_running:
-            reason = await self._reason(login, domain, steps)
-        else:  # when a command runs without the service
-            async with trio.open_nursery() as nursery:
-                await nursery.start(self._first.run)
-                reason = await self._reason(login, domain, steps)
-                nursery.cancel_scope.cancel()
+        reason = await self._first.while_running(partial(self._reason, login, domain, steps))
         steps.append(_described(login, reason))
         log.info("first_factor_tried", domain=domain.id, user=login.user, reason=reason.value)
         return TrialResult(reason, tuple(steps))

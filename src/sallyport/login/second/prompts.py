@@ -60,15 +60,21 @@ class Prompts:
 
 
 class Refusals:
-    """The prompts that each user has refused within the last hour. clock: a function that returns monotonic seconds."""
+    """The prompts that each user has refused within the last hour.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    clock: a function that returns monotonic seconds. max_users: the maximum number of users. Each tenant has a share.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, max_users: int = MAX_USERS) -> None:
         self._clock = clock
-        self._at = BoundedMap[UserKey, list[float]](MAX_USERS)
+        self._at = BoundedMap[UserKey, list[float]](max_users)
 
-    def is_reported(self, user: UserKey, domain_id: int) -> bool:
-        """Count a refused prompt. Return whether it is the last of REFUSED refusals, which are then forgotten."""
+    def note(self, user: UserKey, tenant_id: int) -> bool:
+        """Count a refused prompt. Return True if the user has refused REFUSED prompts now, which are then forgotten."""
         now = self._clock()
         at = [each for each in self._at.get(user) or () if each > now - HOUR_S] + [now]
-        self._at.put(user, [] if len(at) >= REFUSED else at, domain_id)
-        return len(at) >= REFUSED
+        if len(at) < REFUSED:
+            self._at.put(user, at, tenant_id)
+            return False
+        self._at.pop(user)
+        return True

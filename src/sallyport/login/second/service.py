@@ -399,13 +399,12 @@ class SecondFactor:
             await withdraw(conversation)
 
     def _note_refusal(self, conversation: Conversation) -> None:
-        question = conversation.session.question
-        if self._refusals.is_reported((question.domain_id, fold_name(question.user)), question.domain_id):
+        if self._refusals.note(conversation.user, conversation.tenant_id):
             self._metrics.refused_again()
             log.warning(
                 "mfa_prompts_refused",
-                domain=question.domain,
-                user=question.user,
+                domain=conversation.session.question.domain,
+                user=conversation.session.question.user,
                 provider=conversation.attached.name,
                 refused=REFUSED,
             )

@@ -171,7 +171,7 @@ class Failures:
         what, domain_id, is_text, name, *values = change
         text = str(name)
         key: Key = (int(str(domain_id)), text) if is_text else (int(str(domain_id)), bytes.fromhex(text))
-        tell, self._tell = self._tell, lambda *_change: None
+        self._tell = lambda *_change: None
         try:
             if what == _FAILURE:
                 self.fail(key, int(str(values[0])), at, bytes.fromhex(str(values[1])), of_code=bool(values[2]))
@@ -182,7 +182,7 @@ class Failures:
             elif what == _UNLOCKED:
                 self.unlock(key)
         finally:
-            self._tell = self._tell_always = tell
+            self._tell = self._tell_always
 
     def take_back(self, key: Key, at: int) -> None:
         """Remove a failure whose event could not be stored. If this failure has caused a lock, remove the lock too. at:

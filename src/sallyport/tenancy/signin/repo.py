@@ -269,17 +269,26 @@ def sessions(tx: Tx, tenant_id: int | None, order: str = "id", *, descending: bo
     installation. order: the field by which they are sorted, as the page of sessions calls it."""
     where = "where coalesce(t.tenant_id, a.tenant_id, i.tenant_id) = :tenant" if tenant_id is not None else ""
     parameters = {} if tenant_id is None else {"tenant": tenant_id}
-    by = f"{SESSION_ORDERS.get(order, 's.id')} {'desc' if descending else 'asc'}, s.id desc"
-    return tx.all(Session, f"{_SESSION} {where} order by {by}", **parameters)
+    return tx.all(Session, f"{_SESSION} {where} order by {_sorted_by(order, descending=descending)}", **parameters)
 
 
 def sessions_of(
-    tx: Tx, token_id: int | None, administrator_id: int | None, identity_id: int | None = None
+    tx: Tx,
+    token_id: int | None,
+    administrator_id: int | None,
+    identity_id: int | None = None,
+    order: str = "id",
+    *,
+    descending: bool = True,
 ) -> list[Session]:
-    """Return the sessions of a token, an administrator or an identity, newest first."""
+    """Return the sessions of a token, an administrator or an identity. order: see `sessions`."""
     where = "where s.token_id = :token or s.administrator_id = :administrator or s.identity_id = :identity"
-    sql = f"{_SESSION} {where} order by s.id desc"
+    sql = f"{_SESSION} {where} order by {_sorted_by(order, descending=descending)}"
     return tx.all(Session, sql, token=token_id, administrator=administrator_id, identity=identity_id)
+
+
+def _sorted_by(order: str, *, descending: bool) -> str:
+    return f"{SESSION_ORDERS.get(order, 's.id')} {'desc' if descending else 'asc'}, s.id desc"
 
 
 def end_of_identity(tx: Tx, identity_id: int) -> int:

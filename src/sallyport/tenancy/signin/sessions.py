@@ -155,10 +155,12 @@ class Sessions:
         with acting_as(Actor("administrator", who.name if who else "")):
             if step is None or not await self._store.write(work):
                 target, tenant = (who.target, who.tenant_id) if who else ("administrator", None)
+                for bucket, limit in self._limits(browser, name_key):
+                    limit.tell(bucket)
                 await self._refuse(browser, target, tenant or INSTALLATION, is_known=who is not None)
                 raise Unauthenticated(REFUSED)
-        self._guesses.forgive(browser.source, at)
-        self._names.forgive(_of_name(name_key), at)
+        for bucket, limit in self._limits(browser, name_key):
+            limit.forgive(bucket, at)
         return key
 
     async def leave(self, started: Started, browser: Browser) -> str:
@@ -262,14 +264,12 @@ class Sessions:
 
     def _check_rate(self, browser: Browser, name_key: str) -> None:
         now = self._clock()
-        names_count = name_key and not browser.is_local
-        if self._guesses.too_many(browser.source, now) or (
-            names_count and self._names.too_many(_of_name(name_key), now)
-        ):
+        if any(limit.too_many(bucket, now) for bucket, limit in self._limits(browser, name_key)):
             raise TooMany(TOO_MANY)
 
     def _limits(self, browser: Browser, name_key: str) -> list[tuple[str, Guesses]]:
-        """Return the limits of a sign-in with a password, each with the name under which the store counts it."""
+        """Return the limits of a sign-in, each with the name of its bucket. name_key: empty for a sign-in without a
+        password, which has no limit of a name."""
         limits = [(network_of(browser.source), self._guesses)]
         if name_key and not browser.is_local:
             limits.append((_of_name(name_key), self._names))
@@ -277,26 +277,22 @@ class Sessions:
 
     async def _take_attempt(self, browser: Browser, name_key: str) -> None:
         """Count an attempt to sign in with a password, in the store and in memory. The store's count is exact over all
-        nodes. The count in memory refuses further attempts without a write. Raises TooMany."""
+        nodes. The count in memory refuses further attempts without a write; the other nodes hear only of failures.
+        Raises TooMany."""
         at, limits = self._clock(), self._limits(browser, name_key)
 
         def work(tx: Tx) -> None:
-            for name, limit in limits:
-                if not repo.take_attempt(tx, name, limit.burst, limit.refill_us, at):
+            for bucket, limit in limits:
+                if not repo.take_attempt(tx, bucket, limit.burst, limit.refill_us, at):
                     raise TooMany(TOO_MANY)
 
         await self._store.write(work)
-        self._count(browser, name_key)
-
-    def _count(self, browser: Browser, name_key: str) -> None:
-        at = self._clock()
-        self._guesses.fail(browser.source, at)
-        if name_key:
-            self._names.fail(_of_name(name_key), at)
+        for bucket, limit in limits:
+            limit.count(bucket, at)
 
     async def _fail(self, browser: Browser, target: str) -> None:
         """Count a failed sign-in of an address, and write it to the audit trail."""
-        self._count(browser, "")
+        self._guesses.fail(browser.source, self._clock())
         await self._refuse(browser, target, INSTALLATION)
 
     async def _refuse(self, browser: Browser, target: str, tenant_id: int, *, is_known: bool = False) -> None:
@@ -387,7 +383,8 @@ class Sessions:
                 tenant_id = None if person.is_installation else own.tenant_id
                 found = repo.sessions(tx, tenant_id, order, descending=descending)
             else:
-                found = repo.sessions_of(tx, own.token_id, own.administrator_id, own.identity_id)
+                owner = (own.token_id, own.administrator_id, own.identity_id)
+                found = repo.sessions_of(tx, *owner, order, descending=descending)
             live = self._live(found)
             return live[offset : offset + limit], len(live)
 
