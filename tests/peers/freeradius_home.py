@@ -179,13 +179,18 @@ class Home:
             self._process = None
 
 
+KEEP_INNER_USER = "update outer.session-state { &User-Name := &User-Name }"
+NAME_INNER_USER = "update reply { &User-Name := &session-state:User-Name }"
+
+
 @contextmanager
 def freeradius_home(
-    directory: Path, *, signs: bool = True, post_auth: str = "", inner_post_auth: str = ""
+    directory: Path, *, signs: bool = True, names_inner_user: bool = True, post_auth: str = ""
 ) -> Iterator[Home]:
     """Yield a FreeRADIUS that accepts any user with PASSWORD.
 
-    post_auth: further configuration for the Accept. inner_post_auth: the same inside the tunnel of EAP.
+    names_inner_user: whether its Accept names the user inside EAP, with the configuration of the guide. post_auth:
+    further configuration for the Accept.
     """
     port = free_port()
     self_signed(directory, "home")
@@ -198,8 +203,8 @@ def freeradius_home(
             secret=SECRET,
             password=PASSWORD,
             signature=signature,
-            post_auth=post_auth,
-            inner_post_auth=inner_post_auth,
+            post_auth=post_auth + (NAME_INNER_USER if names_inner_user else ""),
+            inner_post_auth=KEEP_INNER_USER if names_inner_user else "",
         )
     )
     home = Home(directory, port)

@@ -50,7 +50,7 @@ def passing_on(directory: Path, home: Home, **fields: object) -> Iterator[Runnin
 
 def set_first(service: RunningService, home: Home, **fields: object) -> None:
     """Pass the logins of the first domain on to the home server."""
-    body = {"firstFactor": "radius", "radius": {"servers": [home.fields], **fields}}
+    body = {"firstFactor": "radius", "radius": {"servers": [home.fields], "namesInnerUser": True, **fields}}
     service.post("/ad/SetFirstFactor", {**ONE, **body})
 
 
@@ -147,16 +147,10 @@ def test_a_push_after_eap(tmp_path: Path, home: Home) -> None:
 
 @needs("eapol_test")
 @pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
-def test_the_inner_name_is_asked(tmp_path: Path, method: str) -> None:
+def test_the_inner_name_is_asked(tmp_path: Path, home: Home, method: str) -> None:
     """With the configuration of the guide, FreeRADIUS puts the name inside the tunnel into its Accept. So a supplicant
     that writes another person into the outer identity sends no prompt to this person."""
-    own = tmp_path / "home"
-    own.mkdir()
-    names = {
-        "inner_post_auth": "update outer.session-state { &User-Name := &User-Name }",
-        "post_auth": "update reply { &User-Name := &session-state:User-Name }",
-    }
-    with Hook() as hook, freeradius_home(own, **names) as home, passing_on(tmp_path, home) as service:
+    with Hook() as hook, passing_on(tmp_path, home) as service:
         provide(service, "webhook", **hook.fields)
         hook.will("mallory", "approved")
         hook.will("ann", "denied")
@@ -164,6 +158,29 @@ def test_the_inner_name_is_asked(tmp_path: Path, method: str) -> None:
         network = f'{method}\nanonymous_identity="mallory"\nidentity="ann"\npassword="{PASSWORD}"\n'
         assert SUCCESS not in eapol_test(tmp_path, service.ports.auth, SECRET, f'{network}ca_cert="{home.certificate}"')
         assert event(service, "ann")[1] == "reject"
+        assert (hook.prompts_of("ann"), hook.prompts_of("mallory")) == (1, 0)
+
+
+@needs("eapol_test")
+@pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
+def test_nobody_is_asked_for_an_outer_identity(tmp_path: Path, method: str) -> None:
+    """By default, FreeRADIUS does not name the user inside EAP. Then no person gets a prompt, neither the one of the
+    outer identity nor the one whose password is right."""
+    own = tmp_path / "home"
+    own.mkdir()
+    with (
+        Hook() as hook,
+        freeradius_home(own, names_inner_user=False) as home,
+        passing_on(tmp_path, home, namesInnerUser=False) as service,
+    ):
+        provide(service, "webhook", **hook.fields)
+        hook.will("mallory", "approved")
+        hook.will("ann", "approved")
+        service.set_mode("default", "enforce")
+        network = f'{method}\nanonymous_identity="mallory"\nidentity="ann"\npassword="{PASSWORD}"\n'
+        assert SUCCESS not in eapol_test(tmp_path, service.ports.auth, SECRET, f'{network}ca_cert="{home.certificate}"')
+        assert event(service, "") == ("reject", "reject", "no user name", "radius")
+        assert hook.prompts == []
 
 
 def test_unsigned_answers(tmp_path: Path) -> None:

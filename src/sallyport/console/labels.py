@@ -21,6 +21,7 @@ LABELS: Final[Mapping[str, str]] = {
     "statusCheck": "Status-Server",
     "requireMessageAuthenticator": "Answers must be signed",
     "stripRealm": "Realm removed from the name",
+    "namesInnerUser": "Servers name the user inside EAP",
     "responseWindowSeconds": "Server dead after, seconds",
     # second factors
     "ikey": "Integration key",

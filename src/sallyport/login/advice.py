@@ -44,9 +44,10 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "Add the realm to the domain, or add the domain to the RADIUS client.",
             ),
             Reason.NO_USER_NAME: (
-                "The request has no user name. Only EAP in TLS may hide the user from the outer identity.",
+                "The user is unknown: the request has no user name, or the RADIUS server of the first factor does not "
+                "name the user inside EAP.",
                 "Check what the device sends as User-Name. For a hidden outer identity, let the supplicant use PEAP, "
-                "TTLS or TLS.",
+                "TTLS or TLS. Let the server put the inner user into its Access-Accept, and set namesInnerUser.",
             ),
             Reason.NO_DOMAIN: (
                 "The RADIUS client has no domain, so no domain can check the login.",

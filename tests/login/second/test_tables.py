@@ -51,7 +51,7 @@ def test_prompts_are_forgotten_after_a_minute() -> None:
 def test_refusals_within_an_hour_are_reported() -> None:
     """The third refused prompt of a user is reported, and then the third one after it."""
     refusals = Refusals(lambda: 0.0)
-    reports = [refusals.is_reported(ANN, 1) for _ in range(2 * REFUSED)]
+    reports = [refusals.note(ANN, FIRST_TENANT) for _ in range(2 * REFUSED)]
     assert reports == [False, False, True] * 2
 
 
@@ -61,8 +61,18 @@ def test_refusals_of_other_users_and_other_hours_are_not_added() -> None:
     refusals = Refusals(lambda: now)
     for number in range(2 * REFUSED):
         now = number * HOUR_S / 2
-        assert not refusals.is_reported(ANN, 1)
-        assert not refusals.is_reported((1, f"user{number}"), 1)
+        assert not refusals.note(ANN, FIRST_TENANT)
+        assert not refusals.note((1, f"user{number}"), FIRST_TENANT)
+
+
+def test_refusals_of_another_tenant_are_kept() -> None:
+    """A user's refusals stay, however many users of another tenant refuse prompts in its domains."""
+    refusals = Refusals(lambda: 0.0, max_users=20)
+    for _ in range(REFUSED - 1):
+        assert not refusals.note(ANN, FIRST_TENANT)
+    for number in range(100):
+        assert not refusals.note((number, f"user{number}"), SECOND_TENANT)
+    assert refusals.note(ANN, FIRST_TENANT)
 
 
 async def test_enrolments_of_another_tenant_are_kept() -> None:

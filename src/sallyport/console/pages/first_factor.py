@@ -24,7 +24,7 @@ LDAP: Final = ("baseDN", "bindDN", "bindPassword", "userFilter", "caCertificate"
 LDAP_NUMBERS: Final = ("timeoutSeconds", "cacheSeconds", "codeDigits")
 LDAP_FLAGS: Final = ("startTls", "winbind")
 RADIUS_NUMBERS: Final = ("responseWindowSeconds", "codeDigits")
-RADIUS_FLAGS: Final = ("loadBalance", "statusCheck", "requireMessageAuthenticator", "stripRealm")
+RADIUS_FLAGS: Final = ("loadBalance", "statusCheck", "requireMessageAuthenticator", "stripRealm", "namesInnerUser")
 TLS: Final = ("clientCertificate", "clientKey", "caCertificate", "serverName")
 
 

@@ -70,8 +70,8 @@ class Document:
         return is_key and resolve(str(did)).methods[0].key == self.methods[0].key
 
     def holder_key(self, key_id: str, purpose: str) -> PublicKey:
-        """Return the key that the `kid` of a token names. A relative `kid` (`#key-1`) is an id of this document. If `kid`
-        is absent or has no fragment, the key is the only key that the DID has for the purpose.
+        """Return the key that the `kid` of a token names. A relative `kid` (`#key-1`) is an id of this document. If
+        `kid` is absent or has no fragment, the key is the only key that the DID has for the purpose.
 
         Raises CredentialError `issuer` if `kid` names a key of another DID, a key that must not be used for the
         purpose, or no key although the DID has several.

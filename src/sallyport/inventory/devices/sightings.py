@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import chain
 
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap

@@ -250,6 +250,11 @@ class UpstreamFields(Fields):
     )
     stripRealm: Flag = Field(default=False, description="Remove the realm from User-Name before a login is forwarded.")  # noqa: N815
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
+    namesInnerUser: Flag = Field(  # noqa: N815
+        default=False,
+        description="Set this if the servers put the user inside EAP into each Access-Accept. Otherwise the user of a "
+        "login by PEAP, TTLS or TLS is unknown if its Access-Accept names no other user than the outer identity.",
+    )
 
     def refused(self, host: Host) -> FieldError | None:
         """Return the first error in the servers' TLS fields, or None if there is none."""
@@ -272,5 +277,6 @@ class UpstreamFields(Fields):
             only_signed=self.requireMessageAuthenticator,
             strips_realm=self.stripRealm,
             code_digits=self.codeDigits,
+            names_inner_user=self.namesInnerUser,
         )
         return Upstream(settings, host)

@@ -35,7 +35,8 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
           timeoutSeconds?, codeDigits?, winbind?, winbindDomain?}: a directory checks the password by a bind. The host's
           winbind checks MS-CHAP.
         - radius {servers: [{host, port?, secret}], responseWindowSeconds?, loadBalance?, statusCheck?,
-          requireMessageAuthenticator?, stripRealm?, codeDigits?}: every request is forwarded to other RADIUS servers.
+          requireMessageAuthenticator?, stripRealm?, codeDigits?, namesInnerUser?}: every request is forwarded to other
+          RADIUS servers.
         - none: the forwarding server has checked the password. Only for clients with `passwordVerified`.
 
         The configuration of `ldap` or `radius` may be left out if it was set before.

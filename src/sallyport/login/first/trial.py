@@ -13,7 +13,6 @@ from secrets import token_bytes
 from typing import Final
 
 import structlog
-import trio
 
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, invalid_field

@@ -29,6 +29,8 @@ PEAP: Final = 25
 MSCHAPV2: Final = 26
 EXTENSIONS: Final = 33
 
+NAMED_OUTSIDE: Final = frozenset({IDENTITY, MD5, GTC, MSCHAPV2})
+"""The types that prove the password of the EAP identity itself. Other types may have another name inside."""
 TYPE_NAMES: Final = {MD5: "md5", GTC: "gtc", TLS: "tls", TTLS: "ttls", PEAP: "peap", MSCHAPV2: "mschapv2"}
 HEADER: Final = 5
 _HEADER: Final = Struct("!BBHB")  # code, identifier, length, type

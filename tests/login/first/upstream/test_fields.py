@@ -29,6 +29,7 @@ async def test_the_shown_fields_have_no_secrets(upstream: Upstream) -> None:
         "requireMessageAuthenticator": True,
         "stripRealm": False,
         "codeDigits": 6,
+        "namesInnerUser": False,
     }
 
 

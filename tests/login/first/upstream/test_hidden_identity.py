@@ -1,10 +1,12 @@
-"""Tests of EAP at a home server with an outer identity that hides the user: `@realm`, `REALM\\`, or nothing."""
+"""Tests of EAP at a home server. The outer identity hides the user (`@realm`, `REALM\\`, or nothing), or names another
+person."""
 
 import pytest
 
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
+from sallyport.radius.eap.packet import GTC, MD5, MSCHAPV2, PEAP, TLS, TTLS
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.listen.second import events
 from tests.login.first.upstream.conftest import Upstream
@@ -47,3 +49,57 @@ async def test_nobody_is_asked_for_a_hidden_user(upstream: Upstream, named: byte
     assert (await upstream.ask(access_request(body, identifier=1)))[0] == ACCESS_REJECT
     recorded = [(each.reason, each.would_have_been) for each in await events(upstream.areas)]
     assert recorded == [(Reason.NO_USER_NAME, "reject"), (Reason.NO_USER_NAME, "")]
+
+
+def response(kind: int) -> bytes:
+    """Return the attributes of a request with a response of an EAP type, and the outer identity mallory."""
+    return attributes(USER_NAME=b"mallory") + push_attribute(EAP_MESSAGE, bytes((2, 1, 0, 6, kind, 0)))
+
+
+TUNNEL = pytest.mark.parametrize(
+    "kind", [TLS, TTLS, PEAP, 43, 52, 55], ids=["TLS", "TTLS", "PEAP", "FAST", "PWD", "TEAP"]
+)
+NOT_NAMED = pytest.mark.parametrize(
+    "named", [b"", attributes(USER_NAME=b"mallory"), attributes(USER_NAME=b"mallory@corp")],
+    ids=["no name", "the outer name", "the outer name with its realm"],
+)  # fmt: skip
+
+
+@TUNNEL
+@NOT_NAMED
+async def test_the_outer_identity_proves_no_user(upstream: Upstream, kind: int, named: bytes) -> None:
+    """Inside a tunnel, the password may be that of another person than the outer identity. So an outer identity that
+    the home server repeats, or leaves unnamed, decides neither the second factor nor the login rules."""
+    await upstream.configure()
+    answers(upstream.first, ACCESS_ACCEPT, named)
+    assert (await upstream.ask(access_request(response(kind))))[0] == ACCESS_ACCEPT
+    await upstream.areas.domains.set_mode([upstream.areas.domain], Mode.ENFORCE, fallback=Fallback.ALLOW)
+    assert (await upstream.ask(access_request(response(kind), identifier=1)))[0] == ACCESS_REJECT
+    recorded = [(each.user_name, each.reason, each.detail) for each in await events(upstream.areas)]
+    assert recorded == [("", Reason.NO_USER_NAME, "outer identity mallory")] * 2
+
+
+@TUNNEL
+async def test_the_name_inside_a_tunnel_is_the_user(upstream: Upstream, kind: int) -> None:
+    """A name in the Access-Accept that differs from the outer identity is the user."""
+    answers(upstream.first, ACCESS_ACCEPT, attributes(USER_NAME=b"alice"))
+    assert (await upstream.ask(access_request(response(kind))))[0] == ACCESS_ACCEPT
+    assert [event.user_name for event in await events(upstream.areas)] == ["alice"]
+
+
+@TUNNEL
+@NOT_NAMED
+async def test_servers_that_name_the_inner_user_are_trusted(upstream: Upstream, kind: int, named: bytes) -> None:
+    """With namesInnerUser, the name in the Access-Accept is the user, also if it is the outer identity."""
+    await upstream.configure(namesInnerUser=True)
+    answers(upstream.first, ACCESS_ACCEPT, named)
+    assert (await upstream.ask(access_request(response(kind))))[0] == ACCESS_ACCEPT
+    assert [event.user_name for event in await events(upstream.areas)] == ["mallory"]
+
+
+@pytest.mark.parametrize("kind", [MD5, GTC, MSCHAPV2])
+async def test_without_a_tunnel_the_identity_is_the_user(upstream: Upstream, kind: int) -> None:
+    """A type without a tunnel proves the password of the EAP identity itself."""
+    answers(upstream.first, ACCESS_ACCEPT)
+    assert (await upstream.ask(access_request(response(kind))))[0] == ACCESS_ACCEPT
+    assert [event.user_name for event in await events(upstream.areas)] == ["mallory"]

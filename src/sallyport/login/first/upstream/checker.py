@@ -22,8 +22,9 @@ from sallyport.login.first.upstream.rewrite import Back, Forward, accepted_user,
 from sallyport.login.login import PASSED, Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
+from sallyport.radius.eap.packet import HEADER, NAMED_OUTSIDE, pull_eap_message
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES, SharedSecret, as_text
-from sallyport.radius.password import sent_password
+from sallyport.radius.password import Method, sent_password
 
 if TYPE_CHECKING:
     from sallyport.metrics import Cell
@@ -58,6 +59,7 @@ class UpstreamSettings:
     logins are shared among all servers that are alive. checks_status: whether Status-Server is sent to a server that
     does not answer. only_signed: whether answers without Message-Authenticator are dropped. strips_realm: whether the
     realm is removed from User-Name. code_digits: the number of digits of a code that users append to a PAP password.
+    names_inner_user: whether the servers put the user inside EAP into each Access-Accept.
     """
 
     servers: tuple[HomeServerSettings, ...]
@@ -67,6 +69,7 @@ class UpstreamSettings:
     only_signed: bool
     strips_realm: bool
     code_digits: int
+    names_inner_user: bool
 
 
 class Upstream:
@@ -81,6 +84,7 @@ class Upstream:
         self._strips_realm = settings.strips_realm
         self._checks = settings.checks_status
         self._code_digits = settings.code_digits
+        self._names_inner_user = settings.names_inner_user
         self._back = Back(host.hidden)
         # The Proxy-State is random, so that only a server that got a request can know it. Each domain has its own,
         # because a request may pass this service twice, on its way from one domain to another.
@@ -221,8 +225,13 @@ class Upstream:
             log.warning("upstream_answer_not_passed_on", domain=self._domain, server=str(server), error=str(error))
             return self._count("malformed", Reason.FIRST_FACTOR_UNREACHABLE)
         if code == ACCESS_ACCEPT:
+            outer = login.user
             if USER_NAME in first and not self._names_user(login, server, first[USER_NAME], tell):
                 return self._count("accept", Reason.REFUSED_UPSTREAM)
+            if login.method == Method.EAP and login.user == outer and not self._proves_outer_user(login):
+                login.user, login.outside = "", True
+                login.detail = f"outer identity {outer}" if outer else ""
+                tell("the server does not name the user inside EAP, so the user is unknown; see namesInnerUser")
             login.found = Found(accept=attributes)
             return self._count("accept", PASSED)
         if code == ACCESS_REJECT:
@@ -253,6 +262,17 @@ class Upstream:
             login.user = user
         login.outside = not user
         return True
+
+    def _proves_outer_user(self, login: Login) -> bool:
+        """Return whether an Access-Accept that names no other user proves the user of the outer identity.
+
+        Inside a tunnel, a person may log in with one account, and write the name of another into the outer identity.
+        The second factor and the login rules must not follow this name, unless the servers name the inner user.
+        """
+        if self._names_inner_user:
+            return True
+        eap = pull_eap_message(login.request)
+        return len(eap) >= HEADER and eap[HEADER - 1] in NAMED_OUTSIDE
 
     def _unreachable(self, tell: Tell) -> Reason:
         for server in self._pool.servers:
