@@ -130,6 +130,7 @@ NOT_RUN = {
     },
     "docs/guides/second-factors.md": {
         "sallyport user totp": "it asks for the code of an app; tests/endpoints/test_cli.py enrols a user",
+        "sallyport device reset": "the walk has no device; tests/cli/test_device.py resets one",
     },
     "docs/guides/mfa-provider.md": {
         "sudo /opt/sallyport": "it changes the machine; tests/docs/test_provider_guide.py reads the package's file",

@@ -304,7 +304,7 @@ async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
     for number in range(OPEN - 1):
         new = a_prompt(str(number))
         assert await stores[0].write_aside(lambda tx, new=new: repo.claim(tx, new, "ann")) is new  # type: ignore[misc]
-    claimed: list[str | None] = []
+    claimed: dict[str, bool] = {}
 
     def first(tx: Tx) -> Prompt | None:
         found = repo.claim(tx, a_prompt("first"), "ann")
@@ -312,19 +312,20 @@ async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
         assert release.wait(10)
         return found
 
-    async def claim(store: Engine, work: Callable[[Tx], Prompt | None]) -> None:
+    async def claim(store: Engine, name: str, work: Callable[[Tx], Prompt | None]) -> None:
         found = await store.write_aside(work)
-        claimed.append(found and found.id)
+        claimed[name] = found is not None and found.id == name
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(claim, stores[0], first)
+        nursery.start_soon(claim, stores[0], "first", first)
         await trio.to_thread.run_sync(counted.wait)
-        await claim(stores[1], lambda tx: repo.claim(tx, a_prompt("of ben"), "ben"))
-        nursery.start_soon(claim, stores[1], lambda tx: repo.claim(tx, a_prompt("second"), "ann"))
+        await claim(stores[1], "of ben", lambda tx: repo.claim(tx, a_prompt("of ben"), "ben"))
+        nursery.start_soon(claim, stores[1], "second", lambda tx: repo.claim(tx, a_prompt("second"), "ann"))
         waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
         await until(lambda: _equals(stores[1], waiting, 1))
+        assert claimed == {"of ben": True}
         release.set()
-    assert claimed == ["of ben", "first", None]
+    assert claimed == {"of ben": True, "first": True, "second": False}
 
 
 async def _equals(store: Engine, sql: str, expected: int) -> bool:
