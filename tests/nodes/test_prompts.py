@@ -133,6 +133,41 @@ async def test_the_same_packet_at_both_nodes(pair: Pair) -> None:
     assert (len(pair.script.started), await pair.accepts()) == (1, 1)
 
 
+async def test_a_late_retransmission_prompts_nobody(pair: Pair) -> None:
+    """A NAS sends a packet to the first node again, after the second node has answered the login. The first node gives
+    no answer, and the user gets no second prompt."""
+    late, newest = a_login(), a_login()
+    pair.one.put(late)
+    await prompted(pair.script)
+    pair.two.put(newest)
+    await until(lambda: pair.one.dropped("other_node") == 1)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, newest))[0] == ACCESS_ACCEPT
+    for number in (2, 3):
+        pair.one.put(late)
+        await until(lambda number=number: pair.one.dropped("other_node") == number)  # type: ignore[misc]
+    await pair.one.silence()
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_a_late_answer_to_a_challenge_is_dropped(pair: Pair) -> None:
+    """A NAS sends the answer to a challenge to the first node again, after the second node has accepted it. The first
+    node does not refuse the user."""
+    pair.script.begins, pair.script.gate = Outcome.CODE, trio.Event()
+    state = await challenged(pair.one)
+    late, newest = typed("123456", state), typed("123456", state)
+    pair.one.put(late)
+    await until(lambda: len(pair.script.verified) == 1)
+    pair.two.put(newest)
+    await until(lambda: pair.one.dropped("other_node") == 1)
+    pair.script.gate.set()
+    assert (await answer(pair.two, newest))[0] == ACCESS_ACCEPT
+    pair.one.put(late)
+    await until(lambda: pair.one.dropped("other_node") == 2)
+    await pair.one.silence()
+    assert (len(pair.script.verified), await pair.accepts()) == (1, 1)
+
+
 async def test_two_nodes_ask_at_once(pair: Pair) -> None:
     """Requests of one login that reach both nodes in the same moment are one prompt and one Accept."""
     first, second = a_login(), a_login()

@@ -419,10 +419,10 @@ class Exchange:
         self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
 
     def lost(self, entry: Answered) -> None:
-        """Drop a request because another node answers its login. If the device retransmits the request, the
-        retransmission joins the login again."""
+        """Drop a request because another node answers its login. If the device retransmits the request while the prompt
+        is pending, the retransmission joins the login again."""
         if isinstance(entry, Login):
-            self._pipeline.abandoned(entry)
+            self._pipeline.left(entry)
         self._drop(entry)
         self._counts.discarded(OTHER_NODE, entry.client.name)
 

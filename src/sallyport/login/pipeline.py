@@ -188,6 +188,11 @@ class Pipeline:
         answer."""
         self.lockouts.take_back(login)
 
+    def left(self, login: Login) -> None:
+        """Remove a decided login from the counts of the lock-outs, because another node answers and counts it."""
+        self.lockouts.take_back(login)
+        self.second.left(login)
+
     # --- the user or station -----------------------------------------------------------------------------------
 
     def admit_station(self, login: Login, domain: Domain) -> Decision:

@@ -62,7 +62,8 @@ class Calls:
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
-        otherwise the reason for a refusal. Raises StoreError.
+        otherwise the reason for a refusal. Raises StoreError. Raises AnsweredElsewhere if the conversation must not
+        begin a new prompt, and there is none that it can join.
 
         user: the user whose limit of prompts applies, or None if the prompt is not counted.
         """

@@ -79,7 +79,8 @@ class Conversation:
     error: an error of the store or the service, after which no request gets an answer. is_signed: whether the first
     request was signed. prompt: the prompt's row in the store as it was last read, or None with the embedded database.
     owns: whether this node asks the provider. asked: whether this node has begun to ask the provider. elsewhere:
-    whether the newest request waits at another node.
+    whether the newest request waits at another node. only_joins: whether the conversation may join a pending prompt of
+    other nodes, but must not begin a new prompt.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Conversation:
         self.owns = True
         self.asked = False
         self.elsewhere = False
+        self.only_joins = False
         self._newest: Waiter | None = None
 
     @property

@@ -48,6 +48,10 @@ class NoCodeLeft(Exception):
     """Raised if the user has reached the limit of wrong codes."""
 
 
+class NoPrompt(Exception):
+    """Raised if a request may only join a prompt, but its login has no pending prompt."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A limit of wrong codes. codes: the maximum number within the window; 0 for no limit. window_us: the length of the
@@ -84,7 +88,7 @@ class Prompt:
         return self.outcome not in ("", Outcome.WAITING)
 
 
-def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT) -> Prompt | None:
+def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT, *, only_joins: bool = False) -> Prompt | None:
     """Insert a prompt, or return the existing prompt of the same login.
 
     If the request may join an existing prompt, the node of `new` becomes the waiter. Return None if the user has
@@ -93,12 +97,13 @@ def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT) -> Prompt
     transactions keep changing the row.
 
     user_key: the key by which the user's prompts and codes are counted, or empty if this prompt is not counted. codes:
-    the limit of wrong codes if the prompt checks a code.
+    the limit of wrong codes if the prompt checks a code. only_joins: whether to insert no prompt; without a pending
+    prompt of the login, this raises NoPrompt.
     """
     if user_key:
         tx.rows(f"select pg_advisory_xact_lock({_COUNTING}, hashtext(:user_key))", user_key=user_key)
     for _ in range(_TRIES):
-        if _insert(tx, new, user_key):
+        if not only_joins and _insert(tx, new, user_key):
             if codes.codes and _has_no_code_left(tx, user_key, codes):
                 raise NoCodeLeft
             if user_key and not new.step and _is_over_limit(tx, new, user_key):
@@ -118,6 +123,8 @@ def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT) -> Prompt
             if is_same(found, new) and found.waiter != new.waiter:
                 move(tx, found, new.waiter)
             return found
+        elif only_joins:
+            raise NoPrompt
     raise StoreError("other nodes keep changing the prompt of this login")
 
 

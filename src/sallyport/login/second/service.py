@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold, fold_name
@@ -35,6 +36,10 @@ from sallyport.store.model import Tx
 PURGE_S: Final = 30.0
 MAX_STEPS: Final = 20
 MOST_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
+LEFT_S: Final = 60.0
+"""Time for which a request that was left to another node is remembered, in seconds. It exceeds the time for which
+devices retransmit a request."""
+MOST_LEFT: Final = 32_768
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -54,6 +59,8 @@ _RESULTS = {
     Reason.NOT_ANSWERED: "expired",
 }
 _UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
+_Packet = tuple[int, int, bytes]
+"""What a request has in common with its retransmissions only: the RADIUS client, the identifier, the authenticator."""
 OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
 STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
@@ -103,6 +110,7 @@ class SecondFactor:
         self._stopping = False
         self._same: dict[LoginKey, Conversation] = {}
         self._by_challenge: dict[str, Conversation] = {}
+        self._left = ExpiringMap[_Packet, bool](MOST_LEFT, LEFT_S)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the conversations until cancelled. Then withdraw the prompts that no login can use any more."""
@@ -207,6 +215,7 @@ class SecondFactor:
         accept = without_hidden(login.found.accept + login.found.keys, self._hidden)
         session = sessions.new_session(login, domain, attached, asked, accept)
         conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
+        conversation.only_joins = self._was_left(login)
         self._start(conversation, partial(first_call, conversation, login.code), user)
         return await self._wait(login, conversation)
 
@@ -250,6 +259,7 @@ class SecondFactor:
         if waiter.superseded:
             return None
         if waiter.elsewhere:
+            self.left(login)
             raise AnsweredElsewhere
         if conversation.error is not None:
             raise conversation.error
@@ -292,6 +302,17 @@ class SecondFactor:
         the answer."""
         return self._calls.once(result, self.challenges.keep(result))
 
+    def left(self, login: Login) -> None:
+        """Remember a request that is dropped because another node answers its login.
+
+        Its retransmission may join the login again while the prompt is pending. After the other node has answered, a
+        retransmission that the device sent before it got the answer must not prompt the user again.
+        """
+        self._left.put(_packet(login), True, login.client.tenant_id, now=trio.current_time())
+
+    def _was_left(self, login: Login) -> bool:
+        return self._left.get(_packet(login), now=trio.current_time()) is not None
+
     async def consume(self, result: SecondFactorResult) -> bool:
         """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
         if another node has used the result. Raises StoreError."""
@@ -305,6 +326,8 @@ class SecondFactor:
         if self._stopping and self._calls.knows_prompts:
             raise AnsweredElsewhere
         known = await self.challenges.find(challenge_id)
+        if known is None and self._was_left(login):
+            raise AnsweredElsewhere
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
             return OVER
@@ -465,6 +488,10 @@ class SecondFactor:
                 del self._by_challenge[conversation.session.id]
             with suppress(StoreError):
                 await self.challenges.purge(now)
+
+
+def _packet(login: Login) -> _Packet:
+    return login.client.id, login.request.identifier, login.request.authenticator
 
 
 def _may_challenge(conversation: Conversation) -> bool:

@@ -29,7 +29,7 @@ from sallyport.login.second.calls import POLL_S, Calls
 from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.conversation import AnsweredElsewhere, Conversation, SecondFactorResult
 from sallyport.login.second.prompts import UserKey
-from sallyport.login.second.repo import FAILED, LIMITED, NO_LIMIT, Limit, NoCodeLeft, Prompt
+from sallyport.login.second.repo import FAILED, LIMITED, NO_LIMIT, Limit, NoCodeLeft, NoPrompt, Prompt
 from sallyport.login.second.session import LIFETIME_US, Kind, LoginKey, Session
 from sallyport.mfa.provider import Answer, Outcome, ProviderError
 from sallyport.store.foreign import PROMPTS, ForeignChange
@@ -74,9 +74,13 @@ class SharedCalls(Calls):
             user = conversation.user
         user_key = "" if user is None else self._digest(user)
         try:
-            found, session = await self._store.write_aside(partial(_claim, new=new, user_key=user_key, codes=codes))
+            found, session = await self._store.write_aside(
+                partial(_claim, new=new, user_key=user_key, codes=codes, only_joins=conversation.only_joins)
+            )
         except NoCodeLeft:
             return Reason.LOCKED_OUT
+        except NoPrompt:
+            raise AnsweredElsewhere from None
         if found is None:
             return Reason.TOO_MANY_PROMPTS
         if not repo.is_same(found, new):
@@ -300,10 +304,12 @@ class SharedChallenges(Challenges):
         await self._store.write(repo.purge)
 
 
-def _claim(tx: Tx, new: Prompt, user_key: str, codes: Limit) -> tuple[Prompt | None, Session | None]:
+def _claim(
+    tx: Tx, new: Prompt, user_key: str, codes: Limit, *, only_joins: bool
+) -> tuple[Prompt | None, Session | None]:
     """Insert a prompt, or find the existing prompt of the same login. Return the prompt. If it existed before, also
     return the last challenge of the login."""
-    found = repo.claim(tx, new, user_key, codes)
+    found = repo.claim(tx, new, user_key, codes, only_joins=only_joins)
     return found, None if found is None or found.id == new.id else sessions.read(tx, found.id)
 
 
