@@ -10,6 +10,7 @@ import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
+from sallyport.base.clock import Clock, now_us
 from sallyport.base.secret import Secret
 from sallyport.metrics import StoreMetrics
 from sallyport.nodes.node import LEASE_US
@@ -82,6 +83,7 @@ def node(
     *,
     installation: str = "",
     key: bytes = KEY,
+    clock: Clock = now_us,
     monotonic: Callable[[], float] | None = None,
     names: Sequence[str] = (),
 ) -> Nodes:
@@ -94,6 +96,7 @@ def node(
         lambda: {1: Secret(key)},
         lambda: f"http://{name}",
         names=names,
+        clock=clock,
         monotonic=monotonic or Monotonic(),
     )
 
@@ -125,7 +128,7 @@ async def pair(tmp_path: Path, clock: SetClock, store: PostgresStore, other: Pos
     for each, name in ((store, "one"), (other, "two")):
         (tmp_path / name).mkdir()
         keep_files_in(each, tmp_path / name)
-        nodes.append(node(each, name))
+        nodes.append(node(each, name, clock=clock))
         await nodes[-1].join()
         await nodes[-1]._beat()
         areas.append(Areas(each, clock, lockout_failures=LOCKOUT, cluster=nodes[-1]))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from sallyport.base.clock import now_us
 from sallyport.base.errors import LeaseLost
 from sallyport.domains.domain import Mode
 from sallyport.domains.enforcement import Reverts
@@ -14,6 +15,7 @@ from sallyport.endpoints.agents.presence import HEARTBEAT_S, MISSES, SWEEP_S
 from sallyport.events.operations import entry
 from sallyport.events.repo import EventQuery
 from sallyport.nodes.periodic import CheckedStore, while_leading
+from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.postgres.connection import connect
 from sallyport.store.postgres.engine import PostgresStore
@@ -85,16 +87,21 @@ async def left(areas: Areas) -> tuple[int, int]:
     return await areas.store.read(work)
 
 
-async def test_a_paused_leader_deletes_nothing(pair: Pair, clock: SetClock) -> None:
+async def fill(areas: Areas, at: int) -> None:
+    """Write an event and an entry of the audit trail with a time."""
+
+    def work(tx: Tx) -> None:
+        insert_events(tx, "ann", at=at, domain_id=areas.domain)
+        tx.execute("insert into counters (domain_id, name, value) values (:d, 'events', 1)", d=areas.domain)
+        audit.record(tx, "domain.mode", at=at, tenant_id=areas.tenant, target="domain 1")
+
+    await areas.store.write(work)
+
+
+async def test_a_paused_leader_deletes_nothing(pair: Pair) -> None:
     """Retention of a former leader changes nothing; that of the new one deletes."""
-
-    def fill(tx: Tx) -> None:
-        insert_events(tx, "ann", at=1, domain_id=pair.one.domain)
-        tx.execute("insert into counters (domain_id, name, value) values (:d, 'events', 1)", d=pair.one.domain)
-
-    await pair.one.store.write(fill)
+    await fill(pair.one, 1)
     before = await left(pair.one)
-    clock.pass_by(4000 * DAY_S)
     await pair.move_lease()
     for purge in (pair.one.retention.purge, pair.one.audit_retention.purge):
         with pytest.raises(LeaseLost):
@@ -102,7 +109,19 @@ async def test_a_paused_leader_deletes_nothing(pair: Pair, clock: SetClock) -> N
     assert await left(pair.one) == before
     await pair.two.retention.purge()
     await pair.two.audit_retention.purge()
-    assert await left(pair.one) == (0, 0)
+    assert await left(pair.one) == (0, before[1] - 1)
+
+
+async def test_a_leader_with_a_fast_clock_deletes_nothing_early(pair: Pair, clock: SetClock) -> None:
+    """If the clock of the leader is years ahead of the clock of the database, the rows of today stay."""
+    clock.now = now_us()
+    await fill(pair.one, clock.now)
+    before = await left(pair.one)
+    clock.pass_by(4000 * DAY_S)
+    await pair.one.retention.purge()
+    await pair.one.audit_retention.purge()
+    assert before[0] == 1
+    assert await left(pair.one) == before
 
 
 async def test_the_leader_reverts_a_mode(pair: Pair, clock: SetClock) -> None:

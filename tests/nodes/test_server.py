@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.base.clock import SECOND, now_us
 from sallyport.base.errors import StoreError
+from sallyport.events.retention import DAY
+from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.postgres.dialer import Dialer, Pause
 from sallyport.store.postgres.engine import CONNECTIONS, PostgresStore, _Readers
 from sallyport.store.postgres.server import Server, check, doubts, inspect
@@ -60,10 +63,20 @@ async def test_live_nodes_are_counted(tmp_path: Path, store: PostgresStore) -> N
     assert (found.most, found.nodes, found.commit, found.standbys, found.replicas) == (297, 1, "off", "", 0)
 
 
+@pytest.mark.parametrize("days", [-1, 0, 1])
+async def test_the_clock_is_compared(tmp_path: Path, store: PostgresStore, days: int) -> None:
+    """The facts about a server have the time by which the clock of the host differs."""
+    found = inspect(database_in(tmp_path), lambda: now_us() + days * DAY)
+    assert abs(found.ahead_us - days * DAY) < CLOCKS_US
+
+
 @pytest.mark.parametrize(
     ("server", "expected"),
     [
         pytest.param(Server(100, 2, "on", "", 0), [], id="one server"),
+        pytest.param(Server(100, 2, "on", "", 0, CLOCKS_US), [], id="clocks that differ a little"),
+        pytest.param(Server(100, 2, "on", "", 0, 600 * SECOND), ["600 s ahead of the clock"], id="ahead"),
+        pytest.param(Server(100, 2, "on", "", 0, -600 * SECOND), ["600 s behind the clock"], id="behind"),
         pytest.param(Server(100, 2, "on", "standby", 1), [], id="synchronous standby"),
         pytest.param(Server(15, 2, "on", "", 0), ["2 nodes use up to 26 connections"], id="too many nodes"),
         pytest.param(Server(100, 2, "off", "standby", 1), ["synchronous_commit is off: a crash"], id="off"),
@@ -76,7 +89,7 @@ async def test_live_nodes_are_counted(tmp_path: Path, store: PostgresStore) -> N
     ],
 )
 def test_what_may_be_lost(server: Server, expected: list[str]) -> None:
-    """Settings with which answers may be lost, and too few connections, are named."""
+    """Settings with which answers may be lost, too few connections, and a wrong clock are named."""
     found = list(doubts(server, CONNECTIONS))
     assert len(found) == len(expected)
     assert all(text in each for text, each in zip(expected, found, strict=True))

@@ -1,11 +1,14 @@
 """Nodes that join, send heartbeats and hold the lease of the periodic work."""
 
 import pytest
+from structlog.testing import capture_logs
 
+from sallyport.base.clock import SECOND, now_us
 from sallyport.base.errors import LeaseLost, StartError
 from sallyport.nodes import repo
 from sallyport.nodes.node import DEAD_US, LEASE_US
 from sallyport.nodes.service import Nodes
+from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.postgres.engine import PostgresStore
 from tests.nodes.conftest import Monotonic, node
 from tests.peers.postgres import needs_postgres
@@ -120,6 +123,38 @@ async def test_a_node_that_stops_releases_its_name_and_lease(store: PostgresStor
     await beat(two)
     assert two.leads
     await node(other, "one", installation="another machine").join()
+
+
+async def test_a_wrong_clock_is_logged_once(store: PostgresStore) -> None:
+    """Each heartbeat compares the clock of the node with the clock of the database. A difference of more than 60
+    seconds is logged when it begins, and when it ends."""
+    clock = Monotonic()
+    one = node(store, "one", clock=lambda: now_us() + int(clock.now * SECOND))
+    await one.join()
+    with capture_logs() as logged:
+        for ahead_s in (0, 30, -30, 600, 601, -86_400, 0, -600):
+            clock.now = ahead_s
+            await beat(one)
+    found = [(each["event"], each.get("ahead_s")) for each in logged if each["event"].startswith("node_clock")]
+    assert [event for event, _ in found] == ["node_clock_wrong", "node_clock_right", "node_clock_wrong"]
+    assert abs(found[0][1] - 600) < CLOCKS_US / SECOND
+    assert abs(found[2][1] + 600) < CLOCKS_US / SECOND
+
+
+async def test_deletions_use_the_earlier_clock(store: PostgresStore) -> None:
+    """Rows are deleted by the clock of the node if it is behind, and by the clock of the database if it is ahead, also
+    if the clock has changed since the last heartbeat."""
+    began, clock, monotonic = now_us(), Monotonic(), Monotonic()
+    one = node(store, "one", clock=lambda: began + int(clock.now * SECOND), monotonic=monotonic)
+    await one.join()
+    await beat(one)
+    clock.now = -86_400
+    assert one.earlier_now() == began - 86_400 * SECOND
+    clock.now = 86_400
+    by_database = one.earlier_now()
+    assert began - CLOCKS_US < by_database < began + 3600 * SECOND
+    monotonic.now = 5
+    assert one.earlier_now() == by_database + 5 * SECOND
 
 
 async def test_only_a_dead_node_can_be_forgotten(store: PostgresStore, other: PostgresStore) -> None:

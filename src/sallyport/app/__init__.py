@@ -219,7 +219,7 @@ class App:
             self.login_metrics,
             days=settings.event_days,
             limit=settings.event_limit_mib << 20,
-            clock=clock,
+            clock=self.cluster.earlier_now,
         )
         self.login_log = LoginLog(store, self._domain_name, lambda: self.cluster.id)
         self.outlets = Outlets(
@@ -233,7 +233,7 @@ class App:
             pseudonyms=logs.pseudonyms,
         )
         self.audit = Audit(store)
-        self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=clock)
+        self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=self.cluster.earlier_now)
         self.senders = Senders()
         self.node_senders = node_parts.senders_of(self)
         self._wire_certificates()

@@ -41,6 +41,7 @@ def cluster_of(app: App) -> Cluster:
         lambda: app.vault.keys,
         address,
         names=settings.nodes,
+        clock=app.clock,
     )
 
 

@@ -81,10 +81,13 @@ def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
     )
 
 
-def beat(tx: Tx, node_id: int, session: str, address: str) -> bool:
-    """Write a heartbeat. Return False if another process has joined under this node's name."""
-    sql = "update nodes set seen_at = now_us(), address = :address where id = :id and session = :session"
-    return tx.execute(sql, id=node_id, session=session, address=address) == 1
+def beat(tx: Tx, node_id: int, session: str, address: str) -> int | None:
+    """Write a heartbeat, and return its time. Return None if another process has joined under this node's name."""
+    sql = (
+        "update nodes set seen_at = now_us(), address = :address where id = :id and session = :session "
+        "returning seen_at"
+    )
+    return tx.value(int, sql, id=node_id, session=session, address=address)
 
 
 def leave(tx: Tx, node_id: int, session: str) -> None:

@@ -11,11 +11,12 @@ from typing import Final, Protocol
 import structlog
 import trio
 
-from sallyport.base.clock import SECOND, Clock
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import LeaseLost, StartError, StoreError
 from sallyport.base.secret import Secret
 from sallyport.nodes import repo
 from sallyport.nodes.node import LEASE_US, Node
+from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.model import Engine, Tx
 
 BEAT_S: Final = 1.0
@@ -44,6 +45,10 @@ class Cluster(Protocol):
     @property
     def silent_s(self) -> float:
         """Return the time since the last heartbeat of this node, in seconds."""
+
+    def earlier_now(self) -> int:
+        """Return the time by the clock of this node or by the clock of the database, whichever is earlier, in
+        microseconds. Use it to delete old rows: a node whose clock is ahead then deletes no row too early."""
 
     def check(self, tx: Tx) -> None:
         """Raise LeaseLost if another node holds the lease. Call this method in each transaction of the periodic
@@ -83,6 +88,10 @@ class Alone:
         self._clock = clock
         self._started_at = 0
 
+    def earlier_now(self) -> int:
+        """Return the time by the clock of this node, because there is no other clock."""
+        return self._clock()
+
     def check(self, tx: Tx) -> None:
         """Do nothing, because no other node can do the periodic work."""
 
@@ -119,7 +128,8 @@ class Nodes:
 
     name: the name of this process. names: the names of all processes with this data directory. installation: the id of
     the data directory. keys: a function that returns the master keys by version. address: a function that returns the
-    URL of the HTTP listener, which is only displayed.
+    URL of the HTTP listener, which is only displayed. clock: the wall clock of this node, which each heartbeat compares
+    with the clock of the database.
     """
 
     is_shared = True
@@ -134,6 +144,7 @@ class Nodes:
         address: Callable[[], str],
         *,
         names: Sequence[str] = (),
+        clock: Clock = now_us,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.id = 0
@@ -144,10 +155,13 @@ class Nodes:
         self._keys = keys
         self._address = address
         self._names = names or (name,)
+        self._clock = clock
         self._monotonic = monotonic
         self.session = token_hex(8)
         self._held: _Held | None = None
         self._beaten_at = monotonic()
+        self._seen_at: int | None = None  # the time of the last heartbeat, by the clock of the database
+        self._is_clock_wrong = False
 
     @property
     def silent_s(self) -> float:
@@ -156,6 +170,10 @@ class Nodes:
     @property
     def leads(self) -> bool:
         return self._held is not None and self._monotonic() < self._held.until
+
+    def earlier_now(self) -> int:
+        own = self._clock()
+        return own if self._seen_at is None else min(own, self._seen_at + int(self.silent_s * SECOND))
 
     def check(self, tx: Tx) -> None:
         if self._held is None or not repo.holds(tx, self._held.lease):
@@ -213,24 +231,36 @@ class Nodes:
                 await self._leave()
 
     async def _beat(self) -> None:
-        began = self._monotonic()
+        began, before = self._monotonic(), self._clock()
 
-        def work(tx: Tx) -> repo.Lease | None:
-            if not repo.beat(tx, self.id, self.session, self._address()):
+        def work(tx: Tx) -> tuple[int, repo.Lease | None]:
+            seen_at = repo.beat(tx, self.id, self.session, self._address())
+            if seen_at is None:
                 raise StartError(
                     f"another process has joined as the node {self.name}, or a newer version has migrated the database:"
                     " this node stops"
                 )
-            return repo.renew(tx, self.id)
+            return seen_at, repo.renew(tx, self.id)
 
         led = self.leads
-        lease = await self._store.write_aside(work)
-        self._beaten_at = self._monotonic()
+        seen_at, lease = await self._store.write_aside(work)
+        self._seen_at, self._beaten_at = seen_at, self._monotonic()
+        self._compare_clocks(max(0, before - seen_at) or min(0, self._clock() - seen_at))
         self._held = None if lease is None else _Held(lease, began + LEASE_US / SECOND - MARGIN_S)
         if self.leads and not led:
             log.info("lease_taken", node=self.name)
         elif led and not self.leads:
             log.info("lease_lost", node=self.name)
+
+    def _compare_clocks(self, ahead_us: int) -> None:
+        """Log when the clock of this node begins to differ too much from the clock of the database, and when it agrees
+        again. ahead_us: the time by which this node's clock is certainly ahead; negative if it is behind."""
+        is_wrong = abs(ahead_us) > CLOCKS_US
+        if is_wrong and not self._is_clock_wrong:
+            log.error("node_clock_wrong", node=self.name, ahead_s=round(ahead_us / SECOND))
+        elif self._is_clock_wrong and not is_wrong:
+            log.info("node_clock_right", node=self.name)
+        self._is_clock_wrong = is_wrong
 
     async def _leave(self) -> None:
         self._held = None

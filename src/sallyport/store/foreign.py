@@ -7,6 +7,8 @@ from sallyport.base.clock import SECOND
 
 DEAD_US: Final = 5 * SECOND
 """Time without a heartbeat after which a node counts as dead, in microseconds."""
+CLOCKS_US: Final = 60 * SECOND
+"""Maximum difference between the clock of a node and the clock of the database, in microseconds."""
 CONFIGURATION: Final = "configuration"
 REPLACED: Final = "replaced"
 """The kind of a restore, which replaces all rows by the rows of a backup."""

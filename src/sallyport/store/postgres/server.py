@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import psycopg
 
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import StoreError
+from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.postgres.connection import POOLER, Connection, as_ours, connect
 
 
@@ -18,7 +20,8 @@ class Server:
 
     most: the number of connections that ordinary users may open. nodes: the number of live nodes of Sallyport. commit:
     the value of synchronous_commit. standbys: the value of synchronous_standby_names. replicas: the number of connected
-    standby servers.
+    standby servers. ahead_us: the time by which the clock of this host is certainly ahead of the server's clock, in
+    microseconds; negative if it is behind.
     """
 
     most: int
@@ -26,6 +29,7 @@ class Server:
     commit: str
     standbys: str
     replicas: int
+    ahead_us: int = 0
 
 
 def check(url: str, connections: int) -> None:
@@ -74,21 +78,24 @@ def _process(connection: Connection) -> int:
     return 0 if row is None else int(str(row[0]))
 
 
-def inspect(url: str) -> Server:
-    """Return the facts about a server with a store. Raises StoreError."""
+def inspect(url: str, clock: Clock = now_us) -> Server:
+    """Return the facts about a server with a store. clock: the clock of this host. Raises StoreError."""
     try:
         with connect(url) as connection:
             most = _most(connection)
+            before = clock()
             row = connection.execute(
                 "select (select count(*) from nodes where seen_at > now_us() - 5000000), "
                 "current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), "
-                "(select count(*) from pg_stat_replication)"
+                "(select count(*) from pg_stat_replication), now_us()"
             ).fetchone()
+            after = clock()
     except psycopg.Error as error:
         raise as_ours(error) from error
     assert row is not None  # noqa: S101  the query has no condition
-    nodes, commit, standbys, replicas = row
-    return Server(most, int(str(nodes)), str(commit), str(standbys), int(str(replicas)))
+    nodes, commit, standbys, replicas, now = row
+    ahead_us = max(0, before - int(str(now))) or min(0, after - int(str(now)))
+    return Server(most, int(str(nodes)), str(commit), str(standbys), int(str(replicas)), ahead_us)
 
 
 def doubts(server: Server, connections: int) -> Iterator[str]:
@@ -97,6 +104,12 @@ def doubts(server: Server, connections: int) -> Iterator[str]:
         yield (
             f"{server.nodes} nodes use up to {server.nodes * connections} connections, but the server allows "
             f"{server.most}: raise max_connections"
+        )
+    if abs(server.ahead_us) > CLOCKS_US:
+        way = "ahead of" if server.ahead_us > 0 else "behind"
+        yield (
+            f"the clock of this host is {abs(server.ahead_us) // SECOND} s {way} the clock of the database, but "
+            "one-time codes, lock-outs and the end of tokens need the right time: synchronize both clocks (chrony)"
         )
     if server.commit == "off":
         yield "synchronous_commit is off: a crash of the server loses answers of the last second; set it to on"
