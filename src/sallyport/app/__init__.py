@@ -102,6 +102,7 @@ from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
+from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
 from sallyport.store.sealed import check_keys
@@ -429,14 +430,17 @@ class App:
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
         """Invalidate the prompts and codes in a restored backup. If `revoke_tokens` is true, also revoke the tokens.
 
-        Otherwise, codes and prompts that were used after the backup would be valid again.
+        Otherwise, codes and prompts that were used after the backup would be valid again. The clock of another node may
+        be ahead, so codes that only that node accepts now are invalidated too.
         """
         now = self.clock()
+        latest = now + (CLOCKS_US if self.store.is_shared else 0)
+        step = latest // (STEP_S * SECOND) + 1  # a code of the next time step is accepted too
         sessions.void(tx)
         sign_in_repo.void(tx)
-        sign_in_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)
+        sign_in_repo.void_codes(tx, step)
         self.did.requests.void(tx)
-        endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code of the next time step is accepted too
+        endpoints_repo.void_codes(tx, step)
         if revoke_tokens:
             tokens_repo.revoke_all(tx, at=now)
             keys_repo.revoke_enrolments(tx, now)
