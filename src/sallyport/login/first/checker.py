@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
@@ -28,7 +29,7 @@ class Host:
 
     domain: the name of the domain. hidden: maps the (vendor, type) of each encrypted answer attribute to the kind of
     encryption; see `radius.salted`. ntlm_auth: the pool of processes that ask winbind, or None if the domain's
-    organization may not use it.
+    organization may not use it. monotonic: the monotonic clock, in seconds.
     """
 
     domain_id: int
@@ -38,6 +39,7 @@ class Host:
     upstream: UpstreamMetrics
     hidden: Mapping[tuple[int, int], int]
     ntlm_auth: Helpers | None
+    monotonic: Callable[[], float] = time.monotonic
 
 
 class Checker(Protocol):

@@ -1,7 +1,8 @@
 """The first factor `ldap` outside a service: a checker that runs until the block ends."""
 
 import importlib.util
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,10 +47,12 @@ def host(
     ntlm_auth: Helpers | None = None,
     look_up: LookUp = look_up,
     turns: LoopTurns | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Host:
     """Return the host of a checker.
 
     egress: the networks that it may connect to. look_up: the DNS. turns: the turns in which answers are read.
+    monotonic: the clock of the cache of passwords, in seconds.
     """
     return Host(
         domain_id=1,
@@ -59,6 +62,7 @@ def host(
         upstream=UpstreamMetrics(CollectorRegistry()),
         hidden={},
         ntlm_auth=ntlm_auth or Helpers(Path("/there/is/no/ntlm_auth")),
+        monotonic=monotonic,
     )
 
 

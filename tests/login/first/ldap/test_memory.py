@@ -1,13 +1,12 @@
 """The cache of right passwords."""
 
-from sallyport.base.clock import now_us
 from sallyport.login.first.ldap.memory import LONGEST, Memory
 from sallyport.login.login import Found
 
 
 def test_the_cache_has_a_limit() -> None:
     """If all entries together have more groups than the limit, the oldest entries are removed."""
-    memory, size = Memory(300, now_us), LONGEST // 4
+    memory, size = Memory(300), LONGEST // 4
     for number in range(6):
         memory.keep(f"u{number}", "hello", Found(groups=frozenset({f"{number}" * size})))
     assert [memory.recall(f"u{number}", "hello") is not None for number in range(6)] == [False, False] + [True] * 4

@@ -93,7 +93,7 @@ class Ldap:
         self._winbind = None
         if settings.winbind and host.ntlm_auth is not None:
             self._winbind = Winbind(host.ntlm_auth, host.domain, settings.winbind_domain)
-        self._memory = Memory(settings.remember_s, host.clock)
+        self._memory = Memory(settings.remember_s, host.monotonic)
         self._names = [
             (name, account.principal_pattern(each)) for name, each in account.ASSERTION.findall(settings.user_filter)
         ]

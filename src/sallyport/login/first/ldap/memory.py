@@ -1,19 +1,24 @@
 """A short-lived cache of correct passwords. It spares the directory the load of devices that log in every minute.
 
 The cache contains only keyed hashes of passwords. Each cache has a random key. A change of the configuration creates a
-new, empty cache.
+new, empty cache. The lifetime of an entry is measured with the monotonic clock. Otherwise, if the wall clock was set
+back, an old password would be accepted again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import math
+import time
 from collections import OrderedDict
 from secrets import token_bytes
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sallyport.base.clock import SECOND, Clock
 from sallyport.login.login import NOTHING, Found
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LIMIT: Final = 10_000
 LONGEST: Final = 4 << 20
@@ -21,30 +26,33 @@ LONGEST: Final = 4 << 20
 
 
 class Memory:
-    """The recent correct passwords of one domain's users. seconds: the lifetime of an entry; 0 disables the cache."""
+    """The recent correct passwords of one domain's users.
 
-    def __init__(self, seconds: int, clock: Clock) -> None:
+    seconds: the lifetime of an entry; 0 disables the cache. monotonic: the monotonic clock, in seconds.
+    """
+
+    def __init__(self, seconds: int, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._key = token_bytes(32)
-        self._lasts_us = seconds * SECOND
-        self._clock = clock
-        self._known: OrderedDict[bytes, tuple[int, Found]] = OrderedDict()
+        self._lasts_s = seconds
+        self._monotonic = monotonic
+        self._known: OrderedDict[bytes, tuple[float, Found]] = OrderedDict()
         self._length = 0
 
     def recall(self, user: str, password: str) -> Found | None:
         """Return the cached groups and units of a user, or None if the cache does not have this user with this
         password."""
-        if not self._lasts_us:
+        if not self._lasts_s:
             return None
-        until, found = self._known.get(self._hash(user, password), (0, None))
-        return found if self._clock() < until else None
+        until, found = self._known.get(self._hash(user, password), (-math.inf, None))
+        return found if self._monotonic() < until else None
 
     def keep(self, user: str, password: str, found: Found) -> None:
         """Cache a correct password with the user's groups and units."""
-        if not self._lasts_us:
+        if not self._lasts_s:
             return
         key = self._hash(user, password)
         self._length -= _length(self._known.pop(key, (0, NOTHING))[1])
-        self._known[key] = (self._clock() + self._lasts_us, found)
+        self._known[key] = (self._monotonic() + self._lasts_s, found)
         self._length += _length(found)
         while len(self._known) > _LIMIT or self._length > LONGEST:
             self._length -= _length(self._known.popitem(last=False)[1][1])
