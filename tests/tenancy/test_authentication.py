@@ -38,9 +38,11 @@ def test_a_source_is_a_subscriber() -> None:
 
 
 def test_setting_the_clock_back_refills_nothing() -> None:
-    guesses = Guesses(burst=1)
+    """The refill continues from the new time, not from the former one."""
+    guesses = Guesses(burst=1, refill_us=10 * SECOND)
     guesses.fail("192.0.2.1", 1000 * SECOND)
     assert guesses.too_many("192.0.2.1", 0)
+    assert not guesses.too_many("192.0.2.1", 10 * SECOND)
 
 
 def test_the_table_is_bounded() -> None:

@@ -137,6 +137,9 @@ class Guesses:
     def _counted(self, network: str, now: int) -> float:
         """Return the number of wrong keys that count against a network. The number decreases with time."""
         spent, at = self._spent.get(network) or (0.0, now)
+        if at > now:  # the clock was set back
+            at = now
+            self._spent[network] = (spent, at)
         return max(0.0, spent - max(0, now - at) / self.refill_us)
 
     def _zero_at(self, spent: float, at: int) -> float:

@@ -67,6 +67,23 @@ async def test_a_provider_that_does_not_answer_in_time_is_not_tried_again_at_onc
         assert provider.server.requests == 1
 
 
+async def test_a_clock_that_is_set_back_does_not_prolong_a_failure(clock: SetClock, tmp_path: Path) -> None:
+    """If the clock was a day ahead when a provider failed, the provider is asked again after the clock is right."""
+
+    async def fail(_call: Call) -> Reply:
+        return Reply(503)
+
+    async with providing(lambda: clock() // SECOND) as provider:
+        assert provider.server
+        handler, provider.server.handler = provider.server.handler, fail
+        open_id = open_id_of({"company": provider}, clock, tmp_path)
+        with pytest.raises(ProviderDown):
+            await open_id.address(Started.new("company", "/", clock()))
+        provider.server.handler = handler
+        clock.pass_by(-86_400)
+        assert await open_id.address(Started.new("company", "/", clock()))
+
+
 async def test_a_slow_provider_does_not_delay_another(clock: SetClock, tmp_path: Path) -> None:
     """While as many codes as possible wait for one provider, a person signs in through another one."""
     resume, waiting = trio.Event(), list[Call]()

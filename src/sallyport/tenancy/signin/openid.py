@@ -16,6 +16,7 @@ again, at most once in `REFRESH_S` seconds.
 
 import hashlib
 import hmac
+import math
 import secrets
 from base64 import b64encode, urlsafe_b64encode
 from collections import defaultdict
@@ -280,9 +281,10 @@ class OpenId:
         """
         async with self._locks.setdefault(provider.issuer, trio.Lock()):
             now, known = self._clock() // SECOND, self._known.get(provider.issuer)
-            if known is not None and known.failed and now - known.at < FAILED_S:
+            age = math.inf if known is None or known.at > now else now - known.at  # the clock may have been set back
+            if known is not None and known.failed and age < FAILED_S:
                 raise ProviderDown(known.failed)
-            is_kept = known is not None and not known.failed and known.at + KEPT_S > now
+            is_kept = known is not None and not known.failed and age < KEPT_S
             if known is not None and is_kept and not (known.at < newer_than <= now):
                 return known
             try:

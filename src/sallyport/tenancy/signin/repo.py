@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.errors import SecretError
+from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.model import Tx
 from sallyport.store.slices import delete_slice
 from sallyport.store.vault import Vault
@@ -97,17 +98,21 @@ def take_attempt(tx: Tx, name: str, most: int, refill_us: int, at: int) -> bool:
     """Count an attempt to sign in before it is checked. Return False, and count nothing, if the limit is reached.
 
     The limit is a token bucket, see `Guesses`. The store keeps only the time at which its count reaches zero. The
-    transactions of all nodes follow one another, so the limit is exact over all nodes. name: the name of the bucket.
-    most: the size of the bucket.
+    transactions of all nodes follow one another, so the limit is exact over all nodes. If the time in the store is
+    later than a full bucket allows, the clock was wrong and was set back. The attempt is then the last one of the
+    bucket. name: the name of the bucket. most: the size of the bucket.
     """
     delete_slice(tx, "sign_in_attempts", "name", "zero_at <= :at", at=at)
     taken = tx.execute(
         "insert into sign_in_attempts as a (name, zero_at) values (:name, :first) on conflict (name) do update set "
-        "zero_at = case when a.zero_at > :at then a.zero_at + :refill else :first end where a.zero_at <= :last",
+        "zero_at = case when a.zero_at > :latest then :full when a.zero_at > :at then a.zero_at + :refill "
+        "else :first end where a.zero_at <= :last or a.zero_at > :latest",
         name=name,
         at=at,
         first=at + refill_us,
         last=at + (most - 1) * refill_us,
+        full=at + most * refill_us,
+        latest=at + most * refill_us + CLOCKS_US,
         refill=refill_us,
     )
     return taken > 0
