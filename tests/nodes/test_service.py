@@ -10,7 +10,7 @@ from sallyport.nodes.node import DEAD_US, LEASE_US
 from sallyport.nodes.service import Nodes
 from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.postgres.engine import PostgresStore
-from tests.nodes.conftest import Monotonic, node
+from tests.nodes.conftest import Monotonic, move_lease, node
 from tests.peers.postgres import needs_postgres
 
 pytestmark = needs_postgres
@@ -111,6 +111,23 @@ async def test_a_holder_without_a_heartbeat_stops_leading(store: PostgresStore) 
     assert one.leads
     clock.now = LEASE_US / 1e6 - 0.5
     assert not one.leads
+
+
+async def test_a_node_that_was_paused_logs_that_it_has_lost_the_lease(
+    store: PostgresStore, other: PostgresStore
+) -> None:
+    """The lease of a paused node ends, and another node takes it. The first heartbeat after the pause logs the loss."""
+    clock = Monotonic()
+    one, two = node(store, "one", monotonic=clock), node(other, "two")
+    for each in (one, two):
+        await each.join()
+        await beat(each)
+    clock.now = 10
+    await move_lease(other, two)
+    with capture_logs() as logged:
+        for _ in range(2):
+            await beat(one)
+    assert [each["event"] for each in logged] == ["lease_lost"]
 
 
 async def test_a_node_that_stops_releases_its_name_and_lease(store: PostgresStore, other: PostgresStore) -> None:

@@ -242,14 +242,14 @@ class Nodes:
                 )
             return seen_at, repo.renew(tx, self.id)
 
-        led = self.leads
+        led, held = self.leads, self._held is not None
         seen_at, lease = await self._store.write_aside(work)
         self._seen_at, self._beaten_at = seen_at, self._monotonic()
         self._compare_clocks(max(0, before - seen_at) or min(0, self._clock() - seen_at))
         self._held = None if lease is None else _Held(lease, began + LEASE_US / SECOND - MARGIN_S)
         if self.leads and not led:
             log.info("lease_taken", node=self.name)
-        elif led and not self.leads:
+        elif held and not self.leads:  # after a pause, the lease has ended before this heartbeat
             log.info("lease_lost", node=self.name)
 
     def _compare_clocks(self, ahead_us: int) -> None:
