@@ -7,8 +7,7 @@ SERVICE := .venv/.service-$(VERSION)
 READY := .venv/.ready-$(VERSION)
 
 # The folders of the tests that run on both engines.
-ON_BOTH := $(addprefix tests/,api audit console did directory domains dynamic endpoints events inventory listen login mfa passwords \
-	policy preview tenancy)
+ON_BOTH := tests/api tests/areas tests/console
 
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE

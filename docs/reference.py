@@ -16,15 +16,15 @@ from prometheus_client.metrics_core import Metric
 from sphinx.application import Sphinx
 from tests.metrics.everything import labelled
 
-from sallyport.app import App
-from sallyport.base.config import Settings
-from sallyport.base.limits import LIMITS
-from sallyport.base.setting_values import MASTER_KEY, environment_name
 from sallyport.cli.main import root
 from sallyport.deploy.settings_file import shown, without_default
-from sallyport.operations import operations as declared_operations
 from sallyport.radius.dictionary import load as load_dictionary
-from sallyport.vendors import MEDIA, PRODUCTS
+from sallyport.radius.vendors import MEDIA, PRODUCTS
+from sallyport.service.app import App
+from sallyport.service.operations import operations as declared_operations
+from sallyport.settings.limits import LIMITS
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import MASTER_KEY, environment_name
 from sallyport.web.description import document
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
 

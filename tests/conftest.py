@@ -16,7 +16,7 @@ from tests.peers import postgres
 settings.register_profile("no deadline", deadline=None)  # the duration of an example depends on the load
 settings.load_profile("no deadline")
 
-FIRST = ("tests/peers/", "tests/torture/", "tests/api/", "tests/cli/", "tests/test_", "tests/bench/")
+FIRST = ("tests/peers/", "tests/torture/", "tests/api/", "tests/cli/", "tests/service/", "tests/test_", "tests/bench/")
 SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
 """Files that use the same Active Directory domain, which takes half a minute to set up."""
 

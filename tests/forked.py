@@ -19,7 +19,9 @@ from pathlib import Path
 from sallyport.cli.main import main
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["sallyport.cli.serve", "sallyport.serve", "sallyport.cli.connection", "tests.forked"])
+_forks.set_forkserver_preload(
+    ["sallyport.cli.serve", "sallyport.service.serve", "sallyport.cli.connection", "tests.forked"]
+)
 
 
 class Forked:

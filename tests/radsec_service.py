@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.ports import free_port
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 PROXY = "proxy.example.org"
 

@@ -16,7 +16,7 @@ import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.radius_client import RadiusClient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SECRET, OTHER_SECRET = "the secret of the tests", "another secret"
 STANDING = "127.0.0.1"

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import SecretKey, ServerUrl
 from sallyport.outgoing.http import exchange, json_object, text_at
 

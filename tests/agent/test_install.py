@@ -102,7 +102,7 @@ def test_the_agent_imports_little() -> None:
         "import sys, sallyport.cli.main, sallyport.agent.endpoint.cli, sallyport.agent.endpoint.daemon,"
         " sallyport.agent.endpoint.identity, sallyport.agent.endpoint.wiring, sallyport.agent.service;"
         " from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey;"
-        " print(*sorted({'pydantic', 'httpx', 'trio', 'structlog', 'sqlite3', 'sallyport.passwords',"
+        " print(*sorted({'pydantic', 'httpx', 'trio', 'structlog', 'sqlite3', 'sallyport.areas.passwords',"
         " 'ctypes', 'importlib.metadata'} & sys.modules.keys()));"
         " print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
     )

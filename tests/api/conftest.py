@@ -9,7 +9,7 @@ from tests.api import holders
 from tests.api.hosts import Host
 from tests.api.world import Tenant, World
 from tests.areas import areas, clock
-from tests.service import running_service
+from tests.running_service import running_service
 
 __all__ = ["areas", "clock", "holder", "host", "tenant", "world"]
 

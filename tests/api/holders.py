@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from sallyport.areas.did.crypto import vc
+from sallyport.areas.did.crypto.jws import Signer
 from sallyport.base.clock import now_us
-from sallyport.did.crypto import vc
-from sallyport.did.crypto.jws import Signer
 from tests.api.world import Tenant
-from tests.did.crypto.signers import did, signer
+from tests.areas.did.crypto.signers import did, signer
 
 REGISTER = "/api/v1/walletService/registerWalletUser"
 RESET = "/api/v1/walletService/resetWallet"

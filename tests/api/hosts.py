@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from sallyport.base.agentwire.envelope import believe, open_envelope
-from sallyport.base.agentwire.state import State
+from sallyport.agentwire.envelope import believe, open_envelope
+from sallyport.agentwire.state import State
 from sallyport.base.secret import new_key, token_hash
 from tests.api.world import Tenant, World
 

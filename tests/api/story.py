@@ -11,9 +11,9 @@ from pyotp import TOTP
 from sallyport.base.secret import new_key, token_hash
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
 from sallyport.web.description import TOKEN
-from tests.inventory.sessions.records import octets
+from tests.areas.sessions.records import octets
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 PASSWORD = "Correct-Horse-7-Battery"
 SECRET = "a secret of the tests"

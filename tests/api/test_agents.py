@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sallyport.base.agentwire.state import State
+from sallyport.agentwire.state import State
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import matches
 from tests.api.hosts import (

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.api.world import Tenant, World
-from tests.service import running_service
+from tests.running_service import running_service
 
 ADD = "/network_device/AddClient"
 LIST = "/network_device/ListClients"

@@ -6,13 +6,13 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from sallyport.areas.did.crypto import jws, vc
+from sallyport.areas.did.crypto.documents import did_of, parse, resolve
+from sallyport.areas.did.crypto.encoding import read_object
 from sallyport.base.clock import now_us
-from sallyport.did.crypto import jws, vc
-from sallyport.did.crypto.documents import did_of, parse, resolve
-from sallyport.did.crypto.encoding import read_object
 from tests.api.world import Tenant, problem
-from tests.did.crypto.signers import HOLDER, ISSUERS
-from tests.did.status import check, entry_of
+from tests.areas.did.crypto.signers import HOLDER, ISSUERS
+from tests.areas.did.status import check, entry_of
 
 ISSUER = "/api/v1/did/createIssuerDid"
 HOLDER_DID = "/api/v1/did/createHolderDid"

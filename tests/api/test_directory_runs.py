@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sallyport.directory.run_bodies import SendBatch
+from sallyport.areas.directory.runs.bodies import SendBatch
 from tests.api.world import Tenant
 
 BEGIN = "/api/v1/agent/directory/begin"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sallyport.domains.bodies import DomainEntry, DomainList
+from sallyport.areas.domains.bodies import DomainEntry, DomainList
 from tests.api.world import PASSWORD, Tenant, World
 
 ALL = "/ad/GetAllDomains"

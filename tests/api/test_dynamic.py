@@ -9,8 +9,8 @@ import pytest
 from sallyport.radius import attributes as names
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
 from tests.api.world import SECRET, Tenant, World
-from tests.dynamic.nas import ThreadNas, ack, nak, thread_nas
-from tests.inventory.sessions.records import octets
+from tests.areas.dynamic.nas import ThreadNas, ack, nak, thread_nas
+from tests.areas.sessions.records import octets
 from tests.radius_client import RadiusClient
 
 DISCONNECT, CHANGE = "/network_device/DisconnectSession", "/network_device/ChangeSession"

@@ -7,7 +7,7 @@ import pytest
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.api.test_instances import ASSIGN_USERS, add, add_group, add_user
 from tests.api.world import Tenant, World, problem
-from tests.endpoints.keys import ED25519
+from tests.areas.users.keys import ED25519
 
 LIST = "/api/v1/endpointUsers/listAllEpmUsers"
 ADD = "/api/v1/endpointUsers/addEpmUserInfo"

@@ -8,7 +8,7 @@ import pytest
 from sallyport.web.examples import STORY
 from tests.api.operations import FORMS, OPERATIONS
 from tests.api.story import Caller
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 CONFLICTS = {"/api/v1/cancelImport", "/api/v1/confirmImport"}
 """An import of an unreachable directory ends by itself and has nothing to confirm, so these operations answer 409."""

@@ -25,8 +25,8 @@ from schemathesis.specs.openapi.checks import (
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
 from tests.api.operations import OPERATIONS, READER, Operation
 from tests.api.world import PASSWORD, SECRET, Tenant, World
-from tests.dynamic.nas import ack, thread_nas
-from tests.inventory.sessions.records import octets
+from tests.areas.dynamic.nas import ack, thread_nas
+from tests.areas.sessions.records import octets
 from tests.radius_client import RadiusClient
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

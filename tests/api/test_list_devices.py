@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sallyport.inventory.devices.bodies import DeviceEntry, DeviceList
+from sallyport.areas.devices.bodies import DeviceEntry, DeviceList
 from tests.api.world import LIST_DEVICES, PASSWORD, Tenant, World
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")

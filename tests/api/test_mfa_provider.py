@@ -8,7 +8,7 @@ import pyotp
 import pytest
 
 from tests.api.world import PASSWORD, Tenant, World
-from tests.service import running_service
+from tests.running_service import running_service
 
 GET = "/ad/GetMFAProvider"
 SET = "/ad/SetMFAProvider"

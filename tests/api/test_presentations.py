@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from sallyport.areas.did.crypto import proofs
 from sallyport.base.clock import SECOND, from_iso, now_us
-from sallyport.did.crypto import proofs
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.api.holders import (
     ASSIGN,

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import httpx
 import pytest
 
-from sallyport.operations import operations
+from sallyport.service.operations import operations
 from sallyport.web.scope import Body, Gate, Role
 from tests.api.operations import FORMS, OPERATIONS, READER, Operation
 from tests.api.world import Tenant, World, problem

@@ -13,7 +13,7 @@ from sallyport.web.examples import STORY
 from tests.api.operations import HOLDER, OPERATIONS, READER
 from tests.api.story import Caller
 from tests.areas import only_sqlite
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 NO_OPEN_IMPORT = "select count(*) = 0 from directory_jobs where state in ('QUEUED', 'RUNNING')"
 TRAIL = "select count(*) from audit_trail where action <> 'client.latch'"

@@ -9,7 +9,7 @@ import httpx
 from tests.api.operations import OPERATIONS
 from tests.api.world import LIST_DEVICES, Tenant, World
 from tests.areas import Areas, SetClock, running_store
-from tests.service import running_service
+from tests.running_service import running_service
 from tests.web.serving import make_certificate
 
 

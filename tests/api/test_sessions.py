@@ -8,7 +8,7 @@ import pytest
 
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
 from tests.api.world import SECRET, Tenant, World
-from tests.inventory.sessions.records import octets
+from tests.areas.sessions.records import octets
 from tests.radius_client import RadiusClient
 
 SESSIONS = "/network_device/ListSessions"

@@ -15,10 +15,10 @@ import pyotp
 import pytest
 import segno
 
+from sallyport.areas.users.totp import BORDER
 from sallyport.base.clock import from_iso, now_us
-from sallyport.endpoints.totp import BORDER
 from tests.api.world import Tenant, World, problem
-from tests.service import running_service
+from tests.running_service import running_service
 
 ENROL = "/api/v1/endpointUsers/enrolTotp"
 CONFIRM = "/api/v1/endpointUsers/confirmTotp"

@@ -13,7 +13,7 @@ import httpx
 
 from sallyport.web.problem import FIXED
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 LIST_DEVICES = "/network_device/ListDevices"
 SECRET = "a secret of the tests"

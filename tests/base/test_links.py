@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sallyport.base.config import Settings
-from sallyport.base.setting_values import Address
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import Address
 
 PEM = Path("x.pem")
 

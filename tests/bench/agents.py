@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 import httpx
 import trio
 
-from sallyport.base.agentwire.envelope import open_envelope
-from sallyport.base.agentwire.fields import REPORT, STATE
-from sallyport.base.agentwire.state import State
+from sallyport.agentwire.envelope import open_envelope
+from sallyport.agentwire.fields import REPORT, STATE
+from sallyport.agentwire.state import State
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import decode, loads
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import trio
 from tabulate import tabulate
 
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 from .console_load import figures, logins
 from .console_store import Size, fill, set_up

@@ -21,7 +21,7 @@ from pyotp import TOTP, parse_uri
 from tabulate import tabulate
 
 from sallyport.console.pages import ALL
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 from . import console_load
 from .console_load import Console

@@ -20,7 +20,7 @@ from pathlib import Path
 import httpx
 from tabulate import tabulate
 
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 from .child import SECRET
 from .console_store import LOGIN_USERS

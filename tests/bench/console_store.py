@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sallyport.areas.devices import repo as inventory
+from sallyport.areas.did.credentials import repo as credentials
+from sallyport.areas.did.credentials.credential import Schema
+from sallyport.areas.did.crypto import vc
+from sallyport.areas.did.crypto.documents import key_did
+from sallyport.areas.did.crypto.jws import Signer
+from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
+from sallyport.areas.did.dids import repo as dids
+from sallyport.areas.did.dids.did import Kind, NewDid
+from sallyport.areas.did.wallets import repo as wallets
+from sallyport.areas.did.wallets.key import new_wallet_key
+from sallyport.areas.did.wallets.wallet import NewWallet
+from sallyport.areas.directory.directory import GROUP_COUNT
 from sallyport.base.clock import SECOND, now_us
-from sallyport.did.credentials import repo as credentials
-from sallyport.did.credentials.credential import Schema
-from sallyport.did.crypto import vc
-from sallyport.did.crypto.documents import key_did
-from sallyport.did.crypto.jws import Signer
-from sallyport.did.crypto.keys import ED25519, PrivateKey
-from sallyport.did.dids import repo as dids
-from sallyport.did.dids.did import Kind, NewDid
-from sallyport.did.wallets import repo as wallets
-from sallyport.did.wallets.key import new_wallet_key
-from sallyport.did.wallets.wallet import NewWallet
-from sallyport.directory.directory import GROUP_COUNT
-from sallyport.inventory.devices import repo as inventory
 from sallyport.store import audit, counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex
 from sallyport.store.sqlite import SqliteStore
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 from . import did, directory_file, endpoints
 from .child import SECRET

@@ -15,16 +15,16 @@ import trio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tabulate import tabulate
 
+from sallyport.areas.did.credentials import repo
+from sallyport.areas.did.credentials.credential import Credential, Schema, Status
+from sallyport.areas.did.crypto import jws, vc
+from sallyport.areas.did.crypto.documents import did_of, key_did, resolve
+from sallyport.areas.did.crypto.jws import Signer
+from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
+from sallyport.areas.did.dids import repo as dids
+from sallyport.areas.did.dids.did import Kind, NewDid, Search
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
-from sallyport.did.credentials import repo
-from sallyport.did.credentials.credential import Credential, Schema, Status
-from sallyport.did.crypto import jws, vc
-from sallyport.did.crypto.documents import did_of, key_did, resolve
-from sallyport.did.crypto.jws import Signer
-from sallyport.did.crypto.keys import ED25519, PrivateKey
-from sallyport.did.dids import repo as dids
-from sallyport.did.dids.did import Kind, NewDid, Search
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.sqlite import SqliteStore

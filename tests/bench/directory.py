@@ -18,13 +18,13 @@ import httpx
 import trio
 from tabulate import tabulate
 
+from sallyport.areas.directory.reading.connection import Account
+from sallyport.areas.directory.reading.reader import PAGE, LdapReader, LdapSource
+from sallyport.areas.directory.reading.search import ACCOUNTS, CONTENT, IDENTITY, everything
+from sallyport.areas.directory.reading.server import Server
 from sallyport.base.clock import now_us
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
-from sallyport.directory.reading.search import ACCOUNTS, CONTENT, IDENTITY, everything
-from sallyport.directory.reading.server import Server
 from sallyport.outgoing.egress import Egress
+from sallyport.settings.values import ANYWHERE
 from tests.peers.authority import Authority
 from tests.peers.programs import find
 from tests.peers.slapd import BASE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from tabulate import tabulate
 
 from tests.radius_client import RadiusClient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 from .child import SECRET
 from .settings import BenchmarkError, Settings

@@ -26,10 +26,10 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
-from sallyport.login.eap.service import LARGEST
+from sallyport.areas.login.eap.service import LARGEST
 from tests.ports import free_port
 from tests.radius_client import RadiusClient
-from tests.service import running_service
+from tests.running_service import running_service
 
 from .child import SECRET, Running, process_tree
 from .freeradius import Extras, count_events, create_database, records

@@ -13,16 +13,16 @@ from tempfile import TemporaryDirectory
 
 import trio
 
+from sallyport.areas.users import membership
+from sallyport.areas.users.accounts import repo as users
+from sallyport.areas.users.accounts.account import UserChange, UserQuery
+from sallyport.areas.users.accounts.operations import filter_column
+from sallyport.areas.users.groups import repo as groups
+from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.instances import repo as instances
+from sallyport.areas.users.instances.instance import InstanceQuery, NewInstance
+from sallyport.areas.users.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action
 from sallyport.base.secret import Secret
-from sallyport.endpoints import membership
-from sallyport.endpoints.groups import repo as groups
-from sallyport.endpoints.groups.group import NewGroup
-from sallyport.endpoints.instances import repo as instances
-from sallyport.endpoints.instances.instance import InstanceQuery, NewInstance
-from sallyport.endpoints.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action
-from sallyport.endpoints.users import repo as users
-from sallyport.endpoints.users.account import UserChange, UserQuery
-from sallyport.endpoints.users.operations import filter_column
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.sqlite import SqliteStore

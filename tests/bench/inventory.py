@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 import trio
 
-from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.device import Device, DeviceQuery
-from sallyport.inventory.devices.operations import filter_column
+from sallyport.areas.devices import repo
+from sallyport.areas.devices.device import Device, DeviceQuery
+from sallyport.areas.devices.operations import filter_column
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 

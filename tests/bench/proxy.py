@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.ports import free_port
-from tests.service import running_service
+from tests.running_service import running_service
 
 from .child import SECRET, Running, child_process, wait_until
 from .freeradius import Extras, run_freeradius

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import httpx
 
 from tests.ports import free_port
-from tests.service import controlled
+from tests.running_service import controlled
 
 from .child import SECRET, Running, child_process, wait_until
 from .settings import BenchmarkError

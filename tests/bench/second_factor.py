@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
-from tests.service import running_service
+from tests.running_service import running_service
 
 from .child import SECRET, Running, child_process, process_tree, wait_until
 from .freeradius import asking_freeradius

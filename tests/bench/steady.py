@@ -27,7 +27,7 @@ from sallyport.radius.attributes import (
 )
 from sallyport.radius.packet import ACCOUNTING_REQUEST, encode_request
 from tests.radius_client import RadiusClient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 from .agents import Fleet, enrol, live
 from .child import SECRET

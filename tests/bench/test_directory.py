@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.login.first.ldap.checkers import needs_bonsai
+from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.peers.programs import needs
 
 from .directory import measure

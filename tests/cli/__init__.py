@@ -12,7 +12,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from sallyport.cli.main import root, run
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 
 class Service(RunningService):

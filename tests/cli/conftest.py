@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import Service
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from sallyport.audit.cli import ALL_COLUMNS
-from sallyport.audit.commands import PAGE
+from sallyport.areas.audit.cli import ALL_COLUMNS
+from sallyport.areas.audit.commands import PAGE
 from sallyport.base.clock import SECOND, now_us
 from tests.cli import Service, add_domain
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 ENTRY = (
     "insert into audit_trail (at, tenant_id, domain_id, actor_kind, actor, token_id, action, target, changes) "

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from sallyport.areas.login.login import Reason
 from sallyport.cli.diagnosis import NOT_ENROLLED, REMEDIES, remedy_for
-from sallyport.login.login import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
 from tests.cli import SECRET, Service, add_client, add_user
 from tests.ports import free_port
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 QUICK = ("--timeout", "1", "--retries", "0")
 LOGIN = ("--user", "ann", "--password", "hello")

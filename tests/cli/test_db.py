@@ -12,7 +12,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.peers.postgres import database_in, needs_postgres
 from tests.radius_client import RadiusClient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 
 def domains(service: RunningService) -> set[str]:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.docs.commands import ROOT, differs
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sallyport.radius.attributes import push_vendor_attribute
 from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\n\u202ednet\t"
 FORMULA = "=cmd|'/c calc'!A1"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.areas.did.crypto.signers import HOLDER
 from tests.cli import Service, add_domain
-from tests.did.crypto.signers import HOLDER
 
 DID = HOLDER.method_id.partition("#")[0]
 

@@ -20,11 +20,11 @@ from cryptography.x509.oid import NameOID
 
 from sallyport import __version__
 from sallyport.base.clock import SECOND, iso, now_us
-from sallyport.base.listening import process_name
 from sallyport.cli.checks.service import of_schedule
+from sallyport.settings.listening import process_name
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 
 def findings(service: RunningService, status: int = 0) -> list[tuple[str, str, str]]:

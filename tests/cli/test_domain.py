@@ -10,7 +10,7 @@ import pytest
 from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.cli import OTHER_TENANT, SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 
 @pytest.fixture(scope="module")

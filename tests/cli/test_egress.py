@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 ADVICE = "address not allowed; to allow it, add 127.0.0.1/32 to the setting egress, and restart the service"
 KINDS = ("ldap", "radius", "radsec")

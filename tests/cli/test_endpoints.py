@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.areas.users.keys import ECDSA, ED25519
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
-from tests.endpoints.keys import ECDSA, ED25519
 from tests.radius_client import RadiusClient
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import click
 import pytest
 
+from sallyport.areas.events.cli import ALL_COLUMNS
 from sallyport.base.clock import SECOND, now_us
 from sallyport.cli.main import root
-from sallyport.events.cli import ALL_COLUMNS
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 
 FORMULA = "=cmd|'/c calc'!A1"
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\n\u202enet"

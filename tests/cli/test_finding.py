@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import structlog
 
-from sallyport.base.config import Settings
 from sallyport.base.errors import Absent, Locked, StartError
 from sallyport.cli.connection import READING, patiently
 from sallyport.cli.installation import NOTHING_HERE, places
 from sallyport.cli.serve import hold
+from sallyport.settings.settings import Settings
 from sallyport.store.directory import open_data_directory
 from tests.cli import TENANT
 from tests.cli.test_requests import COMMANDS
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 
 BINDS = {f"SALLYPORT_{name}_BIND": "127.0.0.1:0" for name in ("HTTP", "RADIUS_AUTH", "RADIUS_ACCT")}
 NOBODY = 65534

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.clock import from_iso, now_us
+from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.cli import Service, add_domain, add_user
-from tests.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 
 @pytest.fixture(scope="module")

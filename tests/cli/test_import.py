@@ -8,7 +8,7 @@ import pytest
 from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.cli import TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 GOOD = "a-Secret-of-22-octets!"
 BETTER = "another-Secret-of-octets"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 LIMITS = {"domains": 2, "endpoint_users": 1, "waiting_imports": 0, "schemas": 0, "directories": 1}
 TENANT = {"orgId": 1, "tenantId": 1}

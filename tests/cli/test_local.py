@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.base.config import Settings
 from sallyport.cli.local import Local
+from sallyport.settings.settings import Settings
 
 
 @pytest.fixture

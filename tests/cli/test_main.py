@@ -13,11 +13,11 @@ from itertools import pairwise
 import click
 import pytest
 
-from sallyport.base.listening import process_name
-from sallyport.base.options import Group
 from sallyport.cli.main import AGENT_SECTIONS, SECTIONS, Sections, root
+from sallyport.settings.listening import process_name
+from sallyport.shell.options import Group
 from tests.cli import TENANT, Service, add_domain
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 
 LISTS = (("token",), ("client",), ("domain",), ("device",), ("user", "--domain", "default"))
 HEAVY = ("trio", "starlette", "sqlite_utils", "httpx", "cryptography", "pyrad", "sqlite3")

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from sallyport.base.options import Time
 from sallyport.cli import checks
 from sallyport.cli.main import root
+from sallyport.shell.options import Time
 from tests.cli import TENANT, Service
 
 TYPED = (click.Choice, click.IntRange, click.FloatRange, Time, click.types.IntParamType, click.types.FloatParamType)

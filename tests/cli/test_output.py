@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.command import Form
-from sallyport.base.options import with_columns
 from sallyport.base.wire import Row
 from sallyport.cli.line import Line
 from sallyport.cli.output import Table, only, print_json, print_rows, safe
+from sallyport.shell.command import Form
+from sallyport.shell.options import with_columns
 
 
 def test_a_table_has_the_given_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 import pytest
 
-from sallyport.base.options import InputFile
 from sallyport.radius.packet import ACCESS_ACCEPT
+from sallyport.shell.options import InputFile
 from tests.cli.permissions import NOBODY, leaves
 from tests.cli.test_permissions import READABLE, ROOT, foreign_data_directory, private
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 
 SECRET = "a secret of the tests"
 PEOPLE = "dn: dc=example,dc=org\nobjectClass: domain\ndc: example\n"

@@ -12,7 +12,7 @@ import pytest
 
 import sallyport
 from tests.cli.permissions import NOBODY, leaves
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 ROOT = Path(__file__).parents[2]
 SITUATIONS = ("directory", "settings", "argument", "unreadable argument", "read-only", "socket")

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.cli import OTHER_TENANT, TENANT, Service, add_domain
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 RULES = {
     "template": "templateName", "min-length": "minLen", "max-length": "maxLen", "first-char": "firstChar",

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import sallyport
-from sallyport.base.config import load
 from sallyport.base.errors import Refused
 from sallyport.cli.connection import Connection
+from sallyport.settings.settings import load
 from tests.cli import Service, add_domain
 
 LIST = "/ad/GetAllDomains"

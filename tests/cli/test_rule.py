@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli import TENANT, Service, add_client, add_domain, add_user
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
+from tests.areas.dynamic.nas import answer, thread_nas
+from tests.areas.sessions.records import octets
 from tests.cli import SECRET, Service, add_client, add_domain
-from tests.dynamic.nas import answer, thread_nas
-from tests.inventory.sessions.records import octets
 from tests.radius_client import RadiusClient
 
 HOSTILE = "\x1b]0;owned\x07=cmd|'/c calc'!A1"

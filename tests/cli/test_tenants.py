@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli import OTHER_TENANT, Service
 from tests.cli.permissions import arguments, leaves
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 MAKERS = ("token create", "domain add")
 NUMBERS = {"--org": "77", "--tenant": "78"}

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.cli import TENANT, Service
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 TOKEN = re.compile(r"sp_[A-Za-z0-9_-]{43}\n")
 

@@ -12,7 +12,7 @@ import pytest
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 
 
 @pytest.fixture(scope="module")

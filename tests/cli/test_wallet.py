@@ -13,7 +13,7 @@ import pytest
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.service import PROGRAM
+from tests.running_service import PROGRAM
 
 SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}
 

@@ -26,7 +26,7 @@ from sallyport.console.pages import ALL
 from tests.console.chromium import Chromium
 from tests.console.furnished import Furnisher
 from tests.console.visitor import PASSWORD
-from tests.service import PROGRAM
+from tests.running_service import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "console" / "pictures"

@@ -18,7 +18,7 @@ import httpx
 from joserfc.jwk import ECKey
 from joserfc.jws import JWSRegistry
 
-from tests.mfa.web import Call, Reply, WebServer, serving
+from tests.areas.mfa.web import Call, Reply, WebServer, serving
 
 CLIENT = "sallyport"
 SECRET = "a secret & more: of the client"

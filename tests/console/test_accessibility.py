@@ -12,7 +12,7 @@ from tests.console.chromium import Chromium
 from tests.console.visitor import PASSWORD
 from tests.peers.npm_verifiers import AXE, needs_axe
 from tests.peers.programs import needs
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium"), needs_axe]
 

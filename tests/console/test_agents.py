@@ -2,12 +2,12 @@
 
 import trio
 
-from sallyport.base.agentwire.report import Action as Done
-from sallyport.base.agentwire.report import Drift, DriftKind, Outcome
-from sallyport.base.agentwire.state import TriggerKind
+from sallyport.agentwire.report import Action as Done
+from sallyport.agentwire.report import Drift, DriftKind, Outcome
+from sallyport.agentwire.state import TriggerKind
+from tests.areas.agents.hosts import Host, user
+from tests.areas.agents.test_reports import account, discovery
 from tests.console.visitor import Site, Visitor, text_of
-from tests.endpoints.agents.hosts import Host, user
-from tests.endpoints.agents.test_reports import account, discovery
 
 
 async def test_an_agent_is_shown_with_its_drift_and_reports(site: Site, admin: Visitor) -> None:

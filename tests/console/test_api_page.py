@@ -13,7 +13,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.console.chromium import Chromium
 from tests.console.test_chromium import base_of
 from tests.peers.programs import needs
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, needs("chromium")]
 LIST = "/network_device/ListDevices"

@@ -15,7 +15,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.console.chromium import Chromium
 from tests.console.visitor import PASSWORD
 from tests.peers.programs import needs
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 OF_A_DOMAIN = [
     "/rules", "/rules/add", "/rules/effect", "/rules/test", "/bypass", "/bypass/add", "/directories",

@@ -10,7 +10,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.console.chromium import Chromium
 from tests.console.test_chromium import base_of, sign_in
 from tests.peers.programs import needs
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium")]
 SECRET, PASSWORD = "a secret of this module", "password of alice"

@@ -12,7 +12,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.console.chromium import Chromium
 from tests.console.test_chromium import base_of, opens_on_a_phone, sign_in
 from tests.peers.programs import needs
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium")]
 SECRET = "a secret of this module"

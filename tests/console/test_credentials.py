@@ -2,10 +2,10 @@
 
 import re
 
+from sallyport.areas.did.presentations.verifier import AccessRequest
+from sallyport.areas.users.instances.instance import NewInstance
 from sallyport.base.clock import SECOND
 from sallyport.console.table import SIZE
-from sallyport.did.presentations.verifier import AccessRequest
-from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 

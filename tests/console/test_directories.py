@@ -1,9 +1,9 @@
 """The pages of directories, their imports and their field mappings."""
 
-from sallyport.directory.imports.files import FOLDER
+from sallyport.areas.directory.imports.files import FOLDER
 from sallyport.web.scope import Role
+from tests.areas.directory.world import at_work, group, over, person, queue
 from tests.console.visitor import Site, Visitor, text_of
-from tests.directory.world import at_work, group, over, person, queue
 
 EVERYONE = person("ann", "mail: ann@x.example", "cn: Ann") + person("bob") + group("staff", "uid=ann,ou=People,dc=x")
 

@@ -1,7 +1,7 @@
 """Domains in the console: the list, the page of a domain, its settings, its factors, and its removal."""
 
+from sallyport.areas.mfa.providers import available
 from sallyport.console.pages.factors import FIELDS, OPTIONAL
-from sallyport.mfa.providers import available
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 

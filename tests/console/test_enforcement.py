@@ -1,8 +1,8 @@
 """Enforcement in the console: the preview, the switch of the mode, its confirmation, and break-glass."""
 
-from sallyport.domains.domain import Mode
+from sallyport.areas.domains.domain import Mode
+from tests.areas.preview.conftest import Book
 from tests.console.visitor import Site, Visitor, text_of
-from tests.preview.conftest import Book
 
 
 async def with_logins(site: Site) -> str:

@@ -5,9 +5,9 @@ import trio
 import trio.testing
 from starlette.types import Message
 
+from sallyport.areas.clients.service import NewClient
 from sallyport.console.export import OF_A_FILE
 from sallyport.console.table import MOST_EXPORTED
-from sallyport.inventory.clients.service import NewClient
 from sallyport.web.content import MOST
 from sallyport.web.paging import LONG
 from tests.console.visitor import Site, Visitor

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.areas.directory.directory import Configuration, DirectoryKind
+from sallyport.areas.domains.domain import Mode
+from sallyport.areas.events.hours import HOUR
+from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN
+from sallyport.areas.login.login import Reason
 from sallyport.base.clock import SECOND, now_us
 from sallyport.console.pages.attention import of_disk
 from sallyport.console.pages.home import top_of
-from sallyport.directory.directory import Configuration, DirectoryKind
-from sallyport.domains.domain import Mode
-from sallyport.events.hours import HOUR
-from sallyport.listen.causes import GARBLED, UNKNOWN
-from sallyport.login.login import Reason
 from sallyport.web.scope import Role
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of

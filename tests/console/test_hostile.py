@@ -5,10 +5,10 @@ import base64
 import pytest
 
 from sallyport.store.model import Tx
+from tests.areas.directory.world import imported, person
+from tests.areas.dynamic.world import device, session
+from tests.areas.preview.conftest import Book
 from tests.console.visitor import Site, Visitor
-from tests.directory.world import imported, person
-from tests.dynamic.world import device, session
-from tests.preview.conftest import Book
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 """A text that would become an element, or end an attribute."""

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 from tests.console.chromium import Chromium
 from tests.console.provider import CLIENT, SECRET, Provider, providing
 from tests.peers.programs import needs
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import until
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium")]

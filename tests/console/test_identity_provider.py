@@ -7,12 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from sallyport.areas.mfa.contract import Behaviour
 from sallyport.base.clock import SECOND
-from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
-from sallyport.base.identity_provider import IdentityProvider
-from sallyport.commands import commands
-from sallyport.mfa.contract import Behaviour
+from sallyport.service.commands import commands
+from sallyport.settings.identity_provider import IdentityProvider
+from sallyport.shell.command import entries
 from tests.areas import stored
 from tests.console.provider import CLIENT, SECRET, Provider, new_key, providing
 from tests.console.visitor import Site, Visitor, text_of

@@ -5,11 +5,11 @@ from itertools import chain
 
 import pytest
 
+from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.login.first.fields import LdapFields, UpstreamFields
 from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
 from sallyport.console.pages.domains import configuration
 from sallyport.console.pages.factors import FIELDS
-from sallyport.domains.domain import FirstFactor
-from sallyport.login.first.fields import LdapFields, UpstreamFields
 
 SETTINGS = sorted(
     {*LdapFields.model_fields, *UpstreamFields.model_fields}

@@ -2,16 +2,16 @@
 
 import pytest
 
-from sallyport.audit.repo import AuditQuery, matching
+from sallyport.areas.audit.repo import AuditQuery, matching
+from sallyport.areas.devices.device import DeviceQuery
+from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.preview.traffic import SLICE_EVENTS
+from sallyport.areas.sessions.repo import SessionQuery, page
+from sallyport.areas.users.accounts.account import UserChange
+from sallyport.areas.users.groups.group import NewGroup
 from sallyport.console.pages.endpoints.access import MOST_USERS
 from sallyport.console.pages.enforcement import MOST_DECIDED
 from sallyport.console.table import SEARCHED
-from sallyport.endpoints.groups.group import NewGroup
-from sallyport.endpoints.users.account import UserChange
-from sallyport.inventory.devices.device import DeviceQuery
-from sallyport.inventory.sessions.repo import SessionQuery, page
-from sallyport.policy.rules.bodies import RuleFields
-from sallyport.preview.traffic import SLICE_EVENTS
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import FAR, MOST_COUNTED, Entry, SearchIndex, from_end

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from starlette.types import Message
 from structlog.testing import capture_logs
 
+from sallyport.areas.events.repo import NewEvent
+from sallyport.areas.login.login import Reason
 from sallyport.base.errors import TooMany
 from sallyport.console.live import KEPT, MOST_OF_PERSON, MOST_STREAMS, Feed, IsValid, Rows, Streams, Viewer
 from sallyport.console.table import SIZE
-from sallyport.events.repo import NewEvent
-from sallyport.login.login import Reason
 from sallyport.store.model import Tx
 from sallyport.web.scope import Role
 from tests.console.test_logins import add

@@ -5,13 +5,13 @@ from typing import get_args
 
 import pytest
 
+from sallyport.areas.login.advice import ADVICE, Step
+from sallyport.areas.login.login import Reason
 from sallyport.console.live import message
 from sallyport.console.pages.logins import COLUMNS, State
-from sallyport.login.advice import ADVICE, Step
-from sallyport.login.login import Reason
 from sallyport.web.scope import Role
+from tests.areas.dynamic.world import device
 from tests.console.visitor import Site, Visitor, text_of
-from tests.dynamic.world import device
 
 EVIL = '<img src=x onerror="alert(1)">'
 

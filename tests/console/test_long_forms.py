@@ -4,17 +4,17 @@ import re
 
 import pytest
 
+from sallyport.areas.did.credentials import repo as credentials
+from sallyport.areas.did.credentials.credential import Schema
+from sallyport.areas.did.dids import repo as dids
+from sallyport.areas.did.dids.did import Kind, NewDid
+from sallyport.areas.did.wallets.wallet import NewWallet
+from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.console.table import SIZE
-from sallyport.did.credentials import repo as credentials
-from sallyport.did.credentials.credential import Schema
-from sallyport.did.dids import repo as dids
-from sallyport.did.dids.did import Kind, NewDid
-from sallyport.did.wallets.wallet import NewWallet
-from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store.model import Tx
+from tests.areas.directory.world import at_work, group, over, person, queue
 from tests.console.test_credentials import SCHEMA, make
 from tests.console.visitor import Site, Visitor, text_of
-from tests.directory.world import at_work, group, over, person, queue
 
 FORMS = {
     "/dids/add": ("wallet", "issuer"),

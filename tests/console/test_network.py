@@ -3,15 +3,15 @@
 import re
 from dataclasses import asdict
 
+from sallyport.areas.clients.client import SIGNED, Signatures
+from sallyport.areas.devices.device import Posture
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
-from sallyport.inventory.clients.client import SIGNED, Signatures
-from sallyport.inventory.devices.device import Posture
 from sallyport.radius.dynamic import Kind
 from sallyport.web.scope import Role
+from tests.areas.dynamic.nas import ack, nak, running_nas
+from tests.areas.dynamic.world import STOP, device, session
 from tests.console.visitor import Site, Visitor, text_of
-from tests.dynamic.nas import ack, nak, running_nas
-from tests.dynamic.world import STOP, device, session
 
 
 async def test_sessions_are_filtered_in_the_address(site: Site, admin: Visitor) -> None:

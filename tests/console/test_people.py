@@ -5,16 +5,16 @@ import re
 import pytest
 from pyotp import TOTP
 
+from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.policy.lockouts import repo as lockouts
+from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.base.clock import SECOND
-from sallyport.domains.domain import FirstFactor
-from sallyport.policy.lockouts import repo as lockouts
-from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.web.scope import Role
+from tests.areas.directory.world import group, imported, person
+from tests.areas.dynamic.nas import ack, running_nas
+from tests.areas.dynamic.world import device, session
+from tests.areas.preview.conftest import Book
 from tests.console.visitor import Site, Visitor, text_of
-from tests.directory.world import group, imported, person
-from tests.dynamic.nas import ack, running_nas
-from tests.dynamic.world import device, session
-from tests.preview.conftest import Book
 
 ALICE = "/people/person?user=alice"
 

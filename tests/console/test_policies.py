@@ -1,6 +1,6 @@
 """The pages of password policies."""
 
-from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import NewInstance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 

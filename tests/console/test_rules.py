@@ -2,11 +2,11 @@
 
 import re
 
-from sallyport.policy.rules.bodies import RuleFields
-from sallyport.preview.bodies import ProposedRule
+from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.preview.bodies import ProposedRule
 from sallyport.web.scope import Role
+from tests.areas.preview.conftest import Book, Scripted
 from tests.console.visitor import Site, Visitor, text_of
-from tests.preview.conftest import Book, Scripted
 
 
 async def rule(site: Site, name: str, **fields: object) -> int:

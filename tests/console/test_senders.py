@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 import trio
 
-from sallyport.base.setting_values import Address
+from sallyport.areas.login.listen.causes import UNKNOWN
 from sallyport.console.pages.senders import hosts
-from sallyport.listen.causes import UNKNOWN
+from sallyport.settings.values import Address
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of
 from tests.packets import access_request, attributes

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sallyport.tenancy.signin.person import Person
-from sallyport.tenancy.signin.sessions import Browser
+from sallyport.areas.signin.person import Person
+from sallyport.areas.signin.sessions import Browser
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 

@@ -18,9 +18,9 @@ from pyotp import TOTP
 from starlette.types import ASGIApp
 
 from sallyport.base.clock import SECOND
-from sallyport.commands import commands
 from sallyport.console.running import Running
-from sallyport.operations import console, operations, pages
+from sallyport.service.commands import commands
+from sallyport.service.operations import console, operations, pages
 from sallyport.web.app import create_app
 from sallyport.web.content import Answers
 from sallyport.web.operation import Operations

@@ -14,7 +14,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 400

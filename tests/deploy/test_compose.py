@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sallyport import __version__
-from sallyport.base.config import Settings
+from sallyport.settings.settings import Settings
 from tests.deploy.test_container import environment, probe
 from tests.peers.programs import needs
 

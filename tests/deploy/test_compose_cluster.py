@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sallyport.base.config import Settings, load, unknown_environment
-from sallyport.base.setting_values import MASTER_KEY
+from sallyport.settings.settings import Settings, load, unknown_environment
+from sallyport.settings.values import MASTER_KEY
 from sallyport.store.vault import parse_keys
 from tests.deploy.test_compose import SERVICES as SINGLE
 from tests.deploy.test_container import environment

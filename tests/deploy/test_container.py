@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sallyport.base.config import Settings, load, unknown_environment
-from tests.service import running_service
+from sallyport.settings.settings import Settings, load, unknown_environment
+from tests.running_service import running_service
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "src" / "sallyport" / "deploy" / "Containerfile").read_text(encoding="utf-8")

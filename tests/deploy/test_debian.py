@@ -11,8 +11,8 @@ from pathlib import Path
 import pyotp
 import pytest
 
-from sallyport.base.systemd import ADMIN_UNITS, BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
 from sallyport.deploy.settings_file import settings_file
+from sallyport.host.systemd import ADMIN_UNITS, BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
 from tests.docs.commands import blocks
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import base

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sallyport.base.systemd import CONFIG_DIR, CONFIG_FILE, UNIT, USER
+from sallyport.host.systemd import CONFIG_DIR, CONFIG_FILE, UNIT, USER
 from tests.deploy.test_debian import PROGRAM, THERE, installed, log_in, prepared, set_up
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 

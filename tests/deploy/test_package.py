@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sallyport import __version__
-from sallyport.base.systemd import BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, PACKAGE_UNITS, UNIT, UNITS, USER
+from sallyport.host.systemd import BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, PACKAGE_UNITS, UNIT, UNITS, USER
 from tests.deploy.test_debian_postgres import start_postgres, write_settings
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import SUITE, base

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sallyport.base.command import Commands, entries
-from sallyport.base.config import Settings
 from sallyport.deploy.commands import commands, without_secrets
+from sallyport.settings.settings import Settings
+from sallyport.shell.command import Commands, entries
 
 
 async def test_each_setting_is_shown_without_passwords() -> None:

@@ -4,10 +4,10 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from sallyport.base.config import Settings, load
-from sallyport.base.limits import LIMITS
-from sallyport.base.systemd import DATA_DIR
 from sallyport.deploy.settings_file import TABLES, settings_file
+from sallyport.host.systemd import DATA_DIR
+from sallyport.settings.limits import LIMITS
+from sallyport.settings.settings import Settings, load
 
 SETTING = r"(# )?[a-z_]+ = "
 INSTALLED = Settings(data_dir=DATA_DIR)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.base import systemd
-from sallyport.base.config import Settings, load
-from sallyport.base.setting_values import Address
 from sallyport.deploy import units
+from sallyport.host import systemd
+from sallyport.settings.settings import Settings, load
+from sallyport.settings.values import Address
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "src" / "sallyport" / "deploy"

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.ports import free_port
-from tests.service import PROGRAM, RunningService, running_service
+from tests.running_service import PROGRAM, RunningService, running_service
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^(?P<indent> *)```console\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)

@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from sallyport.mfa.contract import HTTP_FAILURES, Behaviour, ProviderContract
-from sallyport.mfa.host import ConfiguredProvider, Host
-from tests.mfa.host import USER, make_host
-from tests.mfa.web import Call, Reply, WebServer, serving
+from sallyport.areas.mfa.contract import HTTP_FAILURES, Behaviour, ProviderContract
+from sallyport.areas.mfa.host import ConfiguredProvider, Host
+from tests.areas.mfa.host import USER, make_host
+from tests.areas.mfa.web import Call, Reply, WebServer, serving
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "guides" / "acme_sallyport.py"
 TOKEN: Final = "token-of-acme"

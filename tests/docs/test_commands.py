@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.areas.mfa.duo_server import IKEY, SKEY
 from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
-from tests.mfa.duo_server import IKEY, SKEY
 
 STOP = "kill %1; wait %1"
 """Stops the service, which the page or `before` has started as the first job."""
@@ -25,7 +25,8 @@ READY = "until (: < /dev/tcp/127.0.0.1/8099) 2>/dev/null; do sleep 0.05; done"
 """Waits for the server that `before` has started at the free port."""
 HOOK = "python3 webhook_example.py 8099 hook.secret --approve"
 SET_HOOK = "sallyport provider set default webhook --url"
-DUO = [f"PYTHONPATH={ROOT} {sys.executable} -m tests.mfa.duo_server 8099 alice & {READY}", f"echo {SKEY} > duo.key"]
+SERVE_DUO = f"PYTHONPATH={ROOT} {sys.executable} -m tests.areas.mfa.duo_server 8099 alice"
+DUO = [f"{SERVE_DUO} & {READY}", f"echo {SKEY} > duo.key"]
 AT_DUO = {"8099": "{free}", "DIXXXXXXXXXXXXXXXXXX": IKEY, "api-xxxxxxxx.duosecurity.com": "127.0.0.1:{free}"}
 
 CONNECT = sorted(
@@ -129,7 +130,7 @@ NOT_RUN = {
         "sudo sallyport agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own",
     },
     "docs/guides/second-factors.md": {
-        "sallyport user totp": "it asks for the code of an app; tests/endpoints/test_cli.py enrols a user",
+        "sallyport user totp": "it asks for the code of an app; tests/areas/users/test_cli.py enrols a user",
         "sallyport device reset": "the walk has no device; tests/cli/test_device.py resets one",
     },
     "docs/guides/mfa-provider.md": {

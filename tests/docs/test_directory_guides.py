@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.docs.commands import Walk, problem, walked
-from tests.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import PEOPLE, SERVICE_PASSWORD, Slapd, slapd

@@ -11,11 +11,11 @@ import click
 import pytest
 
 from docs import reference
-from sallyport.base.config import Settings, load
-from sallyport.base.setting_values import MASTER_KEY, PREFIX, environment_name
+from sallyport.areas.did.public import RESOLVE
+from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.cli.main import root
-from sallyport.did.public import RESOLVE
-from sallyport.events.outlets.transport import targets_of
+from sallyport.settings.settings import Settings, load
+from sallyport.settings.values import MASTER_KEY, PREFIX, environment_name
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

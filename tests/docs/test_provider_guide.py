@@ -8,12 +8,12 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
+from sallyport.areas.mfa.host import ConfiguredProvider, Host
+from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, Question
+from sallyport.areas.mfa.radius import Radius
+from sallyport.areas.mfa.wallet import Wallet
+from sallyport.areas.mfa.webhook import Webhook, signature
 from sallyport.base.clock import iso
-from sallyport.mfa.host import ConfiguredProvider, Host
-from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, Question
-from sallyport.mfa.radius import Radius
-from sallyport.mfa.wallet import Wallet
-from sallyport.mfa.webhook import Webhook, signature
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE = (GUIDES / "mfa-provider.md").read_text(encoding="utf-8")

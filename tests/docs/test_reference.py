@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from docs import reference
 from sallyport import metrics
-from sallyport.base.config import Settings
-from sallyport.base.limits import LIMITS
 from sallyport.cli.main import root
+from sallyport.settings.limits import LIMITS
+from sallyport.settings.settings import Settings
 from tests.metrics.everything import labelled, registered
 
 

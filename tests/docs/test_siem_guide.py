@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.commands import ROOT
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 PAGE = (ROOT / "docs" / "guides" / "siem.md").read_text(encoding="utf-8")
 MESSAGES = re.findall(r"^(<86>1 .*)$", PAGE, re.MULTILINE)

@@ -11,7 +11,7 @@ import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.ports import free_port
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "guides" / "webhook_example.py"
 SECRET = "secret of the NAS"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from sallyport.domains.domain import Mode
+from sallyport.areas.domains.domain import Mode
 from tests.areas import Areas, areas, clock
 from tests.grafana.expressions import RULES, of_rules
 from tests.grafana.test_promtool import promtool

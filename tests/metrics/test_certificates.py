@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.areas.domains.domain import FirstFactor
 from sallyport.base.clock import is_synchronized
 from sallyport.certs.directory import Directory, present, read_certificates
-from sallyport.domains.domain import FirstFactor
 from tests.areas import Areas, areas, clock
 
 __all__ = ["areas", "clock"]

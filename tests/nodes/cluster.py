@@ -11,7 +11,7 @@ from time import monotonic
 import httpx
 
 from tests.peers.postgres import SETTINGS, Server, made
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import eventually
 
 MASTER_KEY = "5a" * 32

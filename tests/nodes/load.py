@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from threading import Event, Thread
 
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.torture.load import WINDOW, Load, check_stored
 from tests.waiting import eventually
 

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from sallyport.endpoints.users.account import UserChange
+from sallyport.areas.users.accounts.account import UserChange
 from sallyport.store.foreign import CONFIGURATION, TOKENS, ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore

@@ -7,7 +7,7 @@ import pytest
 
 from tests.nodes.cluster import Cluster, running_cluster
 from tests.peers.postgres import needs_postgres
-from tests.service import ServiceError
+from tests.running_service import ServiceError
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, needs_postgres]

@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
+from sallyport.areas.login.login import Reason
+from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.signin.sessions import Browser
 from sallyport.base.errors import TooMany, Unauthenticated
-from sallyport.login.login import Reason
-from sallyport.policy.lockouts.failures import Kind
 from sallyport.store.model import Tx
-from sallyport.tenancy.signin.sessions import Browser
 from tests.areas import Areas
-from tests.login.conftest import Answers, FakeListener
+from tests.areas.login.conftest import Answers, FakeListener
+from tests.areas.policy.lockouts.guesses import LOCKED, WRONG, fail, log_in
 from tests.nodes.conftest import LOCKOUT as LIMIT
 from tests.nodes.conftest import Pair, until
 from tests.peers.postgres import needs_postgres
-from tests.policy.lockouts.guesses import LOCKED, WRONG, fail, log_in
 
 pytestmark = needs_postgres
 

@@ -2,12 +2,12 @@
 
 import trio
 
-from sallyport.domains.repo import Update
-from sallyport.dynamic.revocations import Revocations
+from sallyport.areas.domains.repo import Update
+from sallyport.areas.dynamic.revocations import Revocations
 from tests.areas import Areas
-from tests.dynamic.nas import ack, running_nas
-from tests.dynamic.test_revocations import LOCAL, PASSWORD, done, ended, left
-from tests.dynamic.world import device, session
+from tests.areas.dynamic.nas import ack, running_nas
+from tests.areas.dynamic.test_revocations import LOCAL, PASSWORD, done, ended, left
+from tests.areas.dynamic.world import device, session
 from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
 from tests.waiting import until

@@ -8,14 +8,14 @@ import trio
 from OpenSSL import SSL
 from structlog.testing import capture_logs
 
+from sallyport.areas.login.login import Reason
 from sallyport.certs.credentials import Credentials
-from sallyport.login.login import Reason
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
-from tests.listen.conftest import Wire
-from tests.login.eap.conftest import Nas
-from tests.login.eap.sides import ANN, peap
+from tests.areas.login.eap.conftest import Nas
+from tests.areas.login.eap.sides import ANN, peap
+from tests.areas.login.listen.conftest import Wire
 from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
 from tests.radius.eap.certificates import Authority

@@ -12,7 +12,7 @@ from tests.nodes.cluster import DATABASE, MASTER_KEY, Cluster, running_cluster
 from tests.peers.postgres import database_in, needs_postgres
 from tests.ports import free_port
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, needs_postgres]

@@ -11,7 +11,7 @@ from tests.nodes.cluster import Cluster, running_cluster
 from tests.peers.hook import Hook
 from tests.peers.postgres import needs_postgres
 from tests.peers.second_factor import PASSWORD, SECRET, populate, provide
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, needs_postgres]

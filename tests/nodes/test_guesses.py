@@ -9,21 +9,21 @@ import psycopg
 import pytest
 import trio
 
-from sallyport.app import FAILED_SIGN_INS
+from sallyport.areas.login.login import Reason
+from sallyport.areas.mfa.provider import Outcome
+from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.signin.sessions import Browser, Sessions
+from sallyport.areas.users.totp import MAX_WRONG_CODES, OneTimeSeeds
 from sallyport.base.errors import NotFound, TooMany, Unauthenticated
-from sallyport.endpoints.totp import MAX_WRONG_CODES, OneTimeSeeds
-from sallyport.login.login import Reason
-from sallyport.mfa.provider import Outcome
-from sallyport.policy.lockouts.failures import Kind
 from sallyport.radius.attributes import STATE, pull_attributes
-from sallyport.tenancy.signin.sessions import Browser, Sessions
-from tests.endpoints.test_totp import wrong
-from tests.login.conftest import Answers, FakeListener
-from tests.login.second.scripted import NAME, Script, provider
+from sallyport.service.app import FAILED_SIGN_INS
+from tests.areas.login.conftest import Answers, FakeListener
+from tests.areas.login.second.scripted import NAME, Script, provider
+from tests.areas.policy.lockouts.guesses import LOCKED, log_in, stored, trail
+from tests.areas.users.test_totp import wrong
 from tests.nodes.conftest import LOCKOUT, Pair
 from tests.packets import attributes, pap
 from tests.peers.postgres import database_in, needs_postgres
-from tests.policy.lockouts.guesses import LOCKED, log_in, stored, trail
 from tests.waiting import until
 
 pytestmark = needs_postgres

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import pytest
 import trio
 
+from sallyport.areas.directory.directory import Configuration
+from sallyport.areas.directory.entry.entry import Batch
+from sallyport.areas.directory.imports.handover import RESTART_US
+from sallyport.areas.directory.imports.job import Job, Source
 from sallyport.base.errors import NotFound
-from sallyport.directory.directory import Configuration
-from sallyport.directory.entry import Batch
-from sallyport.directory.imports.handover import RESTART_US
-from sallyport.directory.imports.job import Job, Source
 from sallyport.nodes.node import DEAD_US
 from tests.areas import Areas
-from tests.directory.test_collecting import _person
+from tests.areas.directory.test_collecting import _person
 from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
 from tests.waiting import until

@@ -6,8 +6,8 @@ from threading import Barrier
 
 import trio
 
-from sallyport.inventory.devices.device import Device, Station
-from sallyport.inventory.devices.sightings import Registered, Sighting, write_first_sightings
+from sallyport.areas.devices.device import Device, Station
+from sallyport.areas.devices.sightings import Registered, Sighting, write_first_sightings
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 import trio
 
+from sallyport.areas.agents.presence import HEARTBEAT_S, MISSES, SWEEP_S
+from sallyport.areas.domains.domain import Mode
+from sallyport.areas.domains.enforcement import Reverts
+from sallyport.areas.events.operations import entry
+from sallyport.areas.events.repo import EventQuery
 from sallyport.base.clock import now_us
 from sallyport.base.errors import LeaseLost
-from sallyport.domains.domain import Mode
-from sallyport.domains.enforcement import Reverts
-from sallyport.endpoints.agents.presence import HEARTBEAT_S, MISSES, SWEEP_S
-from sallyport.events.operations import entry
-from sallyport.events.repo import EventQuery
 from sallyport.nodes.periodic import CheckedStore, while_leading
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.postgres.connection import connect
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas, SetClock
-from tests.endpoints.agents.hosts import Host
+from tests.areas.agents.hosts import Host
 from tests.nodes.conftest import Monotonic, Pair, insert_events, move_lease, node
 from tests.peers.postgres import database_in, needs_postgres
 from tests.waiting import until

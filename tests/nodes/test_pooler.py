@@ -11,7 +11,7 @@ from tests.nodes.cluster import MASTER_KEY, readiness
 from tests.nodes.pooler import needs_pgbouncer, pooled
 from tests.nodes.test_server import place
 from tests.peers.postgres import database_in, needs_postgres
-from tests.service import RunningService, ServiceError
+from tests.running_service import RunningService, ServiceError
 from tests.waiting import eventually
 
 __all__ = ["place"]

@@ -8,20 +8,30 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.domains.domain import Fallback
-from sallyport.login.second import repo
-from sallyport.login.second.prompts import OPEN
-from sallyport.login.second.repo import Prompt
-from sallyport.mfa.provider import Outcome, ProviderError
+from sallyport.areas.domains.domain import Fallback
+from sallyport.areas.login.second import repo
+from sallyport.areas.login.second.prompts import OPEN
+from sallyport.areas.login.second.repo import Prompt
+from sallyport.areas.mfa.provider import Outcome, ProviderError
 from sallyport.nodes.node import DEAD_US
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from sallyport.store.model import Engine, Tx
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas, SetClock, keep_files_in
-from tests.listen.conftest import Wire
-from tests.listen.second import OTHER, a_login, answer, challenged, events, exchange, joined, prompted, typed
-from tests.login.second.scripted import NAME, Script, fall_back_to, provider
+from tests.areas.login.listen.conftest import Wire
+from tests.areas.login.listen.second import (
+    OTHER,
+    a_login,
+    answer,
+    challenged,
+    events,
+    exchange,
+    joined,
+    prompted,
+    typed,
+)
+from tests.areas.login.second.scripted import NAME, Script, fall_back_to, provider
 from tests.nodes.conftest import Open, node
 from tests.packets import attributes
 from tests.peers.postgres import needs_postgres

@@ -15,7 +15,7 @@ from sallyport.radius.dictionary import packaged
 from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.nodes.cluster import Cluster, running_cluster
 from tests.peers.postgres import needs_postgres
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres]

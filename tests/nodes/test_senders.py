@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from sallyport.base.command import entries
+from sallyport.areas.login.listen.causes import UNKNOWN
 from sallyport.base.wire import JSON, Row
-from sallyport.commands import commands
-from sallyport.listen.causes import UNKNOWN
 from sallyport.nodes.node import DEAD_US
 from sallyport.nodes.senders import MOST, SharedSenders
+from sallyport.service.commands import commands
+from sallyport.shell.command import entries
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas
 from tests.nodes.conftest import Pair

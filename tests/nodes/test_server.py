@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.areas.events.retention import DAY
 from sallyport.base.clock import SECOND, now_us
 from sallyport.base.errors import StoreError
-from sallyport.events.retention import DAY
 from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.postgres.dialer import Dialer, Pause
 from sallyport.store.postgres.engine import CONNECTIONS, PostgresStore, _Readers

@@ -10,15 +10,15 @@ import trio
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from sallyport.areas.events.outlets.log import LoginLog
+from sallyport.areas.events.outlets.service import Outlets
+from sallyport.areas.events.outlets.transport import parse_target
 from sallyport.base.log import set_level
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.events.outlets.log import LoginLog
-from sallyport.events.outlets.service import Outlets
-from sallyport.events.outlets.transport import parse_target
 from sallyport.metrics import OutletMetrics
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Nodes
 from sallyport.outgoing.egress import Egress
+from sallyport.settings.values import ANYWHERE
 from sallyport.store.postgres.connection import Connection, connect
 from sallyport.store.postgres.engine import PostgresStore
 from sallyport.store.postgres.transaction import Inserts, PostgresTx

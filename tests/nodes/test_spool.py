@@ -8,17 +8,17 @@ import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
+from sallyport.areas.clients.client import Client
+from sallyport.areas.login.journal import Journal
+from sallyport.areas.login.login import AccountingRecord
+from sallyport.areas.login.spool import Spool
 from sallyport.base.errors import StoreError
-from sallyport.inventory.clients.client import Client
-from sallyport.login.journal import Journal
-from sallyport.login.login import AccountingRecord
-from sallyport.login.spool import Spool
 from sallyport.metrics import SpoolMetrics
 from sallyport.radius.duplicates import Entry
 from sallyport.store.model import Done, T, Work
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas, SetClock, keep_files_in
-from tests.login.conftest import SOURCE, Answers
+from tests.areas.login.conftest import SOURCE, Answers
 from tests.packets import accounting, attributes, opened
 from tests.peers.postgres import needs_postgres
 from tests.waiting import until

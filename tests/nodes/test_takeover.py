@@ -13,7 +13,7 @@ import pytest
 
 from tests.nodes.cluster import DATABASE, Cluster, running_cluster
 from tests.peers.postgres import needs_postgres
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, needs_postgres]

@@ -5,9 +5,9 @@ import math
 import trio
 import trio.testing
 
-from sallyport.mfa.wallet import PATIENCE_S
-from tests.did.holders import populated
-from tests.did.presentations.test_prompts import approve, opened
+from sallyport.areas.mfa.wallet import PATIENCE_S
+from tests.areas.did.holders import populated
+from tests.areas.did.presentations.test_prompts import approve, opened
 from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
 

@@ -14,7 +14,7 @@ import pytest
 from tests.nodes.cluster import Cluster, running_cluster
 from tests.peers.postgres import needs_postgres, runs
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres]

@@ -12,11 +12,11 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from sallyport.base.setting_values import ANYWHERE, EGRESS_DEFAULT
 from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MOST_ADDRESSES, Egress, Sockets
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 from sallyport.outgoing.pool import Pool
 from sallyport.outgoing.tls import client_context
+from sallyport.settings.values import ANYWHERE, EGRESS_DEFAULT
 from tests.outgoing.test_pool import OK, answering, request
 
 

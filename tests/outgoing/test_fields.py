@@ -3,11 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
+from sallyport.areas.mfa.duo import DuoFields
+from sallyport.areas.mfa.okta import OktaFields
+from sallyport.areas.mfa.radius import RadiusFields
+from sallyport.areas.mfa.webhook import WebhookFields
 from sallyport.base.validation import refusal
-from sallyport.mfa.duo import DuoFields
-from sallyport.mfa.okta import OktaFields
-from sallyport.mfa.radius import RadiusFields
-from sallyport.mfa.webhook import WebhookFields
 from sallyport.outgoing.fields import origin
 
 

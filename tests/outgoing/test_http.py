@@ -14,13 +14,13 @@ import httpx
 import pytest
 import trio
 
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
+from sallyport.areas.mfa.contract import HTTP_FAILURES, Behaviour
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import HttpFactory, exchange, json_array, json_object, member, text_at
 from sallyport.outgoing.pool import MAX_BODY
-from tests.mfa.certificates import self_signed
-from tests.mfa.web import Call, Reply, WebServer, serving
+from sallyport.settings.values import ANYWHERE
+from tests.areas.mfa.certificates import self_signed
+from tests.areas.mfa.web import Call, Reply, WebServer, serving
 
 
 async def echo(call: Call) -> Reply:

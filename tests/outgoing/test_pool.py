@@ -12,13 +12,13 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.mfa.contract import Behaviour
+from sallyport.areas.mfa.contract import Behaviour
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.pool import KEPT_S, MAX_BODY, Pool, TooLong
-from tests.mfa.certificates import self_signed
-from tests.mfa.web import Call, Reply, serving
+from sallyport.settings.values import ANYWHERE
+from tests.areas.mfa.certificates import self_signed
+from tests.areas.mfa.web import Call, Reply, serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from sallyport.outgoing.tls import LazyContext, client_context, secured
-from tests.mfa.certificates import self_signed
+from tests.areas.mfa.certificates import self_signed
 
 
 def test_no_finite_field_diffie_hellman() -> None:

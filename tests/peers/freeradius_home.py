@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.mfa.certificates import self_signed
+from tests.areas.mfa.certificates import self_signed
 from tests.peers.programs import find
 from tests.peers.test_freeradius_proxy import eventually
 from tests.ports import free_port

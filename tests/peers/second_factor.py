@@ -10,7 +10,7 @@ from typing import Any
 import pyotp
 
 from tests.peers.programs import radclient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 SECRET = "a-secret-of-devices"
 PASSWORD = "hello"

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from sallyport.login.login import Reason
-from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
+from sallyport.areas.login.login import Reason
+from tests.areas.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.samba import (

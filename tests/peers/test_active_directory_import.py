@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.directory.directory import Configuration, DirectoryKind, User
-from sallyport.directory.imports.job import Job
+from sallyport.areas.directory.directory import Configuration, DirectoryKind, User
+from sallyport.areas.directory.imports.job import Job
 from sallyport.store.search import Stretch
 from tests.areas import Areas, SetClock, running_areas
-from tests.directory.reading.readings import needs_bonsai
+from tests.areas.directory.reading.readings import needs_bonsai
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]

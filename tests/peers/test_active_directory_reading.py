@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from sallyport.directory.dn import normalized
-from sallyport.directory.entry import Person, Unchanged, Unit
-from sallyport.directory.reading import ReadError
-from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.reader import LdapSource
-from sallyport.directory.reading.server import Server
-from sallyport.directory.status import Status
-from tests.directory.reading.readings import Reading, names, needs_bonsai, read
+from sallyport.areas.directory.entry.dn import normalized
+from sallyport.areas.directory.entry.entry import Person, Unchanged, Unit
+from sallyport.areas.directory.entry.status import Status
+from sallyport.areas.directory.reading import ReadError
+from sallyport.areas.directory.reading.connection import Account
+from sallyport.areas.directory.reading.reader import LdapSource
+from sallyport.areas.directory.reading.server import Server
+from tests.areas.directory.reading.readings import Reading, names, needs_bonsai, read
 from tests.peers.authority import Authority
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, STAFF, Corp, in_network, look_up, needs_samba
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.peers.programs import needs, radclient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SECRET = "a secret of a NAS"
 LOGIN = ("--user", "bob", "--password", "hello")

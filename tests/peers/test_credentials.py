@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.areas.did.credentials import repo
+from sallyport.areas.did.crypto import jws, vc
+from sallyport.areas.did.crypto.encoding import to_base64url
+from sallyport.areas.did.presentations.definition import for_credential
 from sallyport.base.clock import now_us
 from sallyport.base.wire import JSON
-from sallyport.did.credentials import repo
-from sallyport.did.crypto import jws, vc
-from sallyport.did.crypto.encoding import to_base64url
-from sallyport.did.presentations.definition import for_credential
 from tests.areas import Areas, SetClock, areas
-from tests.did.crypto.signers import HOLDER, ISSUERS, credential, did
-from tests.did.world import identity
+from tests.areas.did.crypto.signers import HOLDER, ISSUERS, credential, did
+from tests.areas.did.world import identity
 from tests.peers.npm_verifiers import ask, needs_npm
 
 __all__ = ["areas", "clock"]

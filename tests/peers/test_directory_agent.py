@@ -21,16 +21,16 @@ from sallyport.agent.directory.cli import TABLE
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
+from sallyport.areas.directory.reading.reader import LdapReader
 from sallyport.base.clock import now_us
 from sallyport.base.secret import Secret
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.directory.reading.reader import LdapReader
 from sallyport.outgoing.egress import Egress
-from tests.directory.reading.readings import needs_bonsai
+from sallyport.settings.values import ANYWHERE
+from tests.areas.directory.reading.readings import needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, dn_of, slapd
-from tests.service import PROGRAM, RunningService, running_service
+from tests.running_service import PROGRAM, RunningService, running_service
 
 pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.api.test_directory_runs import job
 from tests.api.world import Tenant, World
-from tests.login.first.ldap.checkers import needs_bonsai
+from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, SIZE_LIMIT, STAFF, Slapd, dn_of, slapd
-from tests.service import running_service
+from tests.running_service import running_service
 
 pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
 

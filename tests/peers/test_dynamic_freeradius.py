@@ -13,7 +13,7 @@ import pytest
 from tests.peers.programs import find, needs, radclient
 from tests.peers.test_freeradius_proxy import eventually
 from tests.ports import free_port
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SECRET = "between-nas-and-service"
 RADIUSD = """\

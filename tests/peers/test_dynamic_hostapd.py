@@ -15,7 +15,7 @@ import pytest
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.test_freeradius_proxy import eventually
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 SECRET, HOME_SECRET, PASSWORD = "between-switch-and-service", "between-service-and-home", "hello"
 DYNAMIC, HOME = 3799, 1645

@@ -13,7 +13,7 @@ from tests.peers.namespace import Machine, connect, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.test_dynamic_hostapd import DYNAMIC, PASSWORD, SECRET, behind, live
 from tests.peers.test_freeradius_proxy import eventually
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 EAP_RADIUS = Path("/usr/lib/ipsec/plugins/libstrongswan-eap-radius.so")
 GATEWAY, LAPTOP = "10.97.8.1", "10.97.8.2"

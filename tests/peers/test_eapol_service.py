@@ -9,7 +9,7 @@ from tests.docs.commands import ROOT
 from tests.peers.authority import Authority
 from tests.peers.eapol import SUCCESS, eapol_test
 from tests.peers.programs import needs
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, needs("eapol_test")]
 

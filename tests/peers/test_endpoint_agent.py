@@ -16,7 +16,7 @@ import pytest
 
 from tests.peers.isolated import IsolatedHost, base, needs_isolation
 from tests.ports import free_port
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_isolation]
 CONFIG = "/etc/sallyport/endpoint-agent.toml"

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from sallyport.areas.clients.freeradius import Entry, read
 from sallyport.base.errors import ClientsFileError
-from sallyport.inventory.clients.freeradius import Entry, read
 from tests.ports import free_port
 
 SERVER = shutil.which("freeradius", path=os.environ.get("PATH", "") + os.pathsep + "/usr/sbin")

@@ -16,7 +16,7 @@ import pytest
 
 from tests.peers.programs import find, needs, radclient
 from tests.ports import free_port
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 NAS_SECRET, HOME_SECRET = "between-nas-and-proxy", "between-proxy-and-service"
 PROXY = "127.0.0.9"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.areas.did.credentials.check import check_schema, check_subject
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON
-from sallyport.did.credentials.check import check_schema, check_subject
 
 _CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sallyport"
 SUITE = _CACHES / f"json-schema-{version('jsonschema')}"

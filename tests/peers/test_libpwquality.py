@@ -13,8 +13,8 @@ from contextlib import closing
 
 import pytest
 
-from sallyport.base.agentwire.state import Quality, Rules
-from sallyport.passwords.engine import GUIDANCE, Failure, failures
+from sallyport.agentwire.state import Quality, Rules
+from sallyport.areas.passwords.engine import GUIDANCE, Failure, failures
 
 CASES = 240_000
 CHUNKS = 8

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 import trio
 
+from sallyport.areas.directory.entry.dn import normalized
+from sallyport.areas.directory.entry.entry import Person, Unchanged, Unit
+from sallyport.areas.directory.entry.status import Status
+from sallyport.areas.directory.reading import ReadError
+from sallyport.areas.directory.reading.connection import Account
+from sallyport.areas.directory.reading.reader import PAGE, LdapReader, LdapSource
+from sallyport.areas.directory.reading.search import OVERLAP_S
+from sallyport.areas.directory.reading.server import Server
 from sallyport.base.clock import SECOND, now_us
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.directory.dn import normalized
-from sallyport.directory.entry import Person, Unchanged, Unit
-from sallyport.directory.reading import ReadError
-from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
-from sallyport.directory.reading.search import OVERLAP_S
-from sallyport.directory.reading.server import Server
-from sallyport.directory.status import Status
 from sallyport.outgoing.egress import Egress
-from tests.directory.reading.readings import names, needs_bonsai, read
+from sallyport.settings.values import ANYWHERE
+from tests.areas.directory.reading.readings import names, needs_bonsai, read
 from tests.peers.authority import Authority
 from tests.peers.programs import find, needs
 from tests.peers.slapd import (

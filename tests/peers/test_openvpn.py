@@ -19,7 +19,7 @@ from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.second_factor import PASSWORD, event, provide
 from tests.peers.test_freeradius_proxy import eventually
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 from tests.torture.test_provider import metric
 
 SECRET = "between-openvpn-and-service"

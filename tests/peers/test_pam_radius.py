@@ -14,7 +14,7 @@ import pytest
 
 from tests.peers.programs import find, needs
 from tests.ports import free_port
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SECRET = "a-secret-of-pam"
 PAM_SERVICE = "sallyport-test"

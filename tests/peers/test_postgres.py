@@ -17,7 +17,7 @@ from tests.areas import SECRET
 from tests.packets import accounting, attributes
 from tests.peers.postgres import Server, made, needs_postgres, postgres_rows
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.torture.load import Load, check_stored, populate
 from tests.waiting import eventually
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.areas.did.presentations.verifier import AccessRequest
+from sallyport.areas.users.instances.instance import NewInstance
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, CredentialError
-from sallyport.did.presentations.verifier import AccessRequest
-from sallyport.endpoints.instances.instance import NewInstance
 from tests.areas import Areas, SetClock, areas
-from tests.did.holders import populated
+from tests.areas.did.holders import populated
 from tests.peers.npm_verifiers import ask, needs_npm
 
 __all__ = ["areas", "clock"]

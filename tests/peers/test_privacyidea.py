@@ -7,10 +7,10 @@ import pyotp
 import pytest
 import trio
 
-from sallyport.mfa.privacyidea import PrivacyIdea as Provider
-from sallyport.mfa.privacyidea import PrivacyIdeaFields
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
-from tests.mfa.host import make_host, question
+from sallyport.areas.mfa.privacyidea import PrivacyIdea as Provider
+from sallyport.areas.mfa.privacyidea import PrivacyIdeaFields
+from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from tests.areas.mfa.host import make_host, question
 from tests.peers.privacyidea import REALM, PrivacyIdea, running_privacyidea
 
 pytestmark = [pytest.mark.peer, pytest.mark.system]

@@ -13,7 +13,7 @@ from tests.certs.conftest import HOST, made
 from tests.peers.programs import find, needs, radclient
 from tests.ports import free_port
 from tests.radsec_service import PROXY, SecureService, running_secure_service
-from tests.service import running_service
+from tests.running_service import running_service
 
 __all__ = ["made"]
 

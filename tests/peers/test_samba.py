@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.login.first.winbind.checker import Winbind
-from sallyport.login.first.winbind.helpers import Helpers
-from sallyport.login.first.winbind.texts import NO_PIPE, NOT_RUNNING, remedy_of, why_refused
-from sallyport.login.login import Reason
+from sallyport.areas.login.first.winbind.checker import Winbind
+from sallyport.areas.login.first.winbind.helpers import Helpers
+from sallyport.areas.login.first.winbind.texts import NO_PIPE, NOT_RUNNING, remedy_of, why_refused
+from sallyport.areas.login.login import Reason
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
 from sallyport.radius.mschap import (
     MICROSOFT,
@@ -29,7 +29,7 @@ from sallyport.radius.mschap import (
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode, decode_reply
 from sallyport.radius.password import reveal_blocks
 from tests.areas import SECRET
-from tests.login.first.ldap.checkers import needs_bonsai
+from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.packets import mschap1, mschap2, pap
 from tests.peers.programs import needs, radclient
 from tests.peers.samba import (
@@ -47,7 +47,7 @@ from tests.peers.samba import (
 )
 from tests.peers.second_factor import event
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 

@@ -25,7 +25,7 @@ from tests.peers.second_factor import (
     provide,
     state_of,
 )
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 PUSHED = ("ann", "ben", "cora", "dan", "eve", "fay", "gus", "ida", "rita", "alan")
 CODED = ("kim", "lea", "max", "nell", "olga", "paul", "quin", "rosa", "sam", "tim")

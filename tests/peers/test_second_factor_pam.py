@@ -10,7 +10,7 @@ from tests.peers.hook import Hook
 from tests.peers.programs import needs
 from tests.peers.second_factor import PASSWORD, SECRET, enrol, event, next_code, populate, provide
 from tests.peers.test_pam_radius import configure, may_mount, module, pamtester
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 WELCOME = "successfully authenticated"
 

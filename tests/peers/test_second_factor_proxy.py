@@ -21,7 +21,7 @@ from tests.peers.second_factor import (
     state_of,
 )
 from tests.peers.test_freeradius_proxy import CISCO, HOME_SECRET, MIKROTIK, PROXY, Proxy, freeradius
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 STATION = 'Calling-Station-Id = "02-00-00-00-00-01"'
 STATE_OF_NAS = "Proxy-State = 0x6e6173"

@@ -20,7 +20,7 @@ from tests.peers.programs import find, needs
 from tests.peers.second_factor import event, provide
 from tests.peers.test_freeradius_proxy import eventually
 from tests.peers.test_openvpn import sessions
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 BEGIN_CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 SECRET = "between-gateway-and-service"

@@ -15,7 +15,7 @@ from tests.peers.hook import Hook
 from tests.peers.programs import needs, radclient
 from tests.peers.second_factor import ACCEPTED, ONE, REJECTED, SIGNED, answer_attributes, event, provide
 from tests.peers.test_freeradius_proxy import CISCO, HOME_SECRET, PROXY, freeradius
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SECRET = "between-nas-and-service"
 GRANTED = ["Class = 0x00ff636c617373", "Tunnel-Type:0 = VLAN", 'Tunnel-Private-Group-Id:0 = "20"']

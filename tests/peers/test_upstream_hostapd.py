@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.mfa.certificates import self_signed
+from tests.areas.mfa.certificates import self_signed
 from tests.peers.eapol import KEYS, SUCCESS, eapol_test
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.test_freeradius_proxy import eventually
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 SECRET, HOME_SECRET, PASSWORD = "between-nas-and-service", "between-service-and-home", "hello"
 PORT = 1645

@@ -5,15 +5,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sallyport.base.config import load
-from sallyport.base.setting_values import Address
 from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line
-from sallyport.serve import Bound
+from sallyport.service.serve import Bound
+from sallyport.settings.settings import load
+from sallyport.settings.values import Address
 from tests.peers.authority import Authority
 from tests.peers.prometheus import Prometheus, scraping
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sallyport.radius.attributes import (
 )
 from sallyport.radius.dynamic import ROOM, Kind, Reply, decode, encode
 from sallyport.radius.packet import SharedSecret
-from tests.dynamic.nas import answer
+from tests.areas.dynamic.nas import answer
 
 SECRET = SharedSecret(b"xyzzy5461")
 AT = 1_767_225_600

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.errors import Locked, StartError
-from sallyport.base.listening import process_name
+from sallyport.settings.listening import process_name
 from sallyport.store.directory import Reserve, open_data_directory
 
 MIB = 1 << 20

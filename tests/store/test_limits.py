@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.errors import LimitReached
-from sallyport.base.limits import DEFAULTS, HISTORIES, UNCHECKED
+from sallyport.settings.limits import DEFAULTS, HISTORIES, UNCHECKED
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.schema.limits import COUNTED, Counted

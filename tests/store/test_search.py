@@ -1,4 +1,4 @@
-"""The search for parts of texts that all lists share. `tests/inventory/devices/test_search.py` compares what it finds
+"""The search for parts of texts that all lists share. `tests/areas/devices/test_search.py` compares what it finds
 with a search in plain Python."""
 
 import sqlite3

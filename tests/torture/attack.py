@@ -14,12 +14,12 @@ from typing import Any
 
 import httpx
 
+from sallyport.areas.login.first.fields import LdapFields, UpstreamFields
+from sallyport.areas.mfa.providers import BUILT_IN
 from sallyport.base.model import Model
-from sallyport.login.first.fields import LdapFields, UpstreamFields
-from sallyport.mfa.providers import BUILT_IN
 from sallyport.web.examples import STORY
 from tests.api.story import JSON_KIND, PASSWORD, SECRET, Caller
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.torture import costly, crowd
 from tests.torture.walk import Costly, Walk
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.endpoints import keys
+from tests.areas.users import keys
 from tests.outgoing import costly_keys
 
 _CLASSES: Final = "\u0345\u0301\u0327\u05b0\u0591\u0323"

@@ -3,7 +3,7 @@
 import httpx
 
 from tests.api.story import PASSWORD, SECRET
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 USERS, GROUPS, MACHINES, DEVICES = 1000, 200, 200, 200
 

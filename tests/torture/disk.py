@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 PIECES = (1 << 20, 1 << 16, 1 << 12)
 READ = """

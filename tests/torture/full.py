@@ -15,7 +15,7 @@ from typing import Final
 from sallyport.base.secret import token_hash
 from sallyport.base.text import fold
 from sallyport.store.vault import Vault, load_master_keys
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.torture import costly
 
 ORG: Final = 3

@@ -35,7 +35,7 @@ from sallyport.radius.packet import (
     encode_request,
 )
 from sallyport.radius.password import chap_response, hide_password
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 SECRET = b"a secret of the tests"
 NETWORK = "127.0.0.0/8"

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, PacketError, decode_reply, encode_request
 from tests.radius_client import RadiusClient
-from tests.service import RunningService
+from tests.running_service import RunningService
 
 EVERY_S = 0.1
 LOST_S = 5.0

@@ -9,7 +9,7 @@ import httpx
 
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import sha512_crypt
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 
 def enrol(service: RunningService, domain: int) -> tuple[int, str]:

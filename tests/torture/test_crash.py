@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.torture.load import Load, check_stored, populate
 
 ROUNDS = 20

@@ -14,7 +14,7 @@ import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, encode_request
 from tests.radius_client import RadiusClient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 from tests.torture.mutations import BEFORE_SIGNING, IN_TRANSIT, Requests
 
 DATAGRAMS = 100_000

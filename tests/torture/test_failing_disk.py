@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 from tests.torture.load import Loads, populate
 from tests.torture.test_full_disk import eventually, ready, store_errors
 from tests.torture.trace import needs_attached_strace

@@ -13,7 +13,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.peers.hook import Hook
 from tests.peers.second_factor import ONE, PASSWORD, SECRET, provide
 from tests.radius_client import RadiusClient
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 from tests.torture.test_provider import metric
 
 PLACES = 64

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.store.directory import Reserve
-from tests.service import RunningService, ServiceError
+from tests.running_service import RunningService, ServiceError
 from tests.torture.disk import ServiceOnDisk, SmallDisk, needs_mounts, small_disk
 from tests.torture.load import Loads, populate
 

@@ -15,10 +15,10 @@ import pytest
 
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
-from tests.mfa.certificates import self_signed
+from tests.areas.mfa.certificates import self_signed
 from tests.peers.hook import Handler, Hook, Misbehaviour
 from tests.peers.second_factor import PASSWORD, SECRET, enrol, event, next_code, populate, provide
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
 TIMEOUT_S = 5  # the shortest that a domain may have

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from sallyport.areas.domains.removal import GRACE_S
 from sallyport.base.clock import SECOND, now_us
-from sallyport.domains.removal import GRACE_S
 from sallyport.store import erasure
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.schema.limits import COUNTED, Counted
 from sallyport.store.search import ROW_BITS, Entry, SearchIndex
-from tests.service import PROGRAM, RunningService
+from tests.running_service import PROGRAM, RunningService
 from tests.store.test_limits import Rows
 from tests.torture.test_failing_disk import injected
 from tests.torture.test_full_disk import eventually

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from pyotp import TOTP
 
+from sallyport.areas.did.dids import repo
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import sha512_crypt
-from sallyport.did.dids import repo
 from sallyport.store.vault import Vault, load_master_keys
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 
 SECRETS = {
     "shared secret": "Zq1-shared-secret-of-a-client",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service import RunningService, running_service
+from tests.running_service import RunningService, running_service
 from tests.torture.attack import Attack, Sent
 from tests.torture.full import FullTenant
 from tests.torture.full_walk import FullWalk

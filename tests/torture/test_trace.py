@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE
-from tests.service import RunningService
+from tests.running_service import RunningService
 from tests.torture.load import Load, Sent, populate
 from tests.torture.trace import Call, needs_strace, read_calls, strace
 

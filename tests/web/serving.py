@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.types import ASGIApp
 
-from sallyport.base.setting_values import Address, Network
+from sallyport.settings.values import Address, Network
 from sallyport.web.connection import Limits
 from sallyport.web.server import Listener, Tls, serve_http
 

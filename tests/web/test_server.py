@@ -11,8 +11,8 @@ import trio.testing
 from starlette.types import Receive, Scope, Send
 
 from sallyport.base.errors import ConfigError, StartError
-from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
+from sallyport.settings.values import Address
 from sallyport.web.connection import Connection, Limits
 from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sallyport.base import systemd
-from sallyport.base.command import CommandLine, Form, named
 from sallyport.base.errors import ConfigError
-from sallyport.base.options import FUTURE, Group
 from sallyport.base.wire import Row
+from sallyport.host import systemd
+from sallyport.shell.command import CommandLine, Form, named
+from sallyport.shell.options import FUTURE, Group
 
 if TYPE_CHECKING:
     from sallyport.agent.templates import Installed
@@ -216,7 +216,7 @@ def _write(config: Path, text: str, agent: "Installed") -> None:
     """Check the configuration file as the agent does, and write it. Raises ConfigError if the file is invalid, or if it
     belongs to another kind of agent."""
     from sallyport.agent import file
-    from sallyport.base import disk
+    from sallyport.host import disk
 
     new = config.with_name(f"{config.name}.new")
     try:

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sallyport.base import disk
 from sallyport.base.errors import ConfigError, Locked
 from sallyport.base.secret import Secret
+from sallyport.host import disk
 
 MAX_OCTETS: Final = 65_536
 STATE_DIR: Final = "/var/lib/sallyport-agent"

@@ -26,7 +26,7 @@
         ├── Forbidden          403
         ├── NotFound           404
         ├── Conflict           409
-        │   └── LimitReached   a tenant has the maximum number of rows of a kind (`base/limits.py`)
+        │   └── LimitReached   a tenant has the maximum number of rows of a kind (`settings/limits.py`)
         └── TooMany            429
 
 `web/problem.py` maps these errors to HTTP, and `cli/main.py` maps them to exit codes.

@@ -10,15 +10,15 @@ from typing import TypeVar
 
 import click
 
-from sallyport.base import disk
-from sallyport.base.command import CommandLine
-from sallyport.base.config import Settings
 from sallyport.base.errors import StartError
-from sallyport.base.owner import as_owner
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.bundle import MAX_SSID, Identity, Network, as_pkcs12, as_profile, new_password
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory, read_certificates, read_key
+from sallyport.host import disk
+from sallyport.host.owner import as_owner
+from sallyport.settings.settings import Settings
+from sallyport.shell.command import CommandLine
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 

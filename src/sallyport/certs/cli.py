@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form
-from sallyport.base.options import Group
 from sallyport.base.wire import Row
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.bundle_cli import bundled, reserved, wanted, write
 from sallyport.certs.directory import Directory, Issued, present
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group
 
 COLUMNS = ("name", "kind", "org", "tenant", "state", "expires", "serial")
 CA_NAME = "Sallyport CA"

@@ -14,11 +14,11 @@ import trio
 from cryptography import x509
 from pydantic import Field
 
-from sallyport.base.command import Arguments, Command, Tenants, command
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, Issued, present, read_certificates
+from sallyport.shell.command import Arguments, Command, Tenants, command
 
 T = TypeVar("T")
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]

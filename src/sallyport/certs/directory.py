@@ -31,10 +31,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from sallyport.base import disk
 from sallyport.base.errors import Conflict, NotFound, StartError
 from sallyport.base.text import fold
 from sallyport.certs.authority import LIFE, Authority, checked_name, common_name, host_names, new_key, taken_back
+from sallyport.host import disk
 
 FOLDER = "certs"
 SERVER = "server"

@@ -4,7 +4,7 @@ A command runs an operation of the API. If the service is running, the operation
 reaches the service through its control socket. Otherwise the operation runs in the command's own process, which locks
 the store. In both cases a change applies at once.
 
-The commands of a package are in its `cli.py`. They depend only on `base.command.CommandLine`, which is click's context
+The commands of a package are in its `cli.py`. They depend only on `shell.command.CommandLine`, which is click's context
 object. Results go to standard output and notes to standard error. In both, terminal control sequences are replaced.
 
 main        the groups of commands, and the exit codes

@@ -5,10 +5,10 @@ import sys
 
 import click
 
-from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
-from sallyport.base.options import Group
 from sallyport.base.wire import Row
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group
 
 COLUMNS = ("id", "name", "role", "org", "tenant", "created")
 SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began", "seen", "ends")
@@ -122,7 +122,7 @@ def forget(line: CommandLine, *, identity: int) -> None:
 
 
 def _show(line: CommandLine, made: Row) -> None:
-    from sallyport.endpoints.totp import qr_blocks
+    from sallyport.areas.users.totp import qr_blocks
 
     uri = str(made["otpauth"])
     for text in (qr_blocks(uri), uri):

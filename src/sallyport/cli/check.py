@@ -5,12 +5,11 @@ from secrets import token_hex
 
 import click
 
+from sallyport.areas.clients.client import CHECK
 from sallyport.base.clock import iso, now_us
-from sallyport.base.options import Group
 from sallyport.cli.diagnosis import explain_reject, explain_silence
 from sallyport.cli.line import Line
 from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient
-from sallyport.inventory.clients.client import CHECK
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     ACCT_STATUS_TYPE,
@@ -31,6 +30,7 @@ from sallyport.radius.packet import (
     STATUS_SERVER,
     as_text,
 )
+from sallyport.shell.options import Group
 
 # Acct-Status-Type (RFC 2866 section 5.1). The Acct-Session-Id is random, so that the record belongs to no real session.
 STOP = 2

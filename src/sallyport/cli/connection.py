@@ -12,13 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from sallyport.base.config import Settings
 from sallyport.base.errors import Absent, FieldError, Invalid, Locked, NotFound, Refused, StartError
-from sallyport.base.owner import denied
-from sallyport.base.setting_values import MASTER_KEY
 from sallyport.base.wire import JSON, Row
 from sallyport.cli.handover import handed_over
 from sallyport.cli.installation import NOTHING_HERE, Installation, places
+from sallyport.host.owner import denied
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import MASTER_KEY
 from sallyport.store.directory import check_lock
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import click
 import trio
 
 from sallyport.base import log
-from sallyport.base.config import Settings
-from sallyport.base.listening import bound
-from sallyport.base.setting_values import Address
 from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line
-from sallyport.serve import serve
+from sallyport.service.serve import serve
+from sallyport.settings.listening import bound
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import Address
 
 HOST = "127.0.0.1"
 INTERRUPTED = 130

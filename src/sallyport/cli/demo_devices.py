@@ -1,5 +1,5 @@
-"""The simulated devices of the demo. They send the attributes that real products send (see `sallyport.vendors`), and
-the logins of users.
+"""The simulated devices of the demo. They send the attributes that real products send (see `radius.vendors`), and the
+logins of users.
 
 A sender is an address of this machine that is registered as a RADIUS client. A sender may forward the logins of several
 NAS.

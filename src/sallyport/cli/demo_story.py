@@ -12,8 +12,6 @@ from typing import Final
 import httpx
 from pyotp import TOTP
 
-from sallyport.base.command import CommandLine, entries
-from sallyport.base.config import Settings
 from sallyport.base.wire import JSON, Row
 from sallyport.cli.demo_devices import (
     FORTIGATE,
@@ -38,7 +36,9 @@ from sallyport.radius.packet import (
     CODE_NAMES,
     as_text,
 )
-from sallyport.sockets import Bound
+from sallyport.service.sockets import Bound
+from sallyport.settings.settings import Settings
+from sallyport.shell.command import CommandLine, entries
 
 ORG, TENANT, DOMAIN = 1, 1, "corp"
 DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_type", "nas_port_type", "nas_identifier")

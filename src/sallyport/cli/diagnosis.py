@@ -9,11 +9,11 @@ from itertools import islice
 from shlex import quote
 from typing import Final
 
-from sallyport.base.command import domains, entries
 from sallyport.base.errors import SallyportError, StartError
 from sallyport.base.wire import Row
 from sallyport.cli.line import Line
 from sallyport.cli.radius import RadiusClient, Why
+from sallyport.shell.command import domains, entries
 
 MOST_DOMAINS: Final = 100
 

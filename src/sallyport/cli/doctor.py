@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import click
 
-from sallyport.base.command import Form
 from sallyport.base.errors import Absent, SallyportError
 from sallyport.base.wire import Row
 from sallyport.cli.checks import certificates, data, machine, nodes, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
+from sallyport.shell.command import Form
 
 FIRST: tuple[tuple[str, Check], ...] = (
     ("settings", machine.check_settings),

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
-from sallyport.base import disk
-from sallyport.base.config import Settings
 from sallyport.base.errors import StartError
-from sallyport.base.owner import as_owner
 from sallyport.base.wire import JSON, Row
+from sallyport.host import disk
+from sallyport.host.owner import as_owner
+from sallyport.settings.settings import Settings
 
 BACKUP: Final = "db.backup"
 READ: Final = frozenset({"db.restore", "directory.import_ldif"})

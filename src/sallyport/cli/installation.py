@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sallyport.base import systemd
-from sallyport.base.config import DEFAULT_DATA_DIR, Settings, load
 from sallyport.base.errors import StartError
-from sallyport.base.owner import denied, user_name
-from sallyport.base.setting_values import environment_name
+from sallyport.host import systemd
+from sallyport.host.owner import denied, user_name
+from sallyport.settings.settings import DEFAULT_DATA_DIR, Settings, load
+from sallyport.settings.values import environment_name
 from sallyport.store.directory import LOCK
 
 FILE: Final = Path("sallyport.toml")

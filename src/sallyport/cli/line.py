@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from sallyport.base.errors import Invalid, NotFound, StartError
-from sallyport.base.options import chosen_columns
 from sallyport.cli import output
+from sallyport.shell.options import chosen_columns
 
 if TYPE_CHECKING:
-    from sallyport.base.command import Form
-    from sallyport.base.config import Settings
     from sallyport.base.wire import JSON, Row
     from sallyport.cli.connection import Connection
+    from sallyport.settings.settings import Settings
+    from sallyport.shell.command import Form
 
 
 class Line:
-    """The implementation of `base.command.CommandLine`. connect: opens the connection on first use."""
+    """The implementation of `shell.command.CommandLine`. connect: opens the connection on first use."""
 
     def __init__(self, connect: "Callable[[], Connection]") -> None:
         self._connect = connect

@@ -13,14 +13,14 @@ from threading import Thread
 import trio
 
 from sallyport.base import log
-from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound, Refused
-from sallyport.base.owner import as_owner, user_name
 from sallyport.base.wire import JSON, Row
-from sallyport.build import New, build
-from sallyport.commands import Requests
-from sallyport.listen.control import in_one_line
-from sallyport.operations import operations
+from sallyport.host.owner import as_owner, user_name
+from sallyport.service.build import New, build
+from sallyport.service.commands import Requests
+from sallyport.service.control import in_one_line
+from sallyport.service.operations import operations
+from sallyport.settings.settings import Settings
 from sallyport.store.directory import make_data_directory
 from sallyport.web.scope import Gate
 

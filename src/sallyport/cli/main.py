@@ -13,10 +13,10 @@ import click
 
 from sallyport import __version__
 from sallyport.base.errors import SallyportError
-from sallyport.base.options import Group, with_columns
-from sallyport.base.owner import user_name
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
+from sallyport.host.owner import user_name
+from sallyport.shell.options import Group, with_columns
 
 if TYPE_CHECKING:
     from sallyport.cli.connection import Connection
@@ -27,40 +27,40 @@ Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 # shown without importing a command.
 SECTIONS: Sections = {
     "RADIUS": {
-        "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: addresses that may send requests."),
-        "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
+        "client": ("sallyport.areas.clients.cli:client", "RADIUS clients: addresses that may send requests."),
+        "device": ("sallyport.areas.devices.cli:device", "The inventory of network devices."),
         "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does."),
-        "station": ("sallyport.inventory.devices.cli:station", "Stations: the hosts behind network devices."),
-        "session": ("sallyport.inventory.sessions.cli:session", "User sessions at network devices, live and past."),
+        "station": ("sallyport.areas.devices.cli:station", "Stations: the hosts behind network devices."),
+        "session": ("sallyport.areas.sessions.cli:session", "User sessions at network devices, live and past."),
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     },
     "Sign-in policy": {
-        "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
-        "provider": ("sallyport.mfa.cli:provider", "MFA providers, which check the second factor."),
-        "event": ("sallyport.events.cli:event", "The log of logins and their decisions, and its export."),
-        "rule": ("sallyport.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),
-        "bypass": ("sallyport.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
-        "lockout": ("sallyport.policy.lockouts.cli:lockout", "Users and stations locked out after failures."),
+        "domain": ("sallyport.areas.domains.cli:domain", "Directory domains and their enforcement mode."),
+        "provider": ("sallyport.areas.mfa.cli:provider", "MFA providers, which check the second factor."),
+        "event": ("sallyport.areas.events.cli:event", "The log of logins and their decisions, and its export."),
+        "rule": ("sallyport.areas.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),
+        "bypass": ("sallyport.areas.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
+        "lockout": ("sallyport.areas.policy.lockouts.cli:lockout", "Users and stations locked out after failures."),
     },
     "People and directories": {
-        "user": ("sallyport.endpoints.users.cli:user", "Endpoint users, whose passwords the service checks."),
-        "directory": ("sallyport.directory.cli:directory", "Directories: users and groups from other systems."),
+        "user": ("sallyport.areas.users.accounts.cli:user", "Endpoint users, whose passwords the service checks."),
+        "directory": ("sallyport.areas.directory.cli:directory", "Directories: users and groups from other systems."),
     },
     "Endpoints": {
         "instance": (
-            "sallyport.endpoints.instances.cli:instance",
+            "sallyport.areas.users.instances.cli:instance",
             "Instances: machines that users are assigned to.",
         ),
-        "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users with the same instances."),
-        "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
+        "group": ("sallyport.areas.users.groups.cli:group", "Endpoint groups: users with the same instances."),
+        "policy": ("sallyport.areas.passwords.cli:policy", "Password policies of endpoint machines."),
         "agent": ("sallyport.cli.main:agent", "Agents beside a directory or on a machine."),
     },
     "Credentials": {
-        "did": ("sallyport.did.cli:did", "DIDs of issuers and holders, and their keys."),
-        "schema": ("sallyport.did.cli:schema", "Schemas of credentials."),
-        "credential": ("sallyport.did.cli:credential", "Credentials of holders: issue, show, revoke."),
+        "did": ("sallyport.areas.did.cli:did", "DIDs of issuers and holders, and their keys."),
+        "schema": ("sallyport.areas.did.cli:schema", "Schemas of credentials."),
+        "credential": ("sallyport.areas.did.cli:credential", "Credentials of holders: issue, show, revoke."),
         "wallet": (
-            "sallyport.did.holder.cli:wallet",
+            "sallyport.areas.did.holder.cli:wallet",
             "Wallets of users: their registration, credentials and login prompts.",
         ),
     },
@@ -69,11 +69,11 @@ SECTIONS: Sections = {
         "server": ("sallyport.deploy.cli:server", "Install and uninstall the system service."),
         "doctor": ("sallyport.cli.doctor:doctor", "Find faults and weaknesses of this installation."),
         "admin": ("sallyport.cli.admin:admin", "Local administrators of the console, and sessions."),
-        "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
-        "tenant": ("sallyport.tenancy.cli:tenant", "Organizations and tenants: list, rename, remove."),
+        "token": ("sallyport.areas.tenancy.cli:token", "Access tokens of the API."),
+        "tenant": ("sallyport.areas.tenancy.cli:tenant", "Organizations and tenants: list, rename, remove."),
         "node": ("sallyport.nodes.cli:node", "Nodes: the services that use the same database."),
         "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),
-        "audit": ("sallyport.audit.cli:audit", "The audit trail: changes with actor and time."),
+        "audit": ("sallyport.areas.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),
         "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),
     },
@@ -85,16 +85,16 @@ AGENT_SECTIONS: Sections = {
         "uninstall": ("sallyport.agent.cli:uninstall", "Stop an agent and remove its unit."),
     },
     "Watch and manage machines": {
-        "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
-        "show": ("sallyport.endpoints.agents.cli:show", "The state of a machine."),
-        "order": ("sallyport.endpoints.agents.cli:order", "Make an agent act now: sync, discover, rotate."),
-        "found": ("sallyport.endpoints.agents.cli:found", "The local accounts and groups of a machine."),
-        "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage existing accounts."),
-        "drift": ("sallyport.endpoints.agents.cli:drift", "Changes on machines that no agent made."),
-        "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be valid for an account."),
-        "settings": ("sallyport.endpoints.agents.cli:settings", "The settings of the agents of a domain."),
+        "list": ("sallyport.areas.agents.cli:list_", "The endpoint agents of a domain."),
+        "show": ("sallyport.areas.agents.cli:show", "The state of a machine."),
+        "order": ("sallyport.areas.agents.cli:order", "Make an agent act now: sync, discover, rotate."),
+        "found": ("sallyport.areas.agents.cli:found", "The local accounts and groups of a machine."),
+        "take-over": ("sallyport.areas.agents.cli:take_over", "Let an agent manage existing accounts."),
+        "drift": ("sallyport.areas.agents.cli:drift", "Changes on machines that no agent made."),
+        "password": ("sallyport.areas.agents.cli:password", "The passwords that may be valid for an account."),
+        "settings": ("sallyport.areas.agents.cli:settings", "The settings of the agents of a domain."),
         "rotate-state-key": (
-            "sallyport.endpoints.agents.cli:rotate_state_key",
+            "sallyport.areas.agents.cli:rotate_state_key",
             "Replace the key that signs the states for agents.",
         ),
     },

@@ -21,8 +21,8 @@ import click
 from sallyport.base.text import as_cell
 
 if TYPE_CHECKING:
-    from sallyport.base.command import Form
     from sallyport.base.wire import JSON, Row
+    from sallyport.shell.command import Form
 
 LEAST = 8
 """The least width of a column whose cells are cut."""

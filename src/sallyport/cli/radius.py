@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Self
 
 from sallyport.base.errors import PacketError, SallyportError, StartError
-from sallyport.base.setting_values import Address
 from sallyport.base.text import counted
 from sallyport.radius.attributes import (
     CHAP_PASSWORD,
@@ -25,6 +24,7 @@ from sallyport.radius.attributes import (
 )
 from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, SharedSecret, decode_reply, encode_request
 from sallyport.radius.password import chap_response, hide_password
+from sallyport.settings.values import Address
 
 
 class Why(Enum):

@@ -16,13 +16,13 @@ import click
 
 import sallyport
 from sallyport.base import log
-from sallyport.base.config import POSTGRES, Settings, unknown_environment
 from sallyport.base.errors import ConfigError, Locked, StartError
-from sallyport.base.options import Group
-from sallyport.base.owner import as_owner, become_owner, user_name
-from sallyport.base.setting_values import environment_name
 from sallyport.cli.connection import AGAIN_S, LOCKED, patiently, process_id
 from sallyport.cli.line import Line
+from sallyport.host.owner import as_owner, become_owner, user_name
+from sallyport.settings.settings import POSTGRES, Settings, unknown_environment
+from sallyport.settings.values import environment_name
+from sallyport.shell.options import Group
 from sallyport.store.directory import make_data_directory, open_data_directory, remove_data_directory
 
 DESCRIPTORS = 65_536
@@ -71,7 +71,7 @@ def serve(line: Line) -> None:
 
         import trio
 
-        from sallyport.serve import serve_until_signal
+        from sallyport.service.serve import serve_until_signal
 
         trio.run(serve_until_signal, settings, os.environ, line.connection.read, os.dup(lock), ready)
 

@@ -26,11 +26,11 @@ import structlog
 import trio
 
 from sallyport import __version__
-from sallyport.base.config import Settings
-from sallyport.base.notify import Notifier, ToParent
 from sallyport.cli.main import run
-from sallyport.serve import GRACE_S, STATUS, Worker, serve_until_signal
-from sallyport.sockets import bind_for_workers
+from sallyport.host.notify import Notifier, ToParent
+from sallyport.service.serve import GRACE_S, STATUS, Worker, serve_until_signal
+from sallyport.service.sockets import bind_for_workers
+from sallyport.settings.settings import Settings
 from sallyport.store.extra import check_extra
 
 PAUSE_S: Final = 0.2

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sallyport.base.errors import about
-from sallyport.base.options import Time, option_name, scope_of
 from sallyport.base.text import nearest
+from sallyport.shell.options import Time, option_name, scope_of
 
 if TYPE_CHECKING:
     from sallyport.base.errors import FieldError, Invalid, NotFound

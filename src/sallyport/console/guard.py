@@ -14,8 +14,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sallyport.areas.signin.sessions import Browser
 from sallyport.base.errors import Forbidden, Invalid
-from sallyport.tenancy.signin.sessions import Browser
 from sallyport.web import content
 from sallyport.web.docs import SELF_ONLY
 

@@ -20,11 +20,11 @@ import trio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from sallyport.areas.events.repo import NewEvent
+from sallyport.areas.events.service import Events
+from sallyport.areas.login.listen.waiting import Room
 from sallyport.base.errors import StoreError, TooMany
 from sallyport.console.guard import HEADERS
-from sallyport.events.repo import NewEvent
-from sallyport.events.service import Events
-from sallyport.listen.waiting import Room
 from sallyport.web import problem
 from sallyport.web.peer import parked
 

@@ -6,6 +6,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sallyport.areas.signin.openid import EXPIRED, STARTED_S, OpenId, Started
+from sallyport.areas.signin.sessions import Sessions
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Forbidden, Refused
 from sallyport.console.assets import Assets
@@ -20,8 +22,6 @@ from sallyport.console.guard import (
     local_path,
     new_key,
 )
-from sallyport.tenancy.signin.openid import EXPIRED, STARTED_S, OpenId, Started
-from sallyport.tenancy.signin.sessions import Sessions
 
 PATH = "/sign-in"
 IN_CLEAR = "passwords are accepted only over TLS, or on the machine of the service itself"

@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
+from sallyport.areas.signin import openid
+from sallyport.areas.signin.person import Person
 from sallyport.base.errors import Forbidden, NotFound, Refused
 from sallyport.console import running, sign_in
 from sallyport.console.declare import Context, Form, Page, Pages, Redirect
@@ -21,8 +23,6 @@ from sallyport.console.sign_in import SignIn
 from sallyport.console.table import Table, is_export
 from sallyport.console.visit import Problem, Services, Visit, address
 from sallyport.nodes.answers import SlowAnswers
-from sallyport.tenancy.signin import openid
-from sallyport.tenancy.signin.person import Person
 from sallyport.web import problem
 from sallyport.web.content import headers_of
 from sallyport.web.peer import PEER

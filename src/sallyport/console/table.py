@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.text import as_cell, fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 
 SIZE: Final = 50
 SIZES: Final = (25, SIZE, 100)

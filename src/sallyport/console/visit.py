@@ -12,23 +12,23 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.service import Domains
+from sallyport.areas.events.service import Events
+from sallyport.areas.signin.openid import OpenId
+from sallyport.areas.signin.person import Person
+from sallyport.areas.signin.sessions import Sessions
+from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.actor import acting_as
 from sallyport.base.clock import Clock
-from sallyport.base.command import Commands
-from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
 from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams, Viewer
 from sallyport.console.status import StatusLine
-from sallyport.domains.domain import Domain
-from sallyport.domains.service import Domains
-from sallyport.events.service import Events
-from sallyport.tenancy.service import Tenancy
-from sallyport.tenancy.signin.openid import OpenId
-from sallyport.tenancy.signin.person import Person
-from sallyport.tenancy.signin.sessions import Sessions
+from sallyport.settings.settings import Settings
+from sallyport.shell.command import Commands
 from sallyport.web.operation import Operation, Operations
 from sallyport.web.scope import ADMINS, INSTALLATIONS, Caller, Gate, Role, not_allowed
 from sallyport.web.upload import BeforeFile

@@ -12,8 +12,8 @@ from typing import Final
 
 import sallyport
 from sallyport.base.errors import ConfigError
-from sallyport.base.systemd import DATA_DIR, PATH, USER
 from sallyport.deploy.units import HIDDEN
+from sallyport.host.systemd import DATA_DIR, PATH, USER
 
 _NOBODY: Final = 65_534
 _FIRST_PERSON: Final = 1000
@@ -110,7 +110,7 @@ def check_program(program: Path, account: Account) -> None:
     try:
         runs = [
             account.run(str(program), "--version"),
-            account.run(sys.executable, "-P", "-c", "import sallyport.serve"),
+            account.run(sys.executable, "-P", "-c", "import sallyport.service.serve"),
         ]
     except (OSError, subprocess.TimeoutExpired):
         runs = []

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from sallyport.base import systemd
 from sallyport.base.errors import ConfigError
-from sallyport.base.options import Group
-from sallyport.base.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, UNIT, USER
+from sallyport.host import systemd
+from sallyport.host.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, UNIT, USER
+from sallyport.shell.options import Group
 
 QUESTION = f"Delete {DATA_DIR} with everything in it, the settings and the user {USER}?"
 
@@ -30,9 +30,9 @@ def install(*, start: bool) -> None:
     Parts that exist already are kept. Only a unit is updated if its text differs. Without systemd, everything except
     the units is created.
     """
-    from sallyport.base.config import unknown_environment
-    from sallyport.base.setting_values import MASTER_KEY, PREFIX
     from sallyport.deploy.install import Installation
+    from sallyport.settings.settings import unknown_environment
+    from sallyport.settings.values import MASTER_KEY, PREFIX
 
     program = _checked()
     if start and not systemd.is_booted():

@@ -4,12 +4,12 @@ import re
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from sallyport.base.command import Arguments, Command, command
-from sallyport.base.config import Settings
-from sallyport.base.limits import LIMITS
-from sallyport.base.setting_values import environment_name
 from sallyport.base.wire import JSON
 from sallyport.deploy.settings_file import shown, without_default
+from sallyport.settings.limits import LIMITS
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import environment_name
+from sallyport.shell.command import Arguments, Command, command
 
 HIDDEN: Final = "***"
 _SECRET: Final = re.compile(r"((?:^|[?&; ])[a-z_]*(?:password|passwd|secret|token|key)=)[^&; ]*", re.IGNORECASE)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from sallyport.base import disk, systemd
-from sallyport.base.config import Settings, load
 from sallyport.base.errors import ConfigError
-from sallyport.base.setting_values import MASTER_KEY
-from sallyport.base.systemd import CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNITS, USER
 from sallyport.deploy import account, units
 from sallyport.deploy.account import Account
 from sallyport.deploy.settings_file import settings_file
+from sallyport.host import disk, systemd
+from sallyport.host.systemd import CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNITS, USER
+from sallyport.settings.settings import Settings, load
+from sallyport.settings.values import MASTER_KEY
 from sallyport.store.directory import TOKEN_FILE
 
 THERE: Final = "is there already"

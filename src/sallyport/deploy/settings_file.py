@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sallyport.base.config import Settings
-from sallyport.base.limits import DEFAULTS, LIMITS
-from sallyport.base.setting_values import Address
-from sallyport.base.systemd import CONFIG_FILE, DATA_DIR
+from sallyport.host.systemd import CONFIG_FILE, DATA_DIR
+from sallyport.settings.limits import DEFAULTS, LIMITS
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import Address
 
 _HEAD: Final = f"""\
 # {CONFIG_FILE}: the settings of the service. A setting behind a # shows its default.

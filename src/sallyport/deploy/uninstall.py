@@ -8,12 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sallyport.base import systemd
-from sallyport.base.config import load
 from sallyport.base.errors import ConfigError
-from sallyport.base.systemd import BACKUP_UNIT, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
 from sallyport.deploy import account, units
 from sallyport.deploy.install import has_package, old
+from sallyport.host import systemd
+from sallyport.host.systemd import BACKUP_UNIT, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
+from sallyport.settings.settings import load
 
 
 def check(program: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from sallyport.base.config import Settings
-from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DIR, UNIT, UNITS
+from sallyport.host.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DIR, UNIT, UNITS
+from sallyport.settings.settings import Settings
 
 DROP_IN: Final = "50-settings.conf"
 HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from sallyport.base import disk
 from sallyport.base.clock import is_synchronized
+from sallyport.host import disk
 from sallyport.metrics.instruments import BUCKETS, Buckets, ReadGauge, Values
 
 LAG_SAMPLES = 240

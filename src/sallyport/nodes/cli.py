@@ -2,8 +2,8 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form
-from sallyport.base.options import Group
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group
 
 COLUMNS = ("name", "id", "state", "version", "address", "started", "leads")
 

@@ -1,12 +1,12 @@
 """The commands for nodes: node.list, node.forget."""
 
 from sallyport.base.clock import SECOND, iso
-from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import existing
 from sallyport.base.wire import JSON
 from sallyport.nodes.node import Node
 from sallyport.nodes.service import Cluster
+from sallyport.shell.command import Arguments, Command, command
 
 
 class Forget(Arguments):

@@ -26,8 +26,8 @@ import trio
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.fair import LoopTurns
-from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
+from sallyport.settings.values import EGRESS_DEFAULT, EgressRule
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # RFC 6052 section 2.1: a gateway translates these to the IPv4 address in their last 32 bits.

@@ -26,11 +26,11 @@ from typing import Final
 import httpx
 
 from sallyport import __version__
-from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, NotConnected, Pool, TooLong, origin_of
 from sallyport.outgoing.tls import client_context
+from sallyport.settings.values import EGRESS_DEFAULT, EgressRule
 
 USER_AGENT: Final = f"Sallyport/{__version__}"
 _MOST_PARTS: Final = 20_000

@@ -10,6 +10,7 @@ salted          keys and tunnel passwords of a reply: encrypt, decrypt, and re-e
 dynamic         requests to a NAS to disconnect or change a session, and their answers (RFC 5176)
 retransmission  when the service sends its own request again, or gives up (RFC 5080)
 duplicates      recent requests and their answers, to detect retransmissions (RFC 5080)
+vendors         the product that sent a request, and the medium of the user's connection
 dictionary      names and types of attributes, for people; `values` converts attribute values to text and back
 
 The service has its own codec for two reasons. The codec must not change octets, and it must reject each packet with a

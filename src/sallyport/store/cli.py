@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine
-from sallyport.base.config import POSTGRES
 from sallyport.base.errors import StartError
-from sallyport.base.options import Group, InputFile
-from sallyport.base.setting_values import MASTER_KEY
 from sallyport.base.text import counted
+from sallyport.settings.settings import POSTGRES
+from sallyport.settings.values import MASTER_KEY
+from sallyport.shell.command import CommandLine
+from sallyport.shell.options import Group, InputFile
 from sallyport.store.directory import TOKEN_FILE
 from sallyport.store.vault import FILE
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
+from sallyport.shell.command import Arguments, Command, command
 from sallyport.store.copies import Copies
 from sallyport.store.rotation import Rotation
 

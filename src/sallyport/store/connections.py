@@ -15,8 +15,8 @@ from typing import Protocol, TypeVar
 import trio
 
 from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError, TookTooLong
-from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
+from sallyport.settings.limits import DEFAULTS
 from sallyport.store.model import NOTHING, NewRows, Tx, V, Value, Work
 from sallyport.store.turns import TimeSlices
 

@@ -17,9 +17,9 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.base import disk
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import ConfigError, SecretError, StoreError
+from sallyport.host import disk
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
 from sallyport.store.extra import check_extra

@@ -15,10 +15,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final
 
-from sallyport.base import disk
 from sallyport.base.errors import Locked, StartError
-from sallyport.base.listening import locking_process
-from sallyport.base.owner import denied
+from sallyport.host import disk
+from sallyport.host.owner import denied
+from sallyport.settings.listening import locking_process
 
 LOCK: Final = "lock"
 """The file that the owning process keeps locked. `serve` creates it before all other files."""

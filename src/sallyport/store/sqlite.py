@@ -16,8 +16,8 @@ import structlog
 import trio
 
 from sallyport.base.errors import StoreError
-from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
+from sallyport.settings.limits import DEFAULTS
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
 from sallyport.store.foreign import ForeignChange
@@ -45,7 +45,7 @@ class SqliteStore:
     """The store in one SQLite file. Writes may be submitted only while `run` is running. Call `close` when nothing uses
     the store any more.
 
-    reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`base/limits.py`).
+    reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`settings/limits.py`).
     """
 
     def __init__(

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sallyport.base import disk
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.log import Pseudonyms
 from sallyport.base.secret import Secret
-from sallyport.base.setting_values import MASTER_KEY
+from sallyport.host import disk
+from sallyport.settings.values import MASTER_KEY
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

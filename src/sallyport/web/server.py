@@ -27,9 +27,9 @@ from starlette.types import ASGIApp
 from sallyport.base.addresses import Address as AnyAddress
 from sallyport.base.addresses import Network, parse_hop
 from sallyport.base.errors import ConfigError
-from sallyport.base.listening import cannot_listen
-from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream, server_context
+from sallyport.settings.listening import cannot_listen
+from sallyport.settings.values import Address
 from sallyport.web.connection import Connection, Limits, Phase, Stream
 from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head

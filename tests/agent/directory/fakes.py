@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sallyport.areas.directory.entry.entry import Batch, Entry, Person
+from sallyport.areas.directory.entry.status import Status
+from sallyport.areas.directory.reading.reader import Batches, LdapSource
 from sallyport.base.errors import ServiceRefused
 from sallyport.base.secret import Secret
-from sallyport.directory.entry import Batch, Entry, Person
-from sallyport.directory.reading.reader import Batches, LdapSource
-from sallyport.directory.status import Status
 
 PREFIX = "/api/v1/agent/directory/"
 

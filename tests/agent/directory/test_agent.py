@@ -14,11 +14,11 @@ from sallyport.agent import file
 from sallyport.agent.directory.agent import DirectoryAgent, StateFile
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.keys import KeyRing
+from sallyport.areas.directory.entry.entry import Group
+from sallyport.areas.directory.reading import ReadError
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import ServiceAway, ServiceRefused
-from sallyport.base.notify import Notifier
-from sallyport.directory.entry import Group
-from sallyport.directory.reading import ReadError
+from sallyport.host.notify import Notifier
 from tests.agent.directory.fakes import ListReader, RunService, person
 
 START = 1_767_225_600 * SECOND

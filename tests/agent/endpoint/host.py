@@ -23,13 +23,13 @@ from sallyport.agent.endpoint.memory import MemoryFile, ServiceClock
 from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
-from sallyport.base import disk
-from sallyport.base.agentwire.envelope import UNCHANGED, envelope
-from sallyport.base.agentwire.report import Action, Phase, Poll, PrivilegeStatus, Report, Rotation, rotation
-from sallyport.base.agentwire.state import DesiredUser, Settings, State, Trigger, TriggerKind
+from sallyport.agentwire.envelope import UNCHANGED, envelope
+from sallyport.agentwire.report import Action, Phase, Poll, PrivilegeStatus, Report, Rotation, rotation
+from sallyport.agentwire.state import DesiredUser, Settings, State, Trigger, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ServiceAway, ServiceRefused
 from sallyport.base.wire import decode, dumps, loads
+from sallyport.host import disk
 
 INSTANCE = 7
 NOW = 1_900_000_000 * SECOND

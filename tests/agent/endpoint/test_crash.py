@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.agent.endpoint.files import Mode
-from sallyport.base.agentwire.state import DesiredUser, State
+from sallyport.agentwire.state import DesiredUser, State
 from sallyport.base.errors import HostError
 from tests.agent.endpoint.host import (
     HASH,

@@ -12,13 +12,13 @@ import pytest
 from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, Stopped, enrolled
 from sallyport.agent.endpoint.identity import Identity, Known
 from sallyport.agent.service import BackOff
-from sallyport.base.agentwire.fields import MAX_REPORT
-from sallyport.base.agentwire.report import Poll
-from sallyport.base.agentwire.state import DesiredUser, Settings, TriggerKind
+from sallyport.agentwire.fields import MAX_REPORT
+from sallyport.agentwire.report import Poll
+from sallyport.agentwire.state import DesiredUser, Settings, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ServiceAway, ServiceRefused, WireError
-from sallyport.base.notify import Notifier
 from sallyport.base.wire import dumps
+from sallyport.host.notify import Notifier
 from tests.agent.endpoint.host import HASH, NOW, Agent, Host, Service, bare_host, needs_shadow
 
 pytestmark = needs_shadow

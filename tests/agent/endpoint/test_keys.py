@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sallyport.agent.endpoint.executor import Keys
 from sallyport.agent.endpoint.keys import BEGIN, END, LONGEST, KeyFile, authorized, for_command, found, parse, printable
-from sallyport.base.agentwire.report import DriftKind
-from sallyport.base.agentwire.state import DesiredUser, Settings
+from sallyport.agentwire.report import DriftKind
+from sallyport.agentwire.state import DesiredUser, Settings
 from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service, bare_host, errors, needs_shadow
 
 AUTHORIZED = "/home/ann/.ssh/authorized_keys"

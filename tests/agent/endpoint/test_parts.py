@@ -17,7 +17,7 @@ from sallyport.agent.endpoint.memory import Kept, Memory, MemoryFile, ServiceClo
 from sallyport.agent.endpoint.passwords import generate
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
 from sallyport.agent.endpoint.sudoers import render
-from sallyport.base.agentwire.state import DesiredUser, First, Quality, Rules
+from sallyport.agentwire.state import DesiredUser, First, Quality, Rules
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError
 from sallyport.base.wire import dumps

@@ -1,8 +1,8 @@
 """Groups and rights: root rights, how they are reported, and how they are removed."""
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP
-from sallyport.base.agentwire.report import DriftKind
-from sallyport.base.agentwire.state import DesiredUser, Settings
+from sallyport.agentwire.report import DriftKind
+from sallyport.agentwire.state import DesiredUser, Settings
 from tests.agent.endpoint.host import (
     Agent,
     Host,

@@ -12,7 +12,7 @@ from sallyport.agent.endpoint.accounts import read
 from sallyport.agent.endpoint.executor import EXISTS, ToolError
 from sallyport.agent.endpoint.files import Mode
 from sallyport.agent.endpoint.processes import Processes
-from sallyport.base.agentwire.state import DesiredUser, Removal, Settings
+from sallyport.agentwire.state import DesiredUser, Removal, Settings
 from sallyport.base.errors import HostError
 from tests.agent.endpoint.host import (
     KEY,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sallyport.agent.endpoint.passwords import hash_password, matches
-from sallyport.base.agentwire.report import DriftKind, Phase, Rotation
-from sallyport.base.agentwire.state import DesiredUser, Quality, Rules, TriggerKind
+from sallyport.agentwire.report import DriftKind, Phase, Rotation
+from sallyport.agentwire.state import DesiredUser, Quality, Rules, TriggerKind
 from sallyport.base.errors import HostError, ServiceAway, ServiceRefused
 from tests.agent.endpoint.host import (
     HASH,

@@ -9,10 +9,10 @@ import pytest
 
 from sallyport.agent import file
 from sallyport.agent.endpoint.accounts import DAY, MANAGED_GROUP
-from sallyport.base.agentwire.envelope import envelope
-from sallyport.base.agentwire.fields import NO_PASSWORD
-from sallyport.base.agentwire.report import DriftKind, Poll
-from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, Settings
+from sallyport.agentwire.envelope import envelope
+from sallyport.agentwire.fields import NO_PASSWORD
+from sallyport.agentwire.report import DriftKind, Poll
+from sallyport.agentwire.state import DesiredGroup, DesiredUser, Removal, Settings
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Locked, WireError
 from tests.agent.endpoint.host import (

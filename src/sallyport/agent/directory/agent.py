@@ -17,13 +17,13 @@ from sallyport.agent.directory.sender import Sender
 from sallyport.agent.directory.settings import DirectorySettings
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import BackOff, ServiceClient
-from sallyport.base import disk
+from sallyport.areas.directory.entry import wire
+from sallyport.areas.directory.entry.entry import Batch, Entry
+from sallyport.areas.directory.reading.reader import LdapReader
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import ConfigError, SallyportError, ServiceAway, ServiceRefused
-from sallyport.base.notify import Notifier
-from sallyport.directory import wire
-from sallyport.directory.entry import Batch, Entry
-from sallyport.directory.reading.reader import LdapReader
+from sallyport.host import disk
+from sallyport.host.notify import Notifier
 
 SEND_AT: Final = 500
 """Number of entries that are collected before they are sent. The reader yields only a few entries at a time."""

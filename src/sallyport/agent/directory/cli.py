@@ -14,15 +14,15 @@ from sallyport.agent.directory.agent import DirectoryAgent, StateFile
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
+from sallyport.areas.directory.reading.connection import WITHOUT_LDAP, has_ldap
+from sallyport.areas.directory.reading.reader import LdapReader
 from sallyport.base import log as logging
 from sallyport.base.clock import now_us
-from sallyport.base.command import CommandLine
 from sallyport.base.errors import StartError
-from sallyport.base.notify import Notifier
-from sallyport.base.setting_values import ANYWHERE
-from sallyport.directory.reading.connection import WITHOUT_LDAP, has_ldap
-from sallyport.directory.reading.reader import LdapReader
+from sallyport.host.notify import Notifier
 from sallyport.outgoing.egress import Egress
+from sallyport.settings.values import ANYWHERE
+from sallyport.shell.command import CommandLine
 
 TABLE: Final = "directory"
 

@@ -16,9 +16,9 @@ import structlog
 import trio
 
 from sallyport.agent.service import BackOff
+from sallyport.areas.directory.entry import wire
+from sallyport.areas.directory.entry.entry import Entry
 from sallyport.base.errors import ServiceAway, ServiceRefused
-from sallyport.directory import wire
-from sallyport.directory.entry import Entry
 
 PREFIX: Final = "/api/v1/agent/directory/"
 GIVE_UP_S: Final = 300.0

@@ -7,12 +7,12 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from sallyport.agent.file import AgentFile, Table
+from sallyport.areas.directory.reading.connection import Account
+from sallyport.areas.directory.reading.fields import Filter, LdapUrl, Line, Name
+from sallyport.areas.directory.reading.reader import LdapSource
+from sallyport.areas.directory.reading.search import ACCOUNTS
+from sallyport.areas.directory.reading.server import Server, in_clear
 from sallyport.base.validation import refusal
-from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.fields import Filter, LdapUrl, Line, Name
-from sallyport.directory.reading.reader import LdapSource
-from sallyport.directory.reading.search import ACCOUNTS
-from sallyport.directory.reading.server import Server, in_clear
 from sallyport.outgoing.fields import Certificates
 
 MOST_SERVERS: Final = 8

@@ -22,10 +22,9 @@ from sallyport.agent.endpoint.memory import ServiceClock
 from sallyport.agent.endpoint.plan import Plan, Step, plan
 from sallyport.agent.endpoint.rotation import KIND, Rotator
 from sallyport.agent.endpoint.service import Service
-from sallyport.base import disk
-from sallyport.base.agentwire.envelope import Position, believe, content, follow, open_envelope
-from sallyport.base.agentwire.fields import MAX_FOUND, MAX_REPORT, MAX_STATE
-from sallyport.base.agentwire.report import (
+from sallyport.agentwire.envelope import Position, believe, content, follow, open_envelope
+from sallyport.agentwire.fields import MAX_FOUND, MAX_REPORT, MAX_STATE
+from sallyport.agentwire.report import (
     Action,
     Discovery,
     Drift,
@@ -37,11 +36,12 @@ from sallyport.base.agentwire.report import (
     PrivilegeStatus,
     Report,
 )
-from sallyport.base.agentwire.state import State, Trigger, TriggerKind
+from sallyport.agentwire.state import State, Trigger, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
 from sallyport.base.text import counted
 from sallyport.base.wire import dumps, loads
+from sallyport.host import disk
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
 """Difference between the clocks of host and service above which the agent reports drift, in microseconds. A larger

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts, expiry_day
 from sallyport.agent.endpoint.memory import Kept, Memory
 from sallyport.agent.endpoint.sudoers import ROOT_GROUPS
-from sallyport.base.agentwire.report import Drift, DriftKind
-from sallyport.base.agentwire.state import DesiredUser, Settings
+from sallyport.agentwire.report import Drift, DriftKind
+from sallyport.agentwire.state import DesiredUser, Settings
 
 SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
 """Groups to which the sudoers files of common Linux distributions give all rights."""

@@ -57,7 +57,7 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, dry_run: bool) -
     from sallyport.agent.endpoint.service import HttpService
     from sallyport.agent.keys import KeyRing
     from sallyport.agent.service import ServiceClient
-    from sallyport.base.notify import Notifier
+    from sallyport.host.notify import Notifier
 
     posts = ServiceClient(
         agent_file.service, ca_certificate=agent_file.ca_certificate, agent="sallyport-agent-endpoint"
@@ -119,7 +119,7 @@ def authorized_keys(*, user: str, keys_dir: Path) -> int:
     import re
 
     from sallyport.agent.endpoint.keys import LONGEST, authorized
-    from sallyport.base.agentwire.fields import NAME
+    from sallyport.agentwire.fields import NAME
     from sallyport.base.clock import now_us
 
     if not re.fullmatch(NAME, user):  # sshd runs this command for any login name that a client sends

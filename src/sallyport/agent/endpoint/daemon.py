@@ -20,12 +20,12 @@ from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import BackOff
-from sallyport.base.agentwire.report import PrivilegeStatus, Report
-from sallyport.base.agentwire.state import Settings
+from sallyport.agentwire.report import PrivilegeStatus, Report
+from sallyport.agentwire.state import Settings
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
-from sallyport.base.notify import Notifier
 from sallyport.base.text import counted
+from sallyport.host.notify import Notifier
 
 POLL_S: Final = 25.0
 """Longest wait of a poll, in seconds. It is shorter than the idle timeout of proxies and the service's heartbeat

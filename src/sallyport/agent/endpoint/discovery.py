@@ -13,17 +13,9 @@ from sallyport.agent.endpoint.files import Files
 from sallyport.agent.endpoint.keys import found, printable
 from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, Sudoers
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
-from sallyport.base.agentwire.fields import MAX_FOUND, MAX_REPORT
-from sallyport.base.agentwire.report import (
-    Discovery,
-    Drift,
-    DriftKind,
-    FoundAccount,
-    FoundGroup,
-    FoundKey,
-    Privilege,
-)
-from sallyport.base.agentwire.state import State
+from sallyport.agentwire.fields import MAX_FOUND, MAX_REPORT
+from sallyport.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, FoundGroup, FoundKey, Privilege
+from sallyport.agentwire.state import State
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import HostError
 from sallyport.base.wire import dumps

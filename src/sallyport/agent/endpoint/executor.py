@@ -22,8 +22,8 @@ from sallyport.agent.endpoint.keys import CommandKeys, UserKeys, for_command, pr
 from sallyport.agent.endpoint.memory import Former, Kept, MemoryFile, digest
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Ids, Processes
 from sallyport.agent.endpoint.sudoers import BITS, FILE, render
-from sallyport.base.agentwire.fields import NO_PASSWORD
-from sallyport.base.agentwire.state import DesiredGroup, DesiredUser
+from sallyport.agentwire.fields import NO_PASSWORD
+from sallyport.agentwire.state import DesiredGroup, DesiredUser
 from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 

@@ -18,10 +18,10 @@ from typing import Annotated, Final
 from sallyport import __version__
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
-from sallyport.base import disk
-from sallyport.base.agentwire.fields import Number, StateKey
+from sallyport.agentwire.fields import Number, StateKey
 from sallyport.base.errors import ConfigError, ServiceAway, WireError
 from sallyport.base.wire import Text, decode, dumps, loads, mapping
+from sallyport.host import disk
 
 FILE: Final = "identity.json"
 REGISTER: Final = "/api/v1/machine/add-machine"

@@ -21,7 +21,7 @@ from unicodedata import ucd_3_2_0
 
 from sallyport.agent.endpoint.accounts import Account
 from sallyport.agent.endpoint.files import Content, Files, Mode
-from sallyport.base.agentwire.report import FoundKey
+from sallyport.agentwire.report import FoundKey
 from sallyport.base.errors import HostError
 
 BEGIN: Final = "# BEGIN sallyport: what stands between these lines is rewritten"

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from sallyport.agent.endpoint.accounts import Account, Accounts
-from sallyport.base import disk
-from sallyport.base.agentwire.envelope import Position
-from sallyport.base.agentwire.fields import MAX_FOUND, AnyId, HostName, Moment, Name, Number
-from sallyport.base.agentwire.report import Outcome
+from sallyport.agentwire.envelope import Position
+from sallyport.agentwire.fields import MAX_FOUND, AnyId, HostName, Moment, Name, Number
+from sallyport.agentwire.report import Outcome
 from sallyport.base.clock import now_us
 from sallyport.base.errors import ConfigError, WireError
 from sallyport.base.wire import Many, Text, decode, dumps, loads
+from sallyport.host import disk
 
 _MOST: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")

@@ -13,10 +13,10 @@ import string
 from collections.abc import Sequence
 from typing import Final
 
-from sallyport.base.agentwire.state import First, Rules
+from sallyport.agentwire.state import First, Rules
+from sallyport.areas.passwords.engine import failures
 from sallyport.base.errors import HostError
 from sallyport.base.sha512crypt import sha512_crypt
-from sallyport.passwords.engine import failures
 
 LENGTH: Final = 24
 """Default length of a password in characters. A policy may require another length. A password of this length, made of

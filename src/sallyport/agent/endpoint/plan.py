@@ -21,8 +21,8 @@ from sallyport.agent.endpoint.keys import KeyFile, for_command, found, printable
 from sallyport.agent.endpoint.memory import ANYBODY, Kept, Memory, digest
 from sallyport.agent.endpoint.processes import Process
 from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, named, render
-from sallyport.base.agentwire.report import Action, Drift, DriftKind
-from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, State
+from sallyport.agentwire.report import Action, Drift, DriftKind
+from sallyport.agentwire.state import DesiredGroup, DesiredUser, Removal, State
 from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 

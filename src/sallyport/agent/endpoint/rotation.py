@@ -24,12 +24,12 @@ from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.memory import ANYBODY, digest
 from sallyport.agent.endpoint.service import Service
-from sallyport.base import disk
-from sallyport.base.agentwire.fields import HASH, Name, Number
-from sallyport.base.agentwire.report import Action, Phase, Rotation
-from sallyport.base.agentwire.state import Rules
+from sallyport.agentwire.fields import HASH, Name, Number
+from sallyport.agentwire.report import Action, Phase, Rotation
+from sallyport.agentwire.state import Rules
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
 from sallyport.base.wire import Text, decode, dumps, loads
+from sallyport.host import disk
 
 _MOST: Final = 10_000
 KIND: Final = "rotate"

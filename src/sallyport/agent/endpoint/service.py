@@ -4,8 +4,8 @@ from typing import Protocol
 
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
-from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
-from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation
+from sallyport.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
+from sallyport.agentwire.report import Poll, PrivilegeStatus, Report, Rotation
 from sallyport.base.wire import mapping
 
 _SLACK_S = 30.0

@@ -17,9 +17,9 @@ from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.service import Service
-from sallyport.base.agentwire.state import Removal, Settings, State
+from sallyport.agentwire.state import Removal, Settings, State
 from sallyport.base.errors import ConfigError, HostError
-from sallyport.base.notify import Notifier
+from sallyport.host.notify import Notifier
 
 AGENT: Final = "endpoint"
 _STATE: Final = "endpoint-state.json"

@@ -12,8 +12,8 @@ from sqlite_utils import Database
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
-from sallyport.base.limits import HISTORIES
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.settings.limits import HISTORIES
 from sallyport.store.extra import check_extra
 from sallyport.store.migrations import ALL, incompatibility
 

@@ -9,15 +9,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sallyport.base import disk
 from sallyport.base.clock import is_synchronized
-from sallyport.base.config import unknown_environment
 from sallyport.base.errors import ConfigError, Locked
-from sallyport.base.listening import bound, cannot_listen, has_family, holder
-from sallyport.base.owner import as_owner, user_name
-from sallyport.base.setting_values import MASTER_KEY, Address
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.cli.connection import LOCKED
+from sallyport.host import disk
+from sallyport.host.owner import as_owner, user_name
+from sallyport.settings.listening import bound, cannot_listen, has_family, holder
+from sallyport.settings.settings import unknown_environment
+from sallyport.settings.values import MASTER_KEY, Address
 from sallyport.store.vault import FILE, parse_keys
 
 LISTENERS = {

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from sallyport.base.config import Settings
 from sallyport.base.wire import Row
 from sallyport.cli.line import Line
+from sallyport.settings.settings import Settings
 
 
 class Level(StrEnum):

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import trio
 
+from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.base.errors import NotFound
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
-from sallyport.events.outlets.transport import targets_of
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 

@@ -6,15 +6,15 @@ from typing import Final
 
 from cryptography import x509
 
+from sallyport.areas.directory.health import ended_readings, is_overdue
 from sallyport.base.clock import now_us
-from sallyport.base.command import entries
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
 from sallyport.certs.directory import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
-from sallyport.directory.health import ended_readings, is_overdue
+from sallyport.shell.command import entries
 
 LISTED = 5
 LOOKED_AT = 100

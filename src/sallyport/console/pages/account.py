@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from sallyport.areas.signin.person import Session
 from sallyport.base.clock import iso
 from sallyport.base.fair import in_parts
 from sallyport.base.wire import Row
@@ -10,7 +11,6 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number_at
 from sallyport.console.table import SIZE, Table, is_export, page_of
 from sallyport.console.visit import Visit
-from sallyport.tenancy.signin.person import Session
 from sallyport.web.paging import LONG
 from sallyport.web.scope import INSTALLATIONS, READERS
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -10,7 +10,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import Filter, listed, wanted
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

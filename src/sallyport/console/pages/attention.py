@@ -7,9 +7,13 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.base import disk
+from sallyport.areas.clients.service import State
+from sallyport.areas.directory.health import ended_readings, is_overdue
+from sallyport.areas.domains.domain import Domain, Mode
+from sallyport.areas.events.hours import HourOfLogins
+from sallyport.areas.login.listen.causes import UNKNOWN
+from sallyport.areas.login.login import Reason
 from sallyport.base.clock import from_us
-from sallyport.base.command import entries
 from sallyport.base.errors import NotFound, StoreError
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
@@ -18,12 +22,8 @@ from sallyport.console.pages.installation import SOON
 from sallyport.console.pages.reading import joined, of
 from sallyport.console.pages.recovery import FAILING, failed_until
 from sallyport.console.visit import Visit, address
-from sallyport.directory.health import ended_readings, is_overdue
-from sallyport.domains.domain import Domain, Mode
-from sallyport.events.hours import HourOfLogins
-from sallyport.inventory.clients.service import State
-from sallyport.listen.causes import UNKNOWN
-from sallyport.login.login import Reason
+from sallyport.host import disk
+from sallyport.shell.command import entries
 
 MOST_DOMAINS: Final = 20
 NAMED: Final = 3

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
@@ -10,6 +9,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import lines, of, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()

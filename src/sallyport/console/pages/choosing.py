@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.pages.reading import joined
 from sallyport.console.table import SIZE
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 
 DID: Final = "did"
 

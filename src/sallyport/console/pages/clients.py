@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final, cast
 
-from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
@@ -14,7 +13,8 @@ from sallyport.console.pages.devices import device_columns
 from sallyport.console.pages.reading import number_at, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
-from sallyport.vendors import PRODUCTS
+from sallyport.radius.vendors import PRODUCTS
+from sallyport.shell.command import entries
 from sallyport.web.paging import LONG
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.devices.bodies import FILTERS as COLUMN_OF
 from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
@@ -15,7 +15,7 @@ from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import SEARCHED, Choice, Filter, has_slow_filter, listed
 from sallyport.console.visit import Visit, address
-from sallyport.inventory.devices.bodies import FILTERS as COLUMN_OF
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.operations import reverts_at
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -11,8 +12,7 @@ from sallyport.console.labels import label
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
-from sallyport.domains.operations import reverts_at
+from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()

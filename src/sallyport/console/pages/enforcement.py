@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.enforcement import DEFAULT_DAYS
+from sallyport.areas.domains.operations import reverts_at
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -11,9 +13,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit, address
-from sallyport.domains.domain import Domain
-from sallyport.domains.enforcement import DEFAULT_DAYS
-from sallyport.domains.operations import reverts_at
+from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, INSTALLATIONS, OPERATORS, READERS
 
 pages = Pages()

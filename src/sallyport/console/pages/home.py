@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain, Mode
+from sallyport.areas.events.hours import HourOfLogins
 from sallyport.base.clock import iso
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages import attention, logins
 from sallyport.console.pages.attention import MOST_DOMAINS
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain, Mode
-from sallyport.events.hours import HourOfLogins
 from sallyport.web.scope import READERS
 
 pages = Pages()

@@ -3,13 +3,13 @@ pages."""
 
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import one
 from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

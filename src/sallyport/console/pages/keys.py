@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import find, instances, lines, number, of, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()

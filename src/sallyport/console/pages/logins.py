@@ -7,7 +7,12 @@ from typing import Final, Literal
 
 from starlette.responses import Response
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.events.operations import entry
+from sallyport.areas.events.repo import NewEvent
+from sallyport.areas.login.advice import ADVICE, Step
+from sallyport.areas.login.login import Reason
+from sallyport.areas.signin.person import Person
 from sallyport.base.errors import NotFound
 from sallyport.base.mac import as_mac, mac_key, station_key
 from sallyport.base.text import fold
@@ -22,12 +27,7 @@ from sallyport.console.pages.rules import ACTIONS, READ, rules_read
 from sallyport.console.table import LOGINS as LOG
 from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
 from sallyport.console.visit import Visit, address
-from sallyport.domains.domain import Domain
-from sallyport.events.operations import entry
-from sallyport.events.repo import NewEvent
-from sallyport.login.advice import ADVICE, Step
-from sallyport.login.login import Reason
-from sallyport.tenancy.signin.person import Person
+from sallyport.shell.command import entries
 from sallyport.web.scope import READERS
 
 pages = Pages()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import LOCAL, Domain
 from sallyport.base.errors import NotFound, Refused
 from sallyport.base.mac import as_mac
 from sallyport.base.text import fold
@@ -16,7 +16,7 @@ from sallyport.console.pages.rules import READ, rules_read
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit, address
-from sallyport.domains.domain import LOCAL, Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, OPERATORS
 
 PAGE: Final = 1000

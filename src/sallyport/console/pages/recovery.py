@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.login.login import Reason
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.pages import logins
 from sallyport.console.table import LOGINS
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
-from sallyport.login.login import Reason
 
 LATER: Final = 50
 """Number of the newest logins among which one is searched that shows that the factor answers again."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.policy.rules.rule import DAYS
 from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -14,9 +15,8 @@ from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import Problem, Visit
-from sallyport.domains.domain import Domain
-from sallyport.policy.rules.rule import DAYS
-from sallyport.vendors import MEDIA, PRODUCTS
+from sallyport.radius.vendors import MEDIA, PRODUCTS
+from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.login.listen.causes import UNKNOWN, UNPROVEN
 from sallyport.base.errors import Invalid
-from sallyport.base.setting_values import Address
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.table import Filter, Table, complete
 from sallyport.console.visit import Visit, address
-from sallyport.domains.domain import Domain
-from sallyport.listen.causes import UNKNOWN, UNPROVEN
-from sallyport.vendors import PRODUCTS
+from sallyport.radius.vendors import PRODUCTS
+from sallyport.settings.values import Address
+from sallyport.shell.command import entries
 from sallyport.web.scope import INSTALLATIONS
 
 pages = Pages()

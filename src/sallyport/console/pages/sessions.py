@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -11,6 +10,7 @@ from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number_at, replies, rights
 from sallyport.console.table import Filter, listed, recent, wanted
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

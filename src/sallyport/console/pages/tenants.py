@@ -3,12 +3,12 @@ administrators see these pages."""
 
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number_at
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 from sallyport.web.scope import INSTALLATIONS
 
 pages = Pages()

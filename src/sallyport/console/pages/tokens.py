@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.console.columns import Column
@@ -10,6 +9,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, one
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of, wanted
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 from sallyport.web.paging import LONG
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 

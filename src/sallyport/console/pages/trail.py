@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.fair import in_parts
 from sallyport.base.wire import JSON, Row
@@ -14,6 +13,7 @@ from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.table import SEARCHED, Filter, Table, has_slow_filter, listed, recent, wanted
 from sallyport.console.visit import Problem, Visit
+from sallyport.shell.command import entries
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

@@ -14,7 +14,7 @@ from psycopg.types.numeric import Int8Dumper, IntLoader
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from sallyport.base.errors import Contradiction, LimitReached, SallyportError, StoreError, StoreFull
-from sallyport.base.limits import DEFAULTS
+from sallyport.settings.limits import DEFAULTS
 
 Row = tuple[object, ...]
 Connection = psycopg.Connection[Row]

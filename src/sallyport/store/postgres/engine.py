@@ -13,8 +13,8 @@ import psycopg
 import trio
 
 from sallyport.base.errors import SchemaError, StoreError, TookTooLong
-from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
+from sallyport.settings.limits import DEFAULTS
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx, Work
 from sallyport.store.postgres import server
@@ -63,9 +63,9 @@ class PostgresStore:
     """The store in a PostgreSQL database. `run` must be running while writes are submitted. Call `close` when nothing
     uses the store any more.
 
-    url: `postgresql://...`. limits: the numbers of rows that each tenant may have (`base/limits.py`). name: the name of
-    this process, unique for the database. steps: the history of the schema. Raises StoreError if the server cannot be
-    reached or is not suitable (see `server.check`).
+    url: `postgresql://...`. limits: the numbers of rows that each tenant may have (`settings/limits.py`). name: the
+    name of this process, unique for the database. steps: the history of the schema. Raises StoreError if the server
+    cannot be reached or is not suitable (see `server.check`).
     """
 
     def __init__(

@@ -8,7 +8,7 @@ counter at each change. So counting 100,000 rows one by one would read 100,000 v
 from collections.abc import Iterator
 from typing import Final
 
-from sallyport.base.limits import HISTORIES, UNCHECKED
+from sallyport.settings.limits import HISTORIES, UNCHECKED
 from sallyport.store.schema.limits import COUNTED, Counted
 
 _BY_TIME: Final = ("audit_trail", "radius_client_history")

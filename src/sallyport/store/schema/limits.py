@@ -1,4 +1,4 @@
-"""Triggers that count the rows of each tenant and enforce the tenant's limits (`base/limits.py`).
+"""Triggers that count the rows of each tenant and enforce the tenant's limits (`settings/limits.py`).
 
 A trigger counts a row when a statement adds or deletes the row, so no code can bypass a limit. If a new row exceeds the
 limit, the trigger aborts the statement with the message `limit: NAME`. In a history, the trigger deletes the tenant's
@@ -14,7 +14,7 @@ the triggers again.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sallyport.base.limits import HISTORIES, UNCHECKED
+from sallyport.settings.limits import HISTORIES, UNCHECKED
 
 _TENANT = "{row}.tenant_id"
 _DOMAIN = "(select tenant_id from domains where id = {row}.domain_id)"

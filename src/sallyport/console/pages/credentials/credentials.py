@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -11,7 +12,6 @@ from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS, SCHEMA
 from sallyport.console.pages.reading import find, number, of, pairs, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from sallyport.areas.did.crypto.keys import CURVES
+from sallyport.areas.did.dids.bodies import METHODS
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -10,9 +13,6 @@ from sallyport.console.pages.credentials.finding import DIDS, ISSUERS, WALLET_US
 from sallyport.console.pages.reading import choices, number, of, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
-from sallyport.did.crypto.keys import CURVES
-from sallyport.did.dids.bodies import METHODS
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.pages.choosing import DID, Source
 from sallyport.console.pages.reading import number, one
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 
 DIDS: Final = "/api/v1/did/SearchDID"
 SCHEMAS: Final = "/api/v1/credential/credentialSchemaList"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
@@ -12,7 +12,7 @@ from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import SIZE, Table, is_export
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -13,7 +13,7 @@ from sallyport.console.pages.credentials.finding import ISSUERS, SCHEMAS
 from sallyport.console.pages.reading import PAGE, of, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
@@ -12,6 +11,7 @@ from sallyport.console.pages.credentials.finding import WALLETS, owner_of, walle
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import SIZE, Filter, listed
 from sallyport.console.visit import Visit
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -17,7 +18,6 @@ from sallyport.console.pages.directories.imports import JOBS, jobs_of
 from sallyport.console.pages.reading import every, of, rights
 from sallyport.console.table import complete
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.pages.reading import every, of, one
 from sallyport.console.table import Filter
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 
 SEARCH: Final = (Filter("search", "Name"),)
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -13,7 +13,7 @@ from sallyport.console.pages.directories.finding import (
 )
 from sallyport.console.pages.reading import number, of, one, rights
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

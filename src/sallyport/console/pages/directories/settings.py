@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
@@ -14,7 +15,6 @@ from sallyport.console.pages.directories.finding import (
 )
 from sallyport.console.pages.reading import lines, of
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Redirect
 from sallyport.console.pages.reading import changes
 from sallyport.console.table import Filter
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 
 GROUPS: Final = "/api/v1/instanceGroup/listEndpointGroup"
 INSTANCES: Final = "/api/v1/instances/list"

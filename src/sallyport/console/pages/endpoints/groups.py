@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -25,7 +25,7 @@ from sallyport.console.pages.endpoints.instances import INSTANCE_COLUMNS
 from sallyport.console.pages.reading import every, find, ids, joined, number, of, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.command import entries
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -25,7 +25,7 @@ from sallyport.console.pages.endpoints.users import USER_COLUMNS, user_row
 from sallyport.console.pages.reading import changes, find, number, of, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
+from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

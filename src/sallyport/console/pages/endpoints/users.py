@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -11,7 +12,6 @@ from sallyport.console.pages.endpoints.access import GROUPS, INSTANCES, USERS, i
 from sallyport.console.pages.reading import find, ids, joined, number, of, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

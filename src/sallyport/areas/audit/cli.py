@@ -1,0 +1,100 @@
+"""`sallyport audit`: the command for the audit trail."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import CommandLine, Form, entries
+from sallyport.shell.options import PAST, Group
+
+COLUMNS = ("time", "actor", "action", "target", "changes")
+ALL_COLUMNS = (
+    "auditId",
+    "time",
+    "org",
+    "tenant",
+    "domainId",
+    "actorKind",
+    "actor",
+    "tokenId",
+    "action",
+    "target",
+    "changes",
+)
+_LONGEST_CELL = 60
+
+
+@click.group(cls=Group)
+def audit() -> None:
+    """The audit trail: the changes of the installation, each with its actor and time."""
+
+
+@audit.command("list")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
+@click.option("--action", default="", help="Show only entries with this action, such as client.update.")
+@click.option(
+    "--actor",
+    default="",
+    help="Show only entries of this actor: the name of a token, of an API key or of a local user.",
+)
+@click.option("--search", default="", help="Show only entries with this text in action, actor, target or changes.")
+@click.option("--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--until", type=PAST, help="End of the period (exclusive), in the same form as --since.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Maximum number of entries. The default is 100 in a table, and all entries in JSON and CSV.",
+)
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.pass_obj
+def list_(
+    line: CommandLine,
+    *,
+    domain: str | None,
+    action: str,
+    actor: str,
+    search: str,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    form: Form | None,
+) -> None:
+    """List the changes of the installation, the newest first."""
+    given = {"domain": domain, "from": since, "to": until}
+    asked: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    asked |= {"action": action, "actor": actor, "search": search}
+    found = islice(_entries(line, asked), limit if form or limit else 100)
+    if form == "json":
+        line.print_rows(found, ALL_COLUMNS, form)
+    elif form == "csv":
+        line.print_rows(({**each, "changes": json.dumps(each["changes"])} for each in found), ALL_COLUMNS, form)
+    else:
+        line.print_rows(({**each, "changes": _in_one_line(each["changes"])} for each in found), COLUMNS)
+
+
+def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
+    """Yield the entries of all pages. asked: the arguments of the command audit.list."""
+    while True:
+        answer = line.row("audit.list", **asked)
+        page = entries(answer["entries"])
+        if not page:
+            return
+        yield from page
+        asked = {**asked, "after": answer["after"]}
+
+
+def _in_one_line(changes: JSON) -> str:
+    """Return the changed fields of an entry as one line, such as `mode: monitor > enforce`."""
+    if not isinstance(changes, dict):
+        return ""
+    pairs = ((field, value if isinstance(value, list) else [None, value]) for field, value in changes.items())
+    return ", ".join(f"{field}: {' > '.join(map(_cell, value))}" for field, value in pairs)
+
+
+def _cell(value: JSON) -> str:
+    text = "-" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..."

@@ -1,0 +1,359 @@
+"""The commands `sallyport client ...`, which manage RADIUS clients."""
+
+import os
+from pathlib import Path
+
+import click
+
+from sallyport.areas.clients import freeradius
+from sallyport.areas.clients.freeradius import Entries, Entry
+from sallyport.areas.clients.set_cli import (
+    LIST,
+    MAC_FORM,
+    NUMBER,
+    SIGNATURES,
+    any_org,
+    any_tenant,
+    find,
+    mac_settings,
+    set_,
+    warn,
+)
+from sallyport.base.addresses import canonical
+from sallyport.base.errors import StartError
+from sallyport.base.text import counted
+from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import CommandLine, Form, entries
+from sallyport.shell.command import domains as all_domains
+from sallyport.shell.options import Group, InputFile
+
+COLUMNS = (
+    "clientId",
+    "name",
+    "org",
+    "tenant",
+    "address",
+    "domains",
+    "product",
+    "tls",
+    "signatures",
+    "proxy_state",
+)
+SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
+STRANGER = "unknown_client"
+MOST_REMEDIES = 20
+PLAN = ("action", "name", "address", "what")
+
+org = click.option("--org", type=NUMBER, required=True, help="orgId of the client.")
+tenant = click.option("--tenant", type=NUMBER, required=True, help="tenantId of the client.")
+domains = click.option(
+    "--domain",
+    "domains",
+    multiple=True,
+    help=(
+        "Name or domainId of a domain; repeatable. The first is the default. Without this option, the client has all "
+        "domains of the tenant."
+    ),
+)
+
+
+@click.group(cls=Group, first=("add", "list", "unknown", "import", "set", "unlatch"))
+def client() -> None:
+    """RADIUS clients: addresses that may send requests, and their secrets."""
+
+
+client.add_command(set_)
+
+
+@client.command()
+@click.argument("name")
+@click.option("--address", help="An IP address, or a network such as 192.0.2.0/24.")
+@click.option(
+    "--from-unknown",
+    is_flag=True,
+    help="Use the address and the product of a sender in `client unknown`. Of several, choose one with --address.",
+)
+@click.option(
+    "--secret",
+    help="The shared secret. Give - to read the secret from standard input. Default: a new secret, which is printed.",
+)
+@org
+@tenant
+@domains
+@click.option(
+    "--product",
+    default="",
+    help="Product, such as `Cisco ISE`. Without this option, the product is detected from packets.",
+)
+@click.option(
+    "--require-message-authenticator",
+    type=SIGNATURES,
+    default="auto",
+    show_default=True,
+    help="`yes` drops unsigned requests. `auto` drops them once a client with one address has sent a signed request.",
+)
+@click.option(
+    "--limit-proxy-state",
+    type=SIGNATURES,
+    default="auto",
+    show_default=True,
+    help=(
+        "`yes` drops unsigned requests with Proxy-State. `auto` drops them once a client with one address has sent a "
+        "request that was signed or without Proxy-State."
+    ),
+)
+@click.option(
+    "--password-verified",
+    is_flag=True,
+    help="The client checks passwords itself. Its signed requests may use domains with the first factor `none`.",
+)
+@click.option(
+    "--coa-port",
+    type=click.IntRange(0, 65535),
+    default=3799,
+    show_default=True,
+    help="UDP port for Disconnect and CoA requests. 0 if the client accepts none, like Microsoft NPS.",
+)
+@click.option(
+    "--mac-form",
+    "mac_forms",
+    type=MAC_FORM,
+    multiple=True,
+    help=(
+        "Form of MAC authentication bypass that the client uses beside the usual one; repeatable. `password` needs "
+        "--mac-password."
+    ),
+)
+@click.option(
+    "--mac-password",
+    metavar="-",
+    help="Password of all stations, instead of their address. Give - to read it from standard input.",
+)
+@click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
+@click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
+@click.pass_obj
+def add(
+    line: CommandLine,
+    *,
+    name: str,
+    address: str | None,
+    from_unknown: bool,
+    secret: str | None,
+    org: int,
+    tenant: int,
+    domains: tuple[str, ...],
+    product: str,
+    require_message_authenticator: str,
+    limit_proxy_state: str,
+    password_verified: bool,
+    coa_port: int,
+    mac_forms: tuple[str, ...],
+    mac_password: str | None,
+    tls_name: str,
+    tls_fingerprint: str,
+) -> None:
+    """Add a RADIUS client. Its next packet is answered."""
+    if from_unknown:
+        sender = _unknown_sender(line, address)
+        address, product = str(sender["address"]), product or str(sender["product"])
+        line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
+    elif address is None:
+        raise click.UsageError("--address is missing: give it, or --from-unknown")
+    mac = mac_settings(line, mac_forms, mac_password, secret)
+    body: Row = {
+        "orgId": org,
+        "tenantId": tenant,
+        "name": name,
+        "address": address,
+        "secret": None if secret is None else {"hex": _octets(line, secret).hex()},
+        "product": product,
+        "requireMessageAuthenticator": require_message_authenticator,
+        "limitProxyState": limit_proxy_state,
+        "passwordVerified": password_verified,
+        "coaPort": coa_port,
+        "tlsName": tls_name,
+        "tlsFingerprint": tls_fingerprint,
+        **mac,
+    }
+    made = line.run("/network_device/AddClient", body, domains=domains)
+    if secret is None:
+        line.print(str(made["secret"]))
+    line.note(f"RADIUS client {name} is added")
+    warn(line, made["warnings"])
+
+
+@client.command("list")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.pass_obj
+def list_(line: CommandLine, *, form: Form | None) -> None:
+    """List the RADIUS clients of the installation, without their secrets."""
+    rows = list(line.listed_everywhere(LIST, "clients"))
+    if form != "json":
+        names = {each["domainId"]: each["domainName"] for each in all_domains(line, None)}
+        for row in rows:
+            own = row["domainIds"]
+            row["domains"] = [names.get(each) for each in own] if isinstance(own, list) and own else "all"
+            row["tls"] = row["tlsName"] or str(row["tlsFingerprint"])[:16]
+            row["signatures"] = _setting(row, "requireMessageAuthenticator", "signatureRequired", "required")
+            row["proxy_state"] = _setting(row, "limitProxyState", "proxyStateLimited", "limited")
+    line.print_rows(rows, COLUMNS, form, spare=("tls", "proxy_state", "product"))
+
+
+@client.command()
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.pass_obj
+def unknown(line: CommandLine, *, form: Form | None) -> None:
+    """List senders whose requests were dropped, or were unsigned logins that were rejected. Each cause of a sender has
+    a line with its number of packets, and the remedy. The list begins at the start of the service."""
+    senders = line.rows("listen.senders")
+    line.print_rows(senders, SENDERS, form)
+    if form != "json":
+        for each in senders[:MOST_REMEDIES]:
+            if each["remedy"]:
+                line.note(f"{each['address']}: {each['verdict']}: {each['remedy']}")
+
+
+@client.command()
+@click.argument("name")
+@any_org
+@any_tenant
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
+    """Remove a RADIUS client. Its next packet is dropped."""
+    found = find(line, name, org, tenant)
+    line.run("/network_device/DeleteClient", {field: found[field] for field in ("orgId", "tenantId", "clientId")})
+    line.note(f"RADIUS client {name} is removed")
+
+
+@client.command()
+@click.argument("name")
+@any_org
+@any_tenant
+@click.pass_obj
+def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
+    """Accept unsigned packets of a RADIUS client again, until the client sends a signed packet. This resets the learned
+    settings whose value is `auto`."""
+    line.call("client.unlatch", client=find(line, name, org, tenant)["clientId"])
+    line.note(f"RADIUS client {name} is unlatched")
+
+
+@client.command("import")
+@click.argument("file", type=InputFile())
+@org
+@tenant
+@domains
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--skip-refused", is_flag=True, help="Leave out clients that cannot be imported.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def import_(
+    line: CommandLine,
+    *,
+    file: Path,
+    org: int,
+    tenant: int,
+    domains: tuple[str, ...],
+    dry_run: bool,
+    skip_refused: bool,
+    as_json: bool,
+) -> None:
+    """Import the clients of a FreeRADIUS clients.conf. Existing clients with the same name are updated. If an entry
+    cannot be imported, nothing is changed."""
+    found = freeradius.read(file, environ=os.environ)
+    unusable: list[Row] = [
+        {
+            "action": "refused",
+            "name": each.name,
+            "address": "",
+            "changes": [],
+            "reason": f"{each.reason} ({each.where})",
+        }
+        for each in found.unusable
+    ]
+    done = line.row(
+        "client.import",
+        org=org,
+        tenant=tenant,
+        clients=[_imported(entry) for entry in found],
+        domains=list(domains) or None,
+        apply=not dry_run and (skip_refused or not unusable),
+        skip_refused=skip_refused,
+    )
+    steps = [*entries(done["clients"]), *unusable]
+    _show(line, steps, found, applied=done["applied"], as_json=as_json)
+    refused = sum(step["action"] == "refused" for step in steps)
+    if refused and not skip_refused:
+        raise StartError(
+            f"{refused} of {counted(len(steps), 'client')} cannot be imported, so none is imported; "
+            "correct the file, or skip them with --skip-refused"
+        )
+    line.note(_summary(steps, dry_run=dry_run))
+
+
+def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON, as_json: bool) -> None:
+    """Print the plan and the warnings about the file."""
+    warnings = freeradius.findings(found)
+    warnings += _notes(found, warnings)
+    if as_json:
+        line.print_json({"applied": applied, "clients": list[JSON](steps), "warnings": list[JSON](warnings)})
+        return
+    line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
+    warn(line, list[JSON](warnings))
+
+
+def _setting(row: Row, name: str, learned: str, word: str) -> str:
+    """Return a setting as text for the table, such as `auto`. If the service has learned the setting, add the word, as
+    in `auto, required`."""
+    return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
+
+
+def _imported(entry: Entry) -> JSON:
+    return {
+        "name": entry.name,
+        "address": str(entry.addresses),
+        "secret": {"hex": entry.secret.reveal().hex()},
+        "product": entry.product,
+        "require_message_authenticator": entry.require_message_authenticator,
+        "limit_proxy_state": entry.limit_proxy_state,
+    }
+
+
+def _notes(found: Entries, warnings: list[str]) -> list[str]:
+    """Return the notes about the imported clients. Leave out the notes that are also in `warnings`."""
+    notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
+    return [note for note in notes if note not in warnings]
+
+
+def _summary(steps: list[Row], *, dry_run: bool) -> str:
+    actions = [str(step["action"]) for step in steps]
+    counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "no clients in the file"
+    return f"{counts}; nothing was changed (--dry-run)" if dry_run else counts
+
+
+def _unknown_sender(line: CommandLine, address: str | None) -> Row:
+    """Return the unknown sender of RADIUS requests with the given address. Without an address, return the only unknown
+    sender.
+
+    Raises StartError if no sender matches, or if `address` is None and there are several unknown senders.
+    """
+    senders = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
+    wanted = None if address is None else canonical(address)
+    found = [each for each in senders if wanted in (None, each["address"])]
+    if len(found) == 1:
+        return found[0]
+    if not senders and wanted is None:
+        raise StartError("no unknown address has sent a RADIUS request: send one from the device, or give --address")
+    if wanted is not None and not found:
+        raise StartError(
+            f"{wanted} is not among the unknown addresses; it may be registered already: sallyport client list"
+        )
+    names = ", ".join(str(each["address"]) for each in senders[:10])
+    raise StartError(f"unknown addresses that sent RADIUS requests: {names}; give one of them with --address")
+
+
+def _octets(line: CommandLine, secret: str) -> bytes:
+    """Return the octets of a secret. If `secret` is `-`, read the secret from standard input."""
+    octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
+    if not octets:
+        raise click.UsageError("--secret is empty")
+    return octets

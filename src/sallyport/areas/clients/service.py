@@ -1,0 +1,497 @@
+"""The service for RADIUS clients: it changes and imports clients, stores learned settings, and enforces the rules
+for clients."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from ipaddress import ip_network
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+import trio
+
+from sallyport.areas.clients import issued, repo
+from sallyport.areas.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures, check_mac_forms
+from sallyport.areas.clients.plan import Action, Step, Wanted, plan
+from sallyport.areas.clients.repo import Change, NewRow
+from sallyport.base.addresses import Network
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import Conflict, Forbidden, StoreError
+from sallyport.base.fair import FairLimiter
+from sallyport.base.periodic import every
+from sallyport.base.secret import new_shared_secret
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON
+from sallyport.radius.duplicates import Source
+from sallyport.radius.dynamic import PORT
+from sallyport.store import audit
+from sallyport.store.model import Tx, Value, Work
+from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
+from sallyport.web.scope import ADMINS, Role, not_allowed
+
+log = structlog.get_logger()
+
+KEEP_S = 1.0
+LATCHES = 32
+"""Maximum number of learned settings in one transaction; each takes up to 0.15 ms."""
+IMPORTED: Final = 100
+"""Maximum number of imported clients in one transaction; each takes up to 0.3 ms."""
+WIDEST: Final = {4: 24, 6: 64}
+"""The shortest prefix that a tenant may register if the installation has several tenants."""
+SEARCHING: Final = 1
+"""Maximum number of searches at the same time. All threads share one interpreter lock, so several searches would delay
+logins."""
+DAY_US: Final = 86_400 * SECOND
+CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
+TRUST: Final = frozenset(
+    {
+        "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
+        "secret", "tlsFingerprint", "tlsName",
+    }
+)  # fmt: skip
+"""The fields that decide which packets are trusted. To change them, the role admin is required."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewClient:
+    """A RADIUS client to add.
+
+    domain_ids: the ids of the client's domains, the default first. If empty, the client has all domains of the tenant.
+    mac_forms: as `joined_forms` returns them. mac_password: the password of all stations; empty if there is none.
+    """
+
+    name: str
+    network: str
+    secret: bytes | None = None
+    domain_ids: tuple[int, ...] = ()
+    product: str = ""
+    require_message_authenticator: str = "auto"
+    limit_proxy_state: str = "auto"
+    password_verified: bool = False
+    coa_port: int = PORT
+    tls_name: str = ""
+    tls_fingerprint: str = ""
+    mac_forms: str = ""
+    mac_password: bytes = b""
+
+
+class State(StrEnum):
+    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
+    unsigned requests in the last day."""
+
+    SILENT = "silent"
+    UNSIGNED = "unsigned"
+
+
+class Heard(Protocol):
+    """When a source address has sent requests, in microseconds; see `devices.device.Heard`."""
+
+    @property
+    def ip_address(self) -> str: ...
+
+    @property
+    def last_seen(self) -> int: ...
+
+    @property
+    def last_unsigned(self) -> int | None: ...
+
+
+class Times(NamedTuple):
+    """The times of a client's last request and of its last unsigned request, in microseconds; 0 if there was none."""
+
+    seen: int = 0
+    unsigned: int = 0
+
+    def is_in(self, state: State, since: int) -> bool:
+        """Return whether a client with these times is in a state. since: the beginning of the last day."""
+        return 0 < self.seen < since if state is State.SILENT else self.unsigned >= since
+
+
+NEVER: Final = Times()
+
+
+class Clients:
+    """The RADIUS clients of all tenants, in memory. When a method that changes a client returns, the change has taken
+    effect."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        vault: Vault,
+        tenant_of_domain: Callable[[int], int | None],
+        clock: Clock = now_us,
+    ) -> None:
+        self._configuration = configuration
+        self._vault = vault
+        self._tenant_of_domain = tenant_of_domain
+        self._clock = clock
+        self._turns: FairLimiter[int] = FairLimiter(SEARCHING)
+        self._learned: list[tuple[Client, str]] = []
+        self._kept: list[tuple[Client, str]] = []
+        self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
+
+    def _load(self, tx: Tx) -> ClientTable:
+        return repo.load(tx, self._vault, self.table)
+
+    @property
+    def table(self) -> ClientTable:
+        """The table of all clients. A reload replaces the table."""
+        return self._table.value
+
+    def find(self, source: Source) -> Client | None:
+        """Return the client with the source address of a datagram, or None."""
+        return self._table.value.find(source[0])
+
+    def owner(self, source: Source) -> int:
+        """Return the tenant id of the client with the source address of a datagram, or 0 if the address is unknown."""
+        client = self.find(source)
+        return 0 if client is None else client.tenant_id
+
+    def certificate_tenant(self, fingerprint: str) -> int | None:
+        """Return the id of the tenant that a certificate was issued for, or None. fingerprint: the SHA-256 of the
+        certificate in hex."""
+        return self.table.issued.by_fingerprint.get(fingerprint)
+
+    def of_tenant(self, tenant_id: int) -> Sequence[Client]:
+        """Return a tenant's clients, ordered by id."""
+        return self.table.of_tenant(tenant_id)
+
+    async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
+        """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
+        own = self.of_tenant(tenant_id)
+        if not text:
+            return own
+        async with self._turns.slot(tenant_id):
+            return await trio.to_thread.run_sync(_containing, own, text)
+
+    async def activity(
+        self, tenant_id: int, heard: Sequence[Heard], state: State | None = None, ids: Collection[int] = ()
+    ) -> list[tuple[Client, Times]]:
+        """Return a tenant's clients and when each has sent requests, ordered by id.
+
+        heard: when each source address of the tenant has sent requests. state: return only the clients in this state.
+        ids: return only the clients with these ids; all clients if there are none.
+        """
+        day_ago, chosen = self._clock() - DAY_US, frozenset(ids)
+
+        def select() -> list[tuple[Client, Times]]:
+            times = _times(self.table, heard)
+            return [
+                (client, each)
+                for client in self.of_tenant(tenant_id)
+                for each in [times.get(client.id, NEVER)]
+                if (state is None or each.is_in(state, day_ago)) and (not chosen or client.id in chosen)
+            ]
+
+        async with self._turns.slot(tenant_id):
+            return await trio.to_thread.run_sync(select)
+
+    async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
+        """Add a client, and return its id and its secret. If `new` has no secret, a secret is generated.
+
+        by: the role of the tenant's token, or None for the installation's administrator.
+
+        Raises Conflict if the name, the address or the certificate is taken. Raises Forbidden if a domain belongs to
+        another tenant, or if only the installation's administrator may set the network or the certificate.
+        """
+        (added,) = await self.add_all(tenant_id, [new], by=by)
+        return added
+
+    async def add_all(
+        self, tenant_id: int, clients: Sequence[NewClient], *, by: Role | None = None
+    ) -> list[tuple[int, bytes]]:
+        """Add several clients, and return the id and the secret of each. If a client cannot be added, none is added.
+        See `add`."""
+        for new in clients:
+            self._check_domains(tenant_id, new.domain_ids)
+        rows = await trio.to_thread.run_sync(_rows, clients)
+
+        def work(tx: Tx) -> list[tuple[int, bytes]]:
+            _check_ranges(tx, tenant_id, [row.network for row in rows], by)
+            for row in rows:
+                _check_certificate(tx, tenant_id, row.settings, by)
+            return self._add(tx, tenant_id, rows)
+
+        return await self._configuration.change(work)
+
+    def _add(self, tx: Tx, tenant_id: int, rows: Sequence[NewRow]) -> list[tuple[int, bytes]]:
+        at = self._clock()
+        added = list(zip(repo.add_all(tx, self._vault, tenant_id, rows, at), rows, strict=True))
+        entries = [(_target(client_id, row.settings["name"]), row.changes) for client_id, row in added]
+        audit.record_all(tx, "client.add", entries, at=at, tenant_id=tenant_id)
+        return [(client_id, row.secret) for client_id, row in added]
+
+    def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
+        """Return the plan of an import. Raises Forbidden if a domain belongs to another tenant."""
+        for each in wanted:
+            self._check_domains(tenant_id, each.domain_ids or ())
+        return plan(wanted, tenant_id, self.table)
+
+    async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
+        """Apply the steps of a plan, at most IMPORTED in one transaction. Refused steps are skipped.
+
+        Raises Conflict if another client has taken a name or an address since the plan was made. The steps of earlier
+        transactions then stay applied; a new plan contains only the others.
+        """
+        due = [step for step in steps if step.action in (Action.CHANGED, Action.NEW)]
+
+        def parts() -> list[Work[None]]:
+            return [self._part(tenant_id, due[start : start + IMPORTED]) for start in range(0, len(due), IMPORTED)]
+
+        await self._configuration.change_in_parts(await trio.to_thread.run_sync(parts))
+
+    def _part(self, tenant_id: int, steps: Sequence[Step]) -> Work[None]:
+        """Prepare the steps of one transaction, and return the function that applies them."""
+        changed = [step for step in steps if step.action is Action.CHANGED]
+        changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
+        moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
+        rows = _rows(_new(step.wanted) for step in steps if step.action is Action.NEW)
+
+        def work(tx: Tx) -> None:
+            _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)], None)
+            self._update(tx, tenant_id, changes)
+            self._add(tx, tenant_id, rows)
+
+        return work
+
+    async def update(
+        self,
+        tenant_id: int,
+        client_id: int,
+        changes: dict[str, Value],
+        *,
+        secret: bytes | None = None,
+        domain_ids: Sequence[int] | None = None,
+        mac_password: bytes | None = None,
+        by: Role | None = None,
+    ) -> Client:
+        """Change a client, and return it. Fields that are not in `changes` keep their values. Raises NotFound,
+        Conflict, Forbidden, Invalid.
+
+        changes: the new values by column. by: see `add`.
+        """
+        self._check_domains(tenant_id, domain_ids or ())
+
+        def work(tx: Tx) -> None:
+            former = repo.described(tx, tenant_id, client_id)
+            fields: dict[str, object] = {repo.API_NAMES[c]: repo.as_json(c, value) for c, value in changes.items()}
+            if domain_ids is not None:
+                fields["domainIds"] = list(dict.fromkeys(domain_ids))
+            if secret is not None:
+                fields["secret"] = audit.HIDDEN
+            if mac_password is not None:
+                fields["macPassword"] = audit.HIDDEN
+            changed = {name for name, value in fields.items() if value != former.get(name)}
+            if by is not None and by not in ADMINS and changed & TRUST:
+                raise not_allowed(by, ADMINS)
+            if "address" in changed:
+                _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
+            certificate = {column: changes[column] for column in CERTIFICATE if repo.API_NAMES[column] in changed}
+            _check_certificate(tx, tenant_id, certificate, by)
+            self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids, mac_password)])
+
+        await self._configuration.change(work)
+        return self.table.present(client_id)
+
+    def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
+        entries = []
+        for change, changed in zip(changes, repo.update_all(tx, self._vault, tenant_id, changes), strict=True):
+            secrets = {"secret": change.secret, "macPassword": change.mac_password}
+            hidden: dict[str, JSON] = {
+                name: [audit.HIDDEN, audit.HIDDEN] for name, value in secrets.items() if value is not None
+            }
+            if fields := changed.fields | hidden:
+                entries.append((_target(change.client_id, changed.name), audit.as_kept(fields)))
+        audit.record_all(tx, "client.update", entries, at=self._clock(), tenant_id=tenant_id)
+
+    async def delete(self, tenant_id: int, client_id: int) -> None:
+        """Remove a client. The client's next request is dropped. Raises NotFound."""
+        at = self._clock()
+
+        def work(tx: Tx) -> None:
+            removed = repo.described(tx, tenant_id, client_id)
+            repo.delete(tx, tenant_id, client_id)
+            _record(tx, "client.delete", tenant_id, client_id, at, before=removed)
+
+        await self._configuration.change(work)
+
+    def latch(self, client: Client, what: str) -> None:
+        """Apply a setting that the service has learned from an authentic request of the client. The setting applies at
+        once, and stays in force after a reload. `run` stores the setting later.
+
+        what: SIGNED or LIMITED; see `Client.latch`.
+        """
+        client.latch(what)
+        self._learned.append((client, what))
+
+    async def run(self) -> None:
+        """Store learned settings once a second, until cancelled.
+
+        The settings are stored in batches, because the service may learn about thousands of clients soon after a start.
+        """
+        await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
+
+    async def keep_learned(self) -> None:
+        """Store learned settings. No reload is needed, because the settings already apply in memory.
+
+        Raises StoreError if the store fails. The settings then stay in memory, and the next call stores them.
+        """
+        if self._learned:
+            self._kept = []
+        while self._learned:
+            part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
+            self._kept += part  # a concurrent reload may miss this write, so `_carry_over` applies these settings again
+            try:
+                await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
+            except StoreError:
+                self._learned = [each for each in part if each in self._kept] + self._learned
+                raise
+            for client, what in part:
+                log.info("radius_client_latched", client=client.name, what=what)
+
+    def _carry_over(self, table: ClientTable) -> None:
+        """Apply the learned settings to the clients of a reloaded table. Drop a learned setting if the client's setting
+        is no longer `auto`."""
+        self._kept = [each for each in self._kept if _learns_still(*each, table)]
+        self._learned = [each for each in self._learned if _learns_still(*each, table)]
+        for client, what in (*self._kept, *self._learned):
+            table.by_id[client.id].latch(what)
+
+    def _forget_learned(self, client_id: int) -> None:
+        self._kept = [each for each in self._kept if each[0].id != client_id]
+        self._learned = [each for each in self._learned if each[0].id != client_id]
+
+    async def unlatch(self, client: Client) -> None:
+        """Reset both learned settings of a client. The service may learn them again. Raises NotFound."""
+        self._forget_learned(client.id)
+        at = self._clock()
+
+        def work(tx: Tx) -> None:
+            before = repo.described(tx, client.tenant_id, client.id)
+            for what in (SIGNED, LIMITED):
+                repo.learn(tx, client, what, None)
+            repo.remember(tx, client, "unlatched", at)
+            after = repo.described(tx, client.tenant_id, client.id)
+            _record(tx, "client.unlatch", client.tenant_id, client.id, at, before=before, after=after)
+
+        await self._configuration.change(work)
+
+    def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
+        if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
+            raise Forbidden("domain not in tenant")
+
+
+def _keep(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:
+    for client, what in part:
+        if repo.learn(tx, client, what, at):
+            repo.remember(tx, client, what, at)
+            after = repo.described(tx, client.tenant_id, client.id)
+            before = {**after, repo.LEARNED[what]: False}
+            _record(tx, "client.latch", client.tenant_id, client.id, at, before=before, after=after)
+
+
+def _learns_still(client: Client, what: str, table: ClientTable) -> bool:
+    now = table.by_id.get(client.id)
+    if now is None:
+        return False
+    return (now.require_message_authenticator if what == SIGNED else now.limit_proxy_state) is Signatures.AUTO
+
+
+def _record(
+    tx: Tx,
+    action: str,
+    tenant_id: int,
+    client_id: int,
+    at: int,
+    *,
+    before: Mapping[str, JSON] = MappingProxyType({}),
+    after: Mapping[str, JSON] = MappingProxyType({}),
+) -> None:
+    target = _target(client_id, before.get("name") or after.get("name"))
+    audit.record(tx, action, at=at, tenant_id=tenant_id, target=target, changes=audit.changed(before, after))
+
+
+def _target(client_id: int, name: JSON) -> str:
+    return f"client {client_id} {name}"
+
+
+def _containing(clients: Iterable[Client], text: str) -> list[Client]:
+    folded = fold(text)
+    return [client for client in clients if client.contains(folded)]
+
+
+def _times(table: ClientTable, heard: Iterable[Heard]) -> dict[int, Times]:
+    """Return the times of those clients that have sent requests, by client id."""
+    times = dict[int, Times]()
+    for each in heard:
+        client = table.look_up(each.ip_address)
+        if client is not None:
+            before = times.get(client.id, NEVER)
+            times[client.id] = Times(max(before.seen, each.last_seen), max(before.unsigned, each.last_unsigned or 0))
+    return times
+
+
+def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
+    """Prepare the rows of new clients before the transaction, to keep the transaction short."""
+    rows = []
+    for new in clients:
+        network = ip_network(new.network)
+        settings: dict[str, str | int] = {column: getattr(new, column) for column in repo.API_NAMES}
+        settings |= {"network": str(network), "password_verified": int(new.password_verified)}
+        check_mac_forms(new.mac_forms, network, given=bool(new.mac_password))
+        after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}
+        after |= {"macPassword": audit.HIDDEN} if new.mac_password else {}
+        secret = new.secret or new_shared_secret().encode()
+        changes = audit.as_kept(audit.changed({}, after))
+        rows.append(NewRow(network, settings, secret, new.domain_ids, changes, new.mac_password))
+    return rows
+
+
+def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
+    """Raise Forbidden or Conflict if one of the networks is not allowed for a client of the tenant.
+
+    The messages reveal nothing about other tenants. Call the function in the transaction of the change, because two
+    tenants may request the same network at the same time.
+    """
+    wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
+    if by is not None and wide and repo.has_others(tx, tenant_id):
+        raise Forbidden(
+            "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
+            "the installation's administrator adds wider networks with `sallyport client add`"
+        )
+    if repo.touch_others(tx, tenant_id, networks):
+        raise Conflict("address is not available: choose another one, or ask the installation's administrator")
+
+
+def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by: Role | None) -> None:
+    """Raise Forbidden or Conflict if a client of the tenant must not have the TLS name or fingerprint.
+
+    The messages reveal nothing about other tenants.
+    """
+    for column, tenant_of in CERTIFICATE.items():
+        value, field = str(columns.get(column, "")), repo.API_NAMES[column]
+        owner = tenant_of(tx, value)
+        if not value or owner == tenant_id:
+            continue
+        if by is not None and repo.has_others(tx, tenant_id):
+            raise Forbidden(
+                f"the installation has several tenants: {field} must belong to a certificate that the "
+                "installation has issued for this tenant; its administrator adds others with `sallyport client add`"
+            )
+        if owner is not None:
+            raise Conflict(f"{field} belongs to a certificate of another tenant: see `cert show`")
+
+
+def _new(wanted: Wanted) -> NewClient:
+    return NewClient(
+        name=wanted.name,
+        network=wanted.network,
+        secret=wanted.secret,
+        domain_ids=wanted.domain_ids or (),
+        product=wanted.product or "",
+        require_message_authenticator=wanted.require_message_authenticator,
+        limit_proxy_state=wanted.limit_proxy_state,
+    )

@@ -1,0 +1,194 @@
+"""`sallyport device` and `sallyport station`: devices and stations of the inventory."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import CommandLine, Form, domains, entries
+from sallyport.shell.options import Group
+
+LIST = "/network_device/ListDevices"
+STATIONS = "/network_device/ListStations"
+COLUMNS = (
+    "device_id",
+    "domain",
+    "device_name",
+    "device_type",
+    "ip_address",
+    "client_ip",
+    "nas_device_type",
+    "nas_port_type",
+    "last_seen",
+    "request_count",
+    "registrations",
+)
+ALL_COLUMNS = (
+    "device_id",
+    "domain_id",
+    "domain",
+    "device_name",
+    "device_type",
+    "device_type_certainty",
+    "ip_address",
+    "client_ip",
+    "nas_identifier",
+    "nas_device_type",
+    "nas_port_type",
+    "first_seen",
+    "last_seen",
+    "request_count",
+    "registrations",
+)
+STATION_COLUMNS = (
+    "station",
+    "user",
+    "domain",
+    "device_id",
+    "device_name",
+    "device_type",
+    "first_seen",
+    "last_seen",
+    "request_count",
+)
+SHOWN = (
+    (
+        "sessions",
+        "/network_device/ListSessions",
+        ("sessionId", "userName", "station", "framedIp", "state", "startedAt"),
+    ),
+    ("events", "/ad/GetAuthLog", ("time", "user", "station", "appliedDecision", "wouldHaveBeen", "reason")),
+    ("stations", STATIONS, ("station", "user", "first_seen", "last_seen", "request_count")),
+    ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
+)
+"""Each list in `device show`: field of the answer, operation, columns of the table."""
+SPARE = ("registrations", "nas_port_type", "client_ip", "nas_device_type", "request_count")
+"""Columns that the table of devices leaves out at a narrow terminal, in this order, before it cuts an address."""
+_LISTS = {"events": "logins"}
+_LIMIT = click.IntRange(1, 1000)
+_domain = click.option(
+    "--domain", help="Name or domainId of the domain; required if several domains have a device of that name."
+)
+_NO_DEVICE = "no device has that name or id; to list the devices: sallyport device list"
+
+
+@click.group(cls=Group)
+def device() -> None:
+    """Network devices. The service registers a device when the device forwards a login."""
+
+
+@device.command("list")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
+@click.option("--search", default="", help="Show only devices whose name, product or address contains this text.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
+    """List the network devices."""
+    body: Row = {"search": search}
+    devices = (each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body))
+    line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form, spare=SPARE)
+
+
+@device.command()
+@click.argument("name", metavar="NAME|ID")
+@_domain
+@click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Maximum number of entries in each list.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_json: bool) -> None:
+    """Show a device: evidence for its product, posture, sessions, latest logins, stations, and history."""
+    body, place = _find(line, name, domain)
+    found = line.run("/network_device/GetDevice", body, domain=place)
+    for field, path, _ in SHOWN:
+        found[_LISTS.get(field, field)] = line.run(path, {**body, "pageSize": limit}, domain=place)[field]
+    if as_json:
+        line.print_json(found)
+        return
+    lists = {_LISTS.get(field, field): columns for field, _, columns in SHOWN}
+    facts = {name: value for name, value in found.items() if name not in lists}
+    facts["evidence"] = _evidence(found["evidence"])
+    line.print_rows([{"device": name, "": value} for name, value in facts.items()], ("device", ""))
+    for field, columns in lists.items():
+        line.print(f"\n{field}:")
+        line.print_rows(entries(found[field]), columns)
+
+
+@device.command()
+@click.argument("name", metavar="NAME|ID")
+@_domain
+@click.pass_obj
+def reset(line: CommandLine, *, name: str, domain: str | None) -> None:
+    """Forget the learned values of a device: timeouts, challenges, signatures."""
+    body, place = _find(line, name, domain)
+    line.note(str(line.run("/network_device/ResetDevice", body, domain=place)["message"]))
+
+
+@device.command()
+@click.argument("name", metavar="NAME|ID")
+@_domain
+@click.pass_obj
+def delete(line: CommandLine, *, name: str, domain: str | None) -> None:
+    """Delete a device. Its next request registers it again."""
+    body, place = _find(line, name, domain)
+    line.note(str(line.run("/network_device/DeleteDevice", body, domain=place)["message"]))
+
+
+@click.group(cls=Group)
+def station() -> None:
+    """Stations: the hosts behind network devices, by Calling-Station-Id."""
+
+
+@station.command("list")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
+@click.option("--search", default="", help="Show only stations whose address or user contains this text.")
+@click.option("--device", metavar="NAME|ID", help="Show only stations behind this device (name or id).")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of stations."
+)
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.pass_obj
+def list_stations(
+    line: CommandLine, *, domain: str | None, search: str, device: str | None, limit: int, form: Form | None
+) -> None:
+    """List the stations that have logged in, each with its last user, in the order of their first login."""
+    body: Row = {"search": search}
+    if device is not None:
+        of, domain = _find(line, device, domain)
+        body |= of
+    found = (each for one in domains(line, domain) for each in _listed(line, one, STATIONS, "stations", body))
+    line.print_rows(islice(found, limit), STATION_COLUMNS, form)
+    if next(found, None) is not None:
+        line.note(f"there are more than {limit} stations; raise --limit, or select with --search")
+
+
+def _find(line: CommandLine, name: str, domain: str | None) -> tuple[Row, str]:
+    if name.isdecimal() and len(name) < 19:
+        return {"deviceId": int(name)}, domain or str(line.call("device.domain", device=int(name)))
+    body: Row = {"filter": {"filterBy": "DEVICE_NAME", "value": name}}
+    listed = [each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body)]
+    if len(listed) != 1:
+        ids = ", ".join(f"{each['device_id']} in {each['domain']}" for each in listed[:10])
+        raise NotFound(
+            f"{len(listed)} devices have that name; give the id of one instead: {ids}" if ids else _NO_DEVICE
+        )
+    return {"deviceId": listed[0]["device_id"]}, str(listed[0]["domain_id"])
+
+
+def _listed(line: CommandLine, domain: Row, path: str, field: str, body: Row) -> Iterator[Row]:
+    """Call an HTTP list operation for a domain, and yield the entries of the answers. The id and the name of the domain
+    are added to each entry."""
+    owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
+    for each in line.listed(path, field, body, domain=str(domain["domainId"]), size=100):
+        yield {**owner, **each}
+
+
+def _evidence(value: JSON) -> str:
+    if not isinstance(value, dict):
+        return ""
+    return "; ".join(
+        f"{name}: {', '.join(map(str, each)) if isinstance(each, list) else each}" for name, each in value.items()
+    )

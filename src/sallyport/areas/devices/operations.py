@@ -1,0 +1,186 @@
+"""HTTP operations of devices and stations: /network_device/...Device(s), ListStations."""
+
+import json
+import re
+from collections.abc import Callable
+
+from sallyport.areas.devices.bodies import (
+    FILTERS,
+    DeleteDevice,
+    DeviceDetail,
+    DeviceHistory,
+    DeviceList,
+    DeviceStationList,
+    GetDevice,
+    HistoryList,
+    ListDevices,
+    ListStations,
+    ResetDevice,
+)
+from sallyport.areas.devices.device import DeviceQuery, DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.service import Devices
+from sallyport.base.addresses import canonical
+from sallyport.base.clock import Clock, iso
+from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.text import counted
+from sallyport.base.wire import Row
+from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.paging import totals
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+
+RADIUS = "radius"
+ADDRESSES = ("ip_address", "client_ip")
+AttributeName = Callable[[int, int], str]
+"""A function that returns an attribute's name: (vendor id, attribute type) -> name."""
+_VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
+
+
+def operations(service: Devices, attribute_name: AttributeName, gate: Gate, clock: Clock) -> Operations:
+    """Return the HTTP operations of devices and stations."""
+    devices = Operations("Network devices", gate)
+
+    @devices.post("/network_device/ListDevices", roles=READERS)
+    async def list_devices(body: ListDevices, caller: Caller) -> Plain[DeviceList]:
+        """List the network devices of a domain, ordered by id. The first request of a device registers it."""
+        query = _query(body)
+        if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
+            return Plain({"network_devices": [], "totalCount": 0})
+        rows, total = await service.page(query)
+        now = clock()
+        return Plain({"network_devices": [entry(row, now) for row in rows], **totals(total)})
+
+    @devices.post("/network_device/GetDevice", roles=READERS)
+    async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
+        """Read a network device as ListDevices lists it, with the evidence for its product."""
+        row = await service.one(body.domainId, body.deviceId)
+        _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
+        evidence = json.loads(_named(row.evidence, attribute_name))
+        return Plain({**entry(row, clock()), "evidence": evidence, "station_count": behind, **_learned(row)})
+
+    @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
+    async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
+        """Remove devices from the inventory. The next request of a removed device registers it again."""
+        deleted = await service.delete(
+            body.domainId, device_ids=body.deviceId, addresses=body.addresses(), actor=caller.name
+        )
+        return Done(message=f"{counted(deleted, 'device')} deleted")
+
+    @devices.post("/network_device/ResetDevice", roles=OPERATORS)
+    async def reset_device(body: ResetDevice, caller: Caller) -> Done:
+        """Forget the values that the logins of devices have taught: timeouts, challenge_support and signatures. The
+        next logins teach them again. Use it after the settings of a device have changed."""
+        reset = await service.reset(body.domainId, device_ids=body.deviceId, addresses=body.addresses())
+        return Done(message=f"{counted(reset, 'device')} reset")
+
+    @devices.post("/network_device/ListStations", roles=READERS)
+    async def list_stations(body: ListStations, caller: Caller) -> Plain[DeviceStationList]:
+        """List the stations behind a domain's devices, with Calling-Station-Id, last user, first and last request."""
+        page = body.page()
+        rows, total = await service.stations(
+            body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size, newest=body.newest
+        )
+        return Plain({"stations": [_station(row) for row in rows], **totals(total)})
+
+    @devices.post("/network_device/DeviceHistory", roles=READERS)
+    async def device_history(body: DeviceHistory, caller: Caller) -> Plain[HistoryList]:
+        """List the registrations and deletions of devices, newest first."""
+        page = body.page()
+        rows, total = await service.history(body.domainId, body.deviceId, offset=page.offset, limit=page.size)
+        return Plain({"history": [_event(row) for row in rows], "totalCount": total})
+
+    return devices
+
+
+def _query(body: ListDevices) -> DeviceQuery:
+    """Return the query that a request describes. Raises Invalid if filterBy is unknown."""
+    page = body.page()
+    filter_by, value = (body.filter.filterBy, body.filter.value) if body.filter else ("", "")
+    column = filter_column(filter_by)
+    return DeviceQuery(
+        domain_id=body.domainId,
+        search=body.search,
+        column=column if value else "",
+        value=canonical(value) if column in ADDRESSES else value,
+        offset=page.offset,
+        limit=page.size,
+    )
+
+
+def filter_column(filter_by: str) -> str:
+    """Return the column for a value of filterBy, ignoring case. Return an empty string if filterBy is empty. Raises
+    Invalid if filterBy is unknown."""
+    if not filter_by:
+        return ""
+    column = FILTERS.get(filter_by.upper())
+    if column is None:
+        raise Invalid(
+            "invalid filterBy", (FieldError("filter.filterBy", f"must be one of {', '.join(FILTERS)}, or empty"),)
+        )
+    return column
+
+
+def entry(row: DeviceRow, now: int) -> Row:
+    """Return a device in the form of `DeviceEntry`. now: the time in microseconds."""
+    return {
+        "ip_address": row.ip_address,
+        "client_ip": row.client_ip,
+        "device_type": row.device_type,
+        "nas_port_type": row.nas_port_type,
+        "device_id": row.id,
+        "device_name": row.device_name,
+        "nas_identifier": row.nas_identifier,
+        "device_type_certainty": row.device_type_certainty,
+        "nas_device_type": row.nas_device_type,
+        "first_seen": iso(row.first_seen),
+        "last_seen": iso(row.last_seen),
+        "request_count": row.request_count,
+        "registrations": row.registrations,
+        "signed_share": row.signed_share,
+        "unsigned_proxy_state": row.unsigned_proxied,
+        "last_unsigned": "" if row.last_unsigned is None else iso(row.last_unsigned),
+        "safe_to_require": row.safe_to_require(now),
+        "retransmit_seconds": None if row.retransmit_ms is None else row.retransmit_ms / 1000,
+        "give_up_seconds": None if (timeout_ms := row.timeout_ms(now)) is None else timeout_ms / 1000,
+        "challenge_support": row.challenge_support(now),
+    }
+
+
+def _learned(row: DeviceRow) -> Row:
+    """Return the evidence for the learned values of a device, in the form of `DeviceDetail`."""
+    return {
+        "timeouts_learned": iso(row.measured_at) if row.measured_at else "",
+        "challenges": row.challenges,
+        "challenge_answers": row.challenge_answers,
+        "challenges_unanswered": row.unanswered,
+        "last_challenge": iso(row.challenged_at) if row.challenged_at else "",
+    }
+
+
+def _named(evidence: str, attribute_name: AttributeName) -> str:
+    """Return the evidence for a product. After each vendor-specific attribute, the attribute's name is inserted."""
+    return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
+
+
+def _station(row: StationRow) -> Row:
+    return {
+        "station": row.station,
+        "device_id": row.device_id,
+        "device_name": row.device_name,
+        "device_type": row.device_type,
+        "user": row.user_name,
+        "first_seen": iso(row.first_seen),
+        "last_seen": iso(row.last_seen),
+        "request_count": row.request_count,
+    }
+
+
+def _event(row: HistoryRow) -> Row:
+    return {
+        "device_id": row.device_id,
+        "ip_address": row.ip_address,
+        "client_ip": row.client_ip,
+        "nas_identifier": row.nas_identifier,
+        "event": row.event,
+        "time": iso(row.at),
+        "actor": row.actor,
+    }

@@ -1,0 +1,90 @@
+"""The SQL of wallets."""
+
+from sallyport.areas.did.credentials.repo import VALID_EVER
+from sallyport.areas.did.wallets.key import key_hash, public_of
+from sallyport.areas.did.wallets.wallet import ListedWallet, NewWallet, Wallet
+from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
+from sallyport.store import counters
+from sallyport.store.erasure import OF_TENANT
+from sallyport.store.model import Tx, Value
+from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import page as page_of
+
+COUNTER = "wallets"
+TAKEN = "the domain already has a wallet with this e-mail address; to replace a lost walletKey, use resetWallet"
+_SEARCH = SearchIndex("wallets_search")
+_COLUMNS = "id, domain_id, username, email, url, key_hash, public_key, token_id, created_at"
+_SELECT = f"select {_COLUMNS} from wallets"
+_LISTED = (
+    "select id, username, email, url, (select count(*) from credentials c where c.wallet_id = wallets.id "
+    f"and {VALID_EVER}) as credentials from wallets"
+)
+
+
+def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
+    """Add a wallet, and return its id. Raises Conflict if the domain already has a wallet with this e-mail address."""
+    wallet_id = tx.value(
+        int,
+        "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
+        "values (:d, :username, :email, :key, :url, :hash, :public, :token, :at) "
+        "on conflict (domain_id, email_key) do nothing returning id",
+        d=new.domain_id,
+        username=new.username,
+        email=new.email,
+        key=fold(new.email),
+        url=new.url,
+        hash=key_hash(wallet_key),
+        public=public_of(wallet_key),
+        token=token_id,
+        at=at,
+    )
+    if wallet_id is None:
+        raise Conflict(TAKEN)
+    _SEARCH.add(tx, new.domain_id, wallet_id, (fold(new.username), fold(new.email)))
+    counters.add_row(tx, new.domain_id, COUNTER, wallet_id, 1)
+    return wallet_id
+
+
+def renew(tx: Tx, wallet_id: int, wallet_key: str, token_id: int) -> None:
+    """Replace the walletKey and the token of a wallet."""
+    tx.execute(
+        "update wallets set key_hash = :hash, public_key = :public, token_id = :token where id = :id",
+        id=wallet_id,
+        hash=key_hash(wallet_key),
+        public=public_of(wallet_key),
+        token=token_id,
+    )
+
+
+def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
+    """Return a wallet of the tenant, or None."""
+    sql = f"{_SELECT} where id = :id and {OF_TENANT}"
+    return tx.one(Wallet, sql, id=wallet_id, t=tenant_id)
+
+
+def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
+    """Return the wallets of a tenant that have this e-mail address. A domain has at most one of them."""
+    sql = f"{_SELECT} where email_key = :key and {OF_TENANT} order by id"
+    return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
+
+
+def page(tx: Tx, stretch: Stretch, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
+    """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or an
+    e-mail address. wallet_id: the id of a wallet; 0 for any wallet."""
+    if wallet_id:
+        ids = "select id from wallets where id = :id and domain_id = :d"
+        given = dict[str, Value](id=wallet_id, d=stretch.domain_id)
+        if search:
+            contains = "(instr(fold(username), :text) > 0 or instr(fold(email), :text) > 0)"
+            ids, given["text"] = f"{ids} and {contains}", fold(search)
+        return page_of(tx, ListedWallet, _LISTED, ids, stretch, counter=None, searched=False, **given)
+    if search:
+        return _SEARCH.page(tx, ListedWallet, _LISTED, stretch, search)
+    return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
+
+
+def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
+    """Return the public key with which values are encrypted for a wallet, or None if the domain has no such wallet."""
+    sql = "select public_key from wallets where id = :id and domain_id = :d"
+    return tx.value(bytes, sql, id=wallet_id, d=domain_id)

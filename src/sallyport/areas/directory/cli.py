@@ -1,0 +1,273 @@
+"""`sallyport directory`: the directories of a domain, their imports and their field mappings."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from sallyport.areas.directory.people_cli import group_id, groups, people
+from sallyport.areas.directory.set_cli import LIST, add, check, set_
+from sallyport.base.errors import StartError
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import CommandLine, Form, domains, entries, named
+from sallyport.shell.options import Group, InputFile
+
+COLUMNS = (
+    "directoryId",
+    "directoryName",
+    "domain",
+    "kind",
+    "appUrl",
+    "baseDN",
+    "filter",
+    "bindDN",
+    "accountName",
+    "clientId",
+    "hasSecret",
+)
+COUNTS = ("total", "added", "updated", "removed", "skipped", "failed")
+JOB_COLUMNS = ("jobId", "directoryName", "kind", "state", *COUNTS, "message")
+SCHEDULE_COLUMNS = (
+    "directoryName",
+    "everyMinutes",
+    "timesOfDay",
+    "timeZone",
+    "fullEvery",
+    "nextRun",
+    "lastState",
+)
+MAPPING_COLUMNS = ("directoryName", "groupName", "field", "attribute")
+LOOK_S = 0.5
+STATUS = "/api/v1/getImportStatus"
+OVER = {"DONE", "FAILED", "CANCELLED"}
+
+domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
+wait = click.option(
+    "--wait", is_flag=True, help="Wait until the import has ended. The exit status is 1 if the import failed."
+)
+
+
+@click.group(
+    cls=Group,
+    first=(
+        "add",
+        "list",
+        "show",
+        "set",
+        "check",
+        "people",
+        "groups",
+        "sync",
+        "schedule",
+        "jobs",
+        "import-ldif",
+        "mapping",
+    ),
+)
+def directory() -> None:
+    """Directories: people and groups that other systems keep."""
+
+
+for each in (add, set_, check, people, groups):
+    directory.add_command(each)
+
+
+@directory.command("list")
+@click.option("--domain", help="Only this domain (name or domainId).")
+@json_form
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
+    """List directories with their settings, without secrets."""
+    rows = (each for one in domains(line, domain) for each in _directories(line, one))
+    line.print_rows(rows if form else ({**_settings(row), **row} for row in rows), COLUMNS, form)
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.pass_obj
+def show(line: CommandLine, *, name: str, domain: str) -> None:
+    """Show a directory with its settings, its mapping and its last imports, as JSON."""
+    found = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
+    line.print_json({**found, "jobs": line.run(STATUS, [{"DirectoryName": name}], domain=domain)["jobs"]})
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, domain: str) -> None:
+    """Remove a directory with its people and groups in the background, and print the number of the job."""
+    queued = line.run("/api/v1/deleteDirectoryConfig", [{"directoryName": name}], domain=domain)
+    line.print(str(queued["message"]).rpartition(" ")[2])
+    line.note(f"{name} is being removed in the background; it is listed until the removal has ended")
+
+
+@directory.command("import-ldif")
+@click.argument("file", type=InputFile())
+@domain
+@click.option("--directory", default="", help="Name of the directory that gets the entries (default: LDIF).")
+@click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
+@wait
+@click.pass_obj
+def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, complete: bool, wait: bool) -> None:
+    """Import an LDIF file in the background and print the number of the import."""
+    path = str(file.absolute())
+    job = line.call("directory.import_ldif", path=path, domain=domain, directory=directory, complete=complete)
+    _queued(line, job, wait=wait)
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.option("--full", is_flag=True, help="Read everything, not only changes.")
+@wait
+@click.pass_obj
+def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -> None:
+    """Read a directory in the background and print the number of the import."""
+    queued = line.run("/api/v1/directory/sync", {"directoryName": name, "full": full}, domain=domain)
+    _queued(line, queued["jobId"], wait=wait)
+
+
+@directory.command()
+@click.argument("name", required=False)
+@domain
+@click.option("--every", type=int, default=0, help="Read the directory again after this number of minutes.")
+@click.option(
+    "--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM. Repeat --at for several times."
+)
+@click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
+@click.option(
+    "--full-every",
+    type=int,
+    default=24,
+    show_default=True,
+    help="Read all entries every n-th time, and only changes in between.",
+)
+@click.option("--off", is_flag=True, help="Read the directory on request only.")
+@json_form
+@click.pass_obj
+def schedule(
+    line: CommandLine,
+    *,
+    name: str | None,
+    domain: str,
+    every: int,
+    times: tuple[str, ...],
+    zone: str,
+    full_every: int,
+    off: bool,
+    form: Form | None,
+) -> None:
+    """Set the schedule of a directory. Without --every, --at and --off, show the schedules of the domain."""
+    if not (every or times or off):
+        shown = line.run("/api/v1/directory/listSchedules", domain=domain)
+        line.print_rows(entries(shown["schedules"]), SCHEDULE_COLUMNS, form)
+        return
+    if name is None or (off and (every or times)):
+        raise click.UsageError(
+            "NAME is missing, or --off is combined with --every or --at: give NAME, and either --off or a time"
+        )
+    body: Row = {
+        "directoryName": name,
+        "everyMinutes": every,
+        "timesOfDay": list(times),
+        "timeZone": zone,
+        "fullEvery": full_every,
+    }
+    following = line.run("/api/v1/directory/setSchedule", body, domain=domain)["nextRun"]
+    line.note(f"{name} is read next at {following}" if following else f"{name} is read on request only")
+
+
+@directory.command()
+@domain
+@json_form
+@click.pass_obj
+def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """List the imports of a domain, the newest first."""
+    rows = line.rows("directory.jobs", domain=domain)
+    line.print_rows(rows if form else [{**row, **_counts(row)} for row in rows], JOB_COLUMNS, form)
+
+
+@directory.command()
+@click.argument("job", type=int)
+@click.pass_obj
+def cancel(line: CommandLine, *, job: int) -> None:
+    """Cancel an import. Entries that the import has already written are kept."""
+    line.run("/api/v1/cancelImport", {"jobId": job}, domain=_domain_of(line, job))
+    line.note(f"import {job} is cancelled")
+
+
+@directory.command()
+@click.argument("job", type=int)
+@wait
+@click.pass_obj
+def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
+    """Continue an import that has stopped because it would remove most entries of a directory."""
+    line.run("/api/v1/confirmImport", {"jobId": job}, domain=_domain_of(line, job))
+    _queued(line, job, wait=wait)
+
+
+@directory.command()
+@click.argument("name")
+@domain
+@click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
+@click.option("--group", default="", help="Only for the people of this group.")
+@click.option("--apply", is_flag=True, help="Apply the mapping to the stored people now.")
+@click.pass_obj
+def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
+    """Map attributes to fields, such as email=mail. Without FIELD=ATTRIBUTE, show the mapping."""
+    if not fields:
+        line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
+        return
+    pairs = [field.partition("=") for field in fields]
+    if not all(mark for _, mark, _ in pairs):
+        raise click.UsageError("an argument has no '='; give a field and its attribute, such as email=mail")
+    of: Row = {"groupID": group_id(line, domain, group, name)} if group else {"directoryName": name}
+    taken: Row = {field: attribute for field, _, attribute in pairs}
+    line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)
+    line.note(f"the mapping of {name} is set")
+
+
+def _directories(line: CommandLine, domain: Row) -> Iterator[Row]:
+    for each in line.listed(*LIST, domain=str(domain["domainId"])):
+        yield {"domain": domain["domainName"], **each}
+
+
+def _settings(directory: Row) -> Row:
+    return directory["settings"] if isinstance(directory["settings"], dict) else {}
+
+
+def _mappings(line: CommandLine, domain: str) -> Iterator[Row]:
+    for each in line.listed("/api/v1/mapping/list", "mappings", domain=domain):
+        taken = each["fieldMappings"]
+        for field, attribute in sorted(taken.items()) if isinstance(taken, dict) else ():
+            yield {**each, "field": field, "attribute": attribute}
+
+
+def _is_named(row: Row, name: str) -> bool:
+    return fold(str(row["directoryName"])) == fold(name)
+
+
+def _domain_of(line: CommandLine, job: int) -> str:
+    return str(line.row("directory.job", job=job)["domainId"])
+
+
+def _counts(job: Row) -> Row:
+    return job["counts"] if isinstance(job["counts"], dict) else {}
+
+
+def _queued(line: CommandLine, job: JSON, *, wait: bool) -> None:
+    line.print(str(job))
+    if not wait:
+        line.note("the import continues in the background of the service")
+        return
+    while (row := line.row("directory.job", job=job))["state"] not in OVER:
+        time.sleep(LOOK_S)
+    line.note(", ".join(f"{_counts(row)[name]} {name}" for name in COUNTS))
+    if row["state"] != "DONE":
+        errors = [f"{each['where']}: {each['message']}" for each in entries(row["errors"])]
+        raise StartError("; ".join([f"the import is {row['state']}", str(row["message"]), *errors]))

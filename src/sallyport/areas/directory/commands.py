@@ -1,0 +1,63 @@
+"""The commands of directories that are not operations of the HTTP API: directory.import_ldif, directory.jobs,
+directory.job."""
+
+from collections.abc import Callable
+
+import trio
+
+from sallyport.areas.directory.answers import job_entry
+from sallyport.areas.directory.service import Directories
+from sallyport.base.errors import SallyportError
+from sallyport.base.wire import JSON
+from sallyport.shell.command import Arguments, Command, command
+from sallyport.web.scope import Text
+
+FindDomain = Callable[[str], int]
+"""A function that returns the id of a domain, given the name or the id of the domain. Raises NotFound."""
+MOST: int = 1000
+
+
+class OfDomain(Arguments):
+    """A domain, given by name or id."""
+
+    domain: str
+
+
+class ImportLdif(OfDomain):
+    """An LDIF file on this machine. directory: the name of the directory that gets the entries (default: LDIF)."""
+
+    path: str
+    directory: Text = ""
+    complete: bool = False
+
+
+class OneJob(Arguments):
+    """An import, given by id."""
+
+    job: int
+
+
+def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command]:
+    """Return the commands by name."""
+
+    async def import_ldif(wanted: ImportLdif) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        file = await trio.to_thread.run_sync(service.files.copy, wanted.path)
+        name = wanted.path.rpartition("/")[2]
+        try:
+            return await service.import_ldif(domain_id, file, name, wanted.directory, complete=wanted.complete)
+        except SallyportError:
+            await trio.to_thread.run_sync(service.files.delete, file)
+            raise
+
+    async def jobs(wanted: OfDomain) -> JSON:
+        return [job_entry(job) for job in await service.jobs.page(find_domain(wanted.domain), 0, MOST)]
+
+    async def job(wanted: OneJob) -> JSON:
+        return job_entry(await service.jobs.get(wanted.job))
+
+    return {
+        "directory.import_ldif": command(ImportLdif, import_ldif),
+        "directory.job": command(OneJob, job),
+        "directory.jobs": command(OfDomain, jobs),
+    }

@@ -1,0 +1,112 @@
+"""The rules of field mappings of directories and groups."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from sallyport.areas.directory import repo
+from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, Mapped, Preview, User
+from sallyport.areas.directory.entries import people
+from sallyport.areas.directory.entries import repo as entries
+from sallyport.areas.directory.imports.job import Kind, NewJob
+from sallyport.areas.directory.mappings.mapping import FieldMapping, fields_of
+from sallyport.areas.directory.service import NO_DIRECTORY, NO_GROUP, Directories
+from sallyport.base.clock import Clock
+from sallyport.base.errors import NotFound
+from sallyport.store.audit import changed
+from sallyport.store.model import Store, Tx
+from sallyport.store.search import Stretch
+
+PREVIEWED: Final = 10
+
+
+class Mappings:
+    """The mappings of all directories and groups."""
+
+    def __init__(self, store: Store, directories: Directories, clock: Clock) -> None:
+        self._store = store
+        self._directories = directories
+        self._clock = clock
+
+    async def group(self, group_id: int) -> Group:
+        """Return a group. Raises NotFound."""
+        group = await self._store.read(lambda tx: entries.group(tx, group_id))
+        if group is None:
+            raise NotFound(NO_GROUP)
+        return group
+
+    async def groups_named(self, directory: Directory, name: str) -> list[Group]:
+        """Return the groups of a directory that have this name. The comparison is case-insensitive."""
+        return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
+
+    async def set(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
+        """Set the given fields in the mapping of a directory or a group. apply: whether to queue a job that updates the
+        stored people with the new mapping.
+
+        Raises Conflict if the mapping has too many attributes. If `apply` is set, also raises Conflict if too many
+        imports are waiting.
+        """
+
+        def work(tx: Tx) -> None:
+            current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
+            directory = repo.get(tx, of.directory_id if isinstance(of, Group) else of.id)
+            if current is None or directory is None:
+                raise NotFound(NO_GROUP if isinstance(of, Group) else NO_DIRECTORY)
+            before = json.loads(current.mapping)
+            after = {field: attribute for field, attribute in {**before, **fields}.items() if attribute}
+            if isinstance(current, Group):
+                entries.set_group_mapping(tx, current.id, json.dumps(after))
+            else:
+                repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
+            if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
+                # The next reading must be a full one, to read the new attributes of unchanged people.
+                repo.update(tx, directory.id, {"cursor": ""}, self._clock())
+            if differences := changed(before, after):
+                part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
+                repo.note(tx, "directory.mapping", directory, self._clock(), differences, part=part)
+            if apply:
+                self._directories.queue(tx, directory, NewJob(directory.id, Kind.MAPPING))
+
+        directory_id = of.directory_id if isinstance(of, Group) else of.id
+        await self._store.search(lambda tx: entries.must_fit(tx, directory_id, fields))
+        await self._store.write(work)
+        self._directories.jobs.wake()
+
+    async def of_domain(self, stretch: Stretch) -> tuple[list[Mapped], int]:
+        """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
+
+        def work(tx: Tx) -> list[Mapped]:
+            found = list[Mapped]()
+            for directory in repo.of_domain(tx, stretch.domain_id):
+                found.append(Mapped(directory.name, 0, "", json.loads(directory.mapping)))
+                for group in entries.groups_with_mapping(tx, directory.id):
+                    found.append(Mapped(directory.name, group.id, group.name, json.loads(group.mapping)))
+            return found
+
+        found = await self._store.search(work)
+        return found[stretch.offset : stretch.offset + stretch.limit], len(found)
+
+    async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
+        """Return the fields of at most ten people before and after a change of the mapping."""
+
+        def work(tx: Tx) -> list[Preview]:
+            directory_id = of.directory_id if isinstance(of, Group) else of.id
+            directory = repo.get(tx, directory_id)
+            mapping = {**json.loads(of.mapping), **fields}
+            wanted = FieldMapping({field: attribute for field, attribute in mapping.items() if attribute})
+            if isinstance(of, Group):
+                own = FieldMapping(json.loads(directory.mapping) if directory is not None else {})
+                wanted = wanted.over(own)
+                found, _ = entries.users_of_group(tx, of, Stretch(of.domain_id, 0, PREVIEWED), "")
+            else:
+                found = entries.users_of_directory(tx, directory_id, PREVIEWED)
+            return [_previewed(tx, user, wanted) for user in found]
+
+        return await self._store.search(work)
+
+
+def _previewed(tx: Tx, user: User, mapping: FieldMapping) -> Preview:
+    after = fields_of(people.attributes_of(tx, user.id), mapping)
+    username = after.username or user.login
+    before = {"username": user.name, "email": user.email, **json.loads(user.fields)}
+    return Preview(user.id, user.dn, before, {"username": username, "email": after.email, **after.others})

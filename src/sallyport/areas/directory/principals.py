@@ -1,0 +1,165 @@
+"""The groups and units of a principal, for logins.
+
+Two sets are kept in memory. The first set contains the ids of the domains that have people from directories. Thus
+logins of other domains need no lookup. The second set is a cache of the principals that have logged in lately. If an
+import changes people or groups of a domain, the cached principals of the domain are invalidated.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from sallyport.areas.directory.entries import repo
+from sallyport.areas.directory.entries.people import names_of
+from sallyport.areas.directory.entry.dn import pairs_of
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.text import fold, folded, trimmed
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+MAX_CACHED: Final = 65_536
+INVALIDATE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The memberships of a principal.
+
+    groups, ous: the case-folded names of the principal's groups and units, with the groups around those groups. Both
+    are None if several people have the login name. groups is also None if the principal has too many groups.
+
+    name: the login name of the principal. It is empty if no person or several people have the name. names: all names by
+    which a login finds the principal, case-folded and without realm.
+    """
+
+    groups: frozenset[str] | None
+    ous: frozenset[str] | None
+    name: str = ""
+    names: frozenset[str] = frozenset()
+
+
+NOBODY: Final = Membership(frozenset(), frozenset())
+"""The result for a login name that is in no directory."""
+UNCLEAR: Final = Membership(None, None)
+
+
+class Principals:
+    """The principals of all directories. Call `load` first."""
+
+    def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
+        self._store = store
+        self._inhabited: frozenset[int] = frozenset()
+        self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
+        self._versions = Counter[int]()  # by domain; cached entries with an older version are not used
+        self._changes = 0
+
+    def cached(self, domain_id: int, name: str) -> Membership | None:
+        """Return the cached groups and units of the person with this login name (without realm). Return None if the
+        name is not in the cache. Then call `find`."""
+        if domain_id not in self._inhabited:
+            return NOBODY
+        return self._known.get((domain_id, self._versions[domain_id], fold(name)))
+
+    def has_people(self, domain_id: int) -> bool:
+        """Return whether a domain has people from directories."""
+        return domain_id in self._inhabited
+
+    async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
+        """Read from the store the groups and units of the person that has this login name, and cache them. Raises
+        StoreError.
+
+        realms: the case-folded realms of the domain. They are needed because a directory may store a login name
+        together with a realm.
+        """
+        changes = self._changes
+
+        def work(tx: Tx) -> tuple[Membership, int]:
+            return membership(tx, domain_id, name, realms), audit.share_of(tx, domain_id)
+
+        found, tenant_id = await self._store.read(work)
+        if changes == self._changes:
+            self._known.put((domain_id, self._versions[domain_id], fold(name)), found, tenant_id)
+        return found
+
+    def changed(self, domain_id: int) -> None:
+        """Invalidate the cached entries of a domain whose directories have changed."""
+        self._changes += 1
+        self._versions[domain_id] += 1
+        self._inhabited |= {domain_id}
+
+    def changed_elsewhere(self, domain_id: int) -> None:
+        """Invalidate the cached entries of a domain that another node has changed. The id 0 means all domains."""
+        if domain_id:
+            self.changed(domain_id)
+        else:
+            self.forget()
+
+    async def load(self) -> None:
+        """Load the domains that have people from directories, and clear the cache. Raises StoreError."""
+        self.forget()
+        self._inhabited = await self._store.read(repo.inhabited)
+
+    def forget(self) -> None:
+        """Clear the cache. Call this method after another process has changed the store."""
+        self._changes += 1
+        self._known.clear()
+
+
+class Invalidations:
+    """Limits how often an import invalidates the cache of a domain. After each invalidation, logins of the domain must
+    read the store again.
+
+    The first change invalidates the cache at once. Later changes invalidate it at most once a second. Call `flush`
+    after the last change, because otherwise the last change may not invalidate the cache.
+    """
+
+    def __init__(self, invalidate: Callable[[int], None]) -> None:
+        self._invalidate = invalidate
+        self._due: dict[int, float] = {}
+        self._pending: set[int] = set()
+
+    def changed(self, domain_id: int) -> None:
+        """Report a change of a domain. Call `flush` after the last change."""
+        self._pending.add(domain_id)
+        now = trio.current_time()
+        if now >= self._due.get(domain_id, now):
+            self._due[domain_id] = now + INVALIDATE_S
+            self._pass_on(domain_id)
+
+    def flush(self, domain_id: int) -> None:
+        """Invalidate the cache of a domain if a change has not done so yet. Call this method when the import of the
+        domain has ended, and when it waits for the store."""
+        self._due.pop(domain_id, None)
+        self._pass_on(domain_id)
+
+    def _pass_on(self, domain_id: int) -> None:
+        if domain_id in self._pending:
+            self._pending.discard(domain_id)
+            self._invalidate(domain_id)
+
+
+def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
+    """Read from the store the groups and units of the person with this login name. realms: see `Principals.find`."""
+    found = _of_name(tx, domain_id, fold(name), realms)
+    if not found:
+        return NOBODY
+    if len(found) > 1:
+        return UNCLEAR
+    groups = repo.all_groups(tx, found[0])
+    ous = folded(trimmed(value) for kind, value in pairs_of(found[0].dn) if kind == "ou")
+    written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
+    # A name is omitted if it is the login name of another person.
+    names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
+    return Membership(groups, ous, found[0].name, names)
+
+
+def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:
+    return repo.principals(tx, domain_id, [key, *(f"{key}@{realm}" for realm in realms)])
+
+
+def _without_realm(key: str, realms: tuple[str, ...]) -> str:
+    user, _, realm = key.rpartition("@")
+    return user if user and realm in realms else key

@@ -1,0 +1,247 @@
+"""The SQL of directories, of their schedules, and of the runs in which agents send entries.
+
+A directory's secret is encrypted with `directories/ID/secret` as associated data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.areas.directory.directory import Directory
+from sallyport.areas.directory.imports import repo as jobs
+from sallyport.areas.directory.schedules.schedule import Schedule
+from sallyport.base.errors import Conflict
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON
+from sallyport.store import audit
+from sallyport.store.erasure import PRESENT
+from sallyport.store.model import Tx, Value
+
+_SELECT: Final = (
+    "select id, domain_id, name, kind, account_name, app_url, settings, secret, cursor, mapping, created_at, "
+    "updated_at from directories"
+)
+
+
+def identity(directory_id: int) -> str:
+    """Return the associated data with which a directory's secret is encrypted."""
+    return f"directories/{directory_id}/secret"
+
+
+def get(tx: Tx, directory_id: int) -> Directory | None:
+    """Return a directory, or None."""
+    return tx.one(Directory, f"{_SELECT} where id = :id", id=directory_id)
+
+
+def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
+    """Return the directory with this name in a domain, or None. Names are case-insensitive."""
+    return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
+
+
+def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
+    """Return the directories that a name selects, or None. Names are case-insensitive.
+
+    If a directory has the name, the name selects this directory. Otherwise, if the name is the domain's directoryName,
+    it selects all directories of the domain.
+    """
+    directory = named(tx, domain_id, name)
+    if directory is not None:
+        return [directory]
+    directory_name = tx.value(str, "select directory_name from domains where id = :d", d=domain_id)
+    if not directory_name or fold(directory_name) != fold(name):
+        return None
+    return of_domain(tx, domain_id)
+
+
+def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
+    """Return the directory with this name in a domain, or None. Raises Conflict if the directory is being removed."""
+    found = named(tx, domain_id, name)
+    if found is not None and jobs.open_removal(tx, found.id) is not None:
+        raise Conflict("the directory is being removed")
+    return found
+
+
+def of_domain(tx: Tx, domain_id: int) -> list[Directory]:
+    """Return a domain's directories, sorted by id."""
+    return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
+
+
+def settings_with_certificates(tx: Tx) -> list[tuple[int, str]]:
+    """Return (id of the domain, settings in JSON) for each directory whose settings contain certificates."""
+    sql = "select domain_id, settings from directories where settings like :with_certificates"
+    rows = tx.rows(sql, with_certificates="%BEGIN CERTIFICATE%")
+    return [(domain, text) for domain, text in rows if isinstance(domain, int) and isinstance(text, str)]
+
+
+def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
+    """Add a directory without settings."""
+    added = tx.one(
+        Directory,
+        "insert into directories (domain_id, name, name_key, kind, account_name, app_url, settings, created_at, "
+        "updated_at) values (:d, :name, :key, :kind, '', '', '{}', :at, :at) returning id, domain_id, name, kind, "
+        "account_name, app_url, settings, secret, cursor, mapping, created_at, updated_at",
+        d=domain_id,
+        name=name,
+        key=fold(name),
+        kind=kind,
+        at=at,
+    )
+    assert added is not None  # noqa: S101  an insert returns its row
+    return added
+
+
+def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> None:
+    """Set the given columns: kind, account_name, app_url, settings, secret, cursor, mapping."""
+    changes = ", ".join(f"{name} = :{name}" for name in columns)
+    tx.execute(f"update directories set {changes}, updated_at = :at where id = :id", id=directory_id, at=at, **columns)
+
+
+def delete(tx: Tx, directory_id: int) -> list[str]:
+    """Delete a directory that has no people, groups or units. Return the names of two kinds of files: the files of the
+    directory's jobs, and the files with entries that an agent has sent for the directory."""
+    sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
+    files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
+    for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
+        tx.execute(f"delete from {table} where directory_id = :id", id=directory_id)
+    tx.execute("delete from directories where id = :id", id=directory_id)
+    return files
+
+
+def note(
+    tx: Tx, action: str, directory: Directory, at: int, changes: Mapping[str, JSON] | None = None, *, part: str = ""
+) -> None:
+    """Record an action on a directory in the audit trail. part: a text to append to the directory's name."""
+    target = f"directory {directory.id} {directory.name}{part}"
+    audit.record_in(tx, action, directory.domain_id, target, changes, at=at)
+
+
+# --- schedules ------------------------------------------------------------------------------------------------------
+
+_SCHEDULES: Final = (
+    "select s.directory_id, s.domain_id, d.name as directory_name, s.every_minutes, s.times, s.zone, s.full_every, "
+    "s.runs, s.next_at from directory_schedules s join directories d on d.id = s.directory_id"
+)
+
+
+def schedule_of(tx: Tx, directory_id: int) -> Schedule | None:
+    """Return the schedule of a directory, or None."""
+    return tx.one(Schedule, f"{_SCHEDULES} where s.directory_id = :id", id=directory_id)
+
+
+def schedules_of_domain(tx: Tx, domain_id: int) -> list[Schedule]:
+    """Return the schedules of a domain, sorted by directory id."""
+    return tx.all(Schedule, f"{_SCHEDULES} where s.domain_id = :d order by s.directory_id", d=domain_id)
+
+
+def put_schedule(tx: Tx, schedule: Schedule, at: int) -> None:
+    """Set a directory's schedule."""
+    tx.execute(
+        "insert into directory_schedules (directory_id, domain_id, every_minutes, times, zone, full_every, next_at, "
+        "updated_at) values (:id, :d, :every, :times, :zone, :full, :next, :at) on conflict (directory_id) do update "
+        "set every_minutes = excluded.every_minutes, times = excluded.times, zone = excluded.zone, "
+        "full_every = excluded.full_every, next_at = excluded.next_at, updated_at = excluded.updated_at",
+        id=schedule.directory_id,
+        d=schedule.domain_id,
+        every=schedule.every_minutes,
+        times=schedule.times,
+        zone=schedule.zone,
+        full=schedule.full_every,
+        next=schedule.next_at,
+        at=at,
+    )
+
+
+def delete_schedule(tx: Tx, directory_id: int) -> None:
+    """Delete a directory's schedule."""
+    tx.execute("delete from directory_schedules where directory_id = :id", id=directory_id)
+
+
+def due_schedules(tx: Tx, now: int, limit: int) -> list[Schedule]:
+    """Return at most `limit` schedules that are due, the earliest first."""
+    return tx.all(
+        Schedule, f"{_SCHEDULES} where s.next_at <= :now order by s.next_at limit :limit", now=now, limit=limit
+    )
+
+
+def next_due(tx: Tx) -> int | None:
+    """Return the earliest time at which a schedule is due, in microseconds. Return None if there are no schedules."""
+    return tx.value(int, "select min(next_at) from directory_schedules")
+
+
+def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
+    """Set the next time of a schedule. Return False if another node was earlier and has already set it."""
+    sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
+    return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
+
+
+# --- runs of agents -------------------------------------------------------------------------------------------------
+
+_RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node_id from directory_runs"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run of an agent. In a run, the agent sends the entries of a directory in batches, and the service collects them
+    in a file. sequence: the number of the last stored batch. octets: the size of the file. node_id: the node that has
+    the file."""
+
+    id: int
+    domain_id: int
+    directory_id: int
+    file: str
+    sequence: int
+    octets: int
+    node_id: int
+
+
+def get_run(tx: Tx, domain_id: int, run_id: int) -> RunRow | None:
+    """Return an agent's run in the domain, or None."""
+    return tx.one(RunRow, f"{_RUNS} where id = :id and domain_id = :d", id=run_id, d=domain_id)
+
+
+def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
+    """Return the open run in which an agent sends the entries of a directory, or None."""
+    return tx.one(RunRow, f"{_RUNS} where directory_id = :dir", dir=directory_id)
+
+
+def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, at: int) -> int:
+    """Add a run in which an agent sends the entries of a directory. Return the id of the run. node_id: the node that
+    has the file of the run."""
+    run_id = tx.value(
+        int,
+        "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at, node_id) "
+        "values (:d, :dir, :file, 0, :at, :at, :node) returning id",
+        d=domain_id,
+        dir=directory_id,
+        file=file,
+        at=at,
+        node=node_id,
+    )
+    assert run_id is not None  # noqa: S101  an insert returns its row
+    return run_id
+
+
+def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
+    """Count a batch from an agent after it was stored in the file. Return False if another request has already counted
+    the batch, or if the domain was removed."""
+    sql = (
+        "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
+        f"where id = :id and sequence = :sequence and {PRESENT}"
+    )
+    return tx.execute(sql, id=run.id, sequence=run.sequence, octets=octets, at=at) > 0
+
+
+def delete_run(tx: Tx, run_id: int) -> None:
+    """Delete the row of an agent's run. The run was finished or discarded before."""
+    tx.execute("delete from directory_runs where id = :id", id=run_id)
+
+
+def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
+    """Return the id of the import job for the entries of a finished run, or None."""
+    sql = "select max(id) from directory_jobs where domain_id = :d and kind = 'agent' and file_name = :name"
+    return tx.value(int, sql, d=domain_id, name=run_name(run_id))
+
+
+def run_name(run_id: int) -> str:
+    """Return the text for a run that lists of imports show in place of a file name."""
+    return f"run {run_id}"

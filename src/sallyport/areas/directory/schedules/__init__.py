@@ -1,0 +1,1 @@
+"""The times at which the service reads a directory. `schedule` computes them, `service` queues the jobs."""

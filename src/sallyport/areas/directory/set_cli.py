@@ -1,0 +1,231 @@
+"""`sallyport directory add`, `set` and `check`: the settings of a directory. `add` and `set` test the settings before
+they save them."""
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict, TypeVar, Unpack
+
+import click
+
+from sallyport.areas.directory.directory import READ_BY_SERVICE, DirectoryKind, kind_of
+from sallyport.base.errors import Invalid, StartError
+from sallyport.base.text import fold
+from sallyport.base.wire import Row
+from sallyport.shell.command import CommandLine, named
+
+LIST = ("/api/v1/directory/list", "directories")
+_LARGEST = 1 << 20
+_NEXT = {
+    DirectoryKind.AGENT: "sallyport agent key create --kind directory --directory-name {name} --domain {domain} ...",
+    DirectoryKind.LDIF: "sallyport directory import-ldif FILE --domain {domain} --directory {name}",
+}
+_OPTION_OF = {
+    "appUrl": "--url",
+    "baseDN": "--base-dn",
+    "bindDN": "--bind-dn",
+    "bindPassword": "--bind-password",
+    "startTls": "--start-tls",
+    "caCertificate": "--ca-certificate",
+    "clientId": "--client-id",
+    "clientSecret": "--client-secret",
+    "apiToken": "--api-token",
+    "tenant": "--entra-tenant",
+}
+_FIELD = re.compile(rf"\b({'|'.join(_OPTION_OF)})\b")
+_SYNC = "sallyport directory sync {name} --domain {domain} --wait; then `directory schedule`"
+_OPTIONS = (
+    click.option("--domain", required=True, help="The domain's name or domainId."),
+    click.option(
+        "--kind",
+        type=click.Choice([kind.value for kind in DirectoryKind]),
+        help="Kind of the directory (default: the kind that --url suggests).",
+    ),
+    click.option(
+        "--url",
+        "urls",
+        multiple=True,
+        metavar="URL",
+        help="URL such as ldaps://dc1.example.com. Repeat --url for several LDAP servers.",
+    ),
+    click.option("--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
+    click.option(
+        "--filter",
+        "accounts",
+        metavar="FILTER",
+        help="LDAP: filter that selects the accounts. An empty filter selects all.",
+    ),
+    click.option(
+        "--bind-dn", metavar="DN", help="LDAP: account that reads the directory. An empty name is an anonymous bind."
+    ),
+    click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
+    click.option(
+        "--ca-certificate",
+        metavar="FILE",
+        help="PEM file with trusted authorities. An empty name selects those of the system.",
+    ),
+    click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
+    click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
+    click.option(
+        "--account", metavar="NAME", help="Account that reads the directory, instead of --bind-dn or --client-id."
+    ),
+    click.option(
+        "--bind-password",
+        "--client-secret",
+        "--api-token",
+        "secret",
+        metavar="-",
+        help="The secret. Give - to read the secret from standard input.",
+    ),
+    click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
+    click.option("--no-check", is_flag=True, help="Save the settings without a test."),
+)
+
+
+class _Options(TypedDict):
+    """The options of `add` and `set`. A missing option is None."""
+
+    kind: str | None
+    urls: tuple[str, ...]
+    base_dn: str | None
+    accounts: str | None
+    bind_dn: str | None
+    start_tls: bool | None
+    ca_certificate: str | None
+    entra_tenant: str | None
+    client_id: str | None
+    account: str | None
+    secret: str | None
+    secret_file: str | None
+
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., None])
+
+
+def _settings(command: FunctionT) -> FunctionT:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("name")
+@_settings
+@click.pass_obj
+def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
+    """Add a directory: LDAP, Entra ID, Okta, entries from an agent, or LDIF files. The settings are tested first."""
+    given = _given(line, options)
+    if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
+        raise StartError(f"the domain already has a directory {name}: change it with `sallyport directory set`")
+    if "kind" not in given and "appUrl" not in given:
+        raise click.UsageError("--url is missing: give it, or --kind agent, or --kind ldif")
+    kind = DirectoryKind(str(given.get("kind") or kind_of(str(given["appUrl"]))))
+    _save(line, domain, {"directoryName": name, **given}, check=not no_check and kind in READ_BY_SERVICE)
+    line.note(f"directory {name} is added to {domain}")
+    line.note("next: " + _NEXT.get(kind, _SYNC).format(name=shlex.quote(name), domain=shlex.quote(domain)))
+
+
+@click.command("set")
+@click.argument("name")
+@_settings
+@click.pass_obj
+def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
+    """Change settings of a directory. The settings are tested before they are saved. Settings that are not given keep
+    their values, and the secret too."""
+    given = _given(line, options)
+    if not given:
+        raise click.UsageError("nothing to change: give an option, such as --filter")
+    known = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
+    kind = str(given.get("kind") or known["kind"])
+    if kind == DirectoryKind.LDIF and given.get("appUrl"):
+        kind = kind_of(str(given["appUrl"]))
+    _save(
+        line, domain, {"directoryName": known["directoryName"], **given}, check=not no_check and kind in READ_BY_SERVICE
+    )
+    line.note(f"directory {known['directoryName']} is changed; the change takes effect when the directory is read next")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.pass_obj
+def check(line: CommandLine, *, name: str, domain: str) -> None:
+    """Test a directory: connect, log in, read the first accounts."""
+    found = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
+    tried = line.run("/api/v1/directory/check", {"directoryName": found["directoryName"]}, domain=domain)
+    if not tried["usable"]:
+        raise StartError(f"{found['directoryName']}: {_reason(tried)}")
+    line.note(str(tried["message"]))
+
+
+def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
+    """Save settings. If `check` is set, test them first. If the test fails, save nothing and raise StartError."""
+    try:
+        if check:
+            tried = line.run("/api/v1/directory/check", body, domain=domain)
+            if not tried["usable"]:
+                raise StartError(f"nothing is saved: {_reason(tried)} (to save in spite of this: --no-check)")
+            line.note(str(tried["message"]))
+        line.run("/api/v1/saveDirectoryConfig", [body], domain=domain)
+    except Invalid as error:
+        if "needed again" not in str(error):
+            raise
+        raise StartError(
+            "nothing is saved: the change would use the stored secret for another server or account; give the secret "
+            "again with --bind-password - or --secret-file FILE"
+        ) from None
+
+
+def _reason(tried: Row) -> str:
+    """Return the reason why a directory is not usable. Where the API's text names a field, the returned text names an
+    option of the command."""
+    return _FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"]))
+
+
+def _given(line: CommandLine, options: _Options) -> Row:
+    """Return the given options as fields of the API."""
+    secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
+    if secret not in (None, "-"):
+        raise click.UsageError(
+            "--bind-password, --client-secret and --api-token accept only - (read the value from standard input), "
+            "because all users of a machine can see commands"
+        )
+    if secret is not None and secret_file is not None:
+        raise click.UsageError("give either --secret-file, or one of --bind-password, --client-secret and --api-token")
+    values: Row = {
+        "kind": options["kind"],
+        "appUrl": " ".join(options["urls"]) if options["urls"] else None,
+        "accountName": options["account"],
+        "baseDN": options["base_dn"],
+        "filter": options["accounts"],
+        "bindDN": options["bind_dn"],
+        "startTls": options["start_tls"],
+        "caCertificate": _text(ca_certificate) if ca_certificate else ca_certificate,
+        "tenant": options["entra_tenant"],
+        "clientId": options["client_id"],
+    }
+    if secret_file is not None:
+        values["bindPassword"] = _text(secret_file).rstrip("\r\n")
+    elif secret is not None:
+        values["bindPassword"] = _utf8(line.read_secret("Secret"), "standard input")
+    if values.get("bindPassword") == "":
+        raise click.UsageError("the secret is empty: give it on standard input or in --secret-file")
+    return {field: value for field, value in values.items() if value is not None}
+
+
+def _text(path: str) -> str:
+    """Return the text of a file. Raises StartError."""
+    try:
+        with Path(path).open("rb") as file:
+            octets = file.read(_LARGEST)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from None
+    return _utf8(octets, path)
+
+
+def _utf8(octets: bytes, source: str) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        raise StartError(f"{source}: the secret is not UTF-8 text") from None

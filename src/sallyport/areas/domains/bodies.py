@@ -1,0 +1,357 @@
+"""Requests and answers of the operations of domains."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+
+from sallyport.areas.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
+from sallyport.base.errors import FieldError, Invalid, invalid_field
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, unfit
+from sallyport.web.operation import Done
+from sallyport.web.paging import ShortPaged, TotalCount
+from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
+
+MAX_REVERT_MINUTES: Final = 10_080
+"""Maximum number of minutes until a change is reverted: one week."""
+
+
+def _mode(value: object) -> object:
+    text = value.casefold() if isinstance(value, str) else value
+    return {"monitoring": "monitor", "enforcing": "enforce"}.get(text, text) if isinstance(text, str) else value
+
+
+def _lower(value: object) -> object:
+    return value.casefold() if isinstance(value, str) else value
+
+
+AnyMode = Annotated[
+    Mode,
+    BeforeValidator(_mode),
+    Field(description="monitor only records what enforce would do. enforce requires the second factor."),
+]
+AnyFallback = Annotated[
+    Fallback,
+    BeforeValidator(_lower),
+    Field(description="Outcome of a login in enforce mode if no second factor is available: deny or allow."),
+]
+AnyFirstFactor = Annotated[
+    FirstFactor,
+    BeforeValidator(_lower),
+    Field(description="System that checks passwords. none means that the RADIUS client has checked them."),
+]
+
+
+def _realm(value: str) -> str:
+    if value != value.strip() or "@" in value or "\\" in value:
+        raise unfit("must be a realm without the user, such as REALM in user@REALM or REALM\\user")
+    return value
+
+
+def _issuer(value: str) -> str:
+    if ":" in value or value != value.strip() or len(value.encode()) > LONGEST_ISSUER:
+        raise unfit(
+            f"must be text of at most {LONGEST_ISSUER} octets without a colon; empty means the name of the domain"
+        )
+    return value
+
+
+Realm = Annotated[Name, AfterValidator(_realm)]
+"""A realm in addition to the domain's name. A User-Name with this realm belongs to the domain."""
+Realms = Annotated[
+    list[str], Field(description="Realms that select this domain in addition to its name, such as REALM in user@REALM.")
+]
+IssuerName = Annotated[
+    PlainText,
+    AfterValidator(_issuer),
+    Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
+]
+"""The issuer that authenticator apps show. A colon is not allowed, because a colon ends the issuer in the otpauth
+URI."""
+Issuer = Annotated[
+    str, Field(description="Issuer that authenticator apps show. If it is empty, they show the name of the domain.")
+]
+RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
+RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC. Empty if the mode stays.")]
+Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, such as a missing MFA provider.")]
+
+
+class GetAllDomains(Scoped, ShortPaged):
+    """Request body of the operation `GetAllDomains`."""
+
+
+class DomainEntry(Model):
+    """A domain in the list. The fields after `status` are not part of the required interface."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain; unique in the tenant.")
+    enforcementMode: AnyMode
+    status: str = Field(description="active.")
+    fallbackAction: AnyFallback
+    firstFactor: AnyFirstFactor
+    realms: Realms
+    revertsAt: RevertsAt
+    breakGlass: str = Field(
+        description="During break-glass, the mode to which the domain returns at its end, `monitor` or `enforce`. "
+        "`revertsAt` then belongs to this mode. Empty without break-glass."
+    )
+    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
+    directoryName: str = Field(description="Display name of the domain's directory.")
+    issuerName: Issuer
+    warnings: Warnings
+
+
+class DomainList(Model):
+    """Response body of the operation `GetAllDomains`."""
+
+    domains: list[DomainEntry] = Field(description="Domains of the page, ordered by domainId.")
+    totalCount: TotalCount
+
+
+class AddDomain(Scoped):
+    """Request body of the operation `AddDomain`."""
+
+    domainName: Name = Field(description="Name of the domain, which is also a realm. It is unique in the tenant.")
+    directoryName: Text = Field(default="", description="Display name of the domain's directory.")
+    enforcementMode: AnyMode = Mode.MONITOR
+    fallbackAction: AnyFallback = Fallback.DENY
+    firstFactor: AnyFirstFactor = FirstFactor.LOCAL
+    realms: list[Realm] = Field(
+        default_factory=list,
+        max_length=MAX_REALMS,
+        description="Realms that select this domain in addition to its name: REALM in user@REALM or REALM\\user.",
+    )
+    disconnectOnRevoke: Flag = Field(
+        default=False,
+        description="End live sessions of users that are deleted or lose a group that a login rule names.",
+    )
+    issuerName: IssuerName = Field(
+        default="", description="Issuer that authenticator apps show. If it is empty, they show the name of the domain."
+    )
+
+
+class DomainAdded(Done):
+    """Response body of the operation `AddDomain`."""
+
+    domainId: int = Field(description="Id of the new domain.")
+    warnings: Warnings
+
+
+class UpdateDomain(InDomain):
+    """Request body of the operation `UpdateDomain`. An absent field keeps its value. An empty text clears the field."""
+
+    domainName: Name | None = Field(
+        default=None,
+        description="New name of the domain. The former name stays as a realm. The name is unique in the tenant.",
+    )
+    directoryName: Text | None = Field(default=None, description="Display name of the domain's directory.")
+    addRealms: list[Realm] = Field(
+        default_factory=list, max_length=MAX_REALMS, description="Realms to add; the domain has at most 64."
+    )
+    removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
+    disconnectOnRevoke: Flag | None = Field(
+        default=None,
+        description="End live sessions of users that are deleted or lose a group that a login rule names.",
+    )
+    issuerName: IssuerName | None = Field(
+        default=None,
+        description="Issuer that authenticator apps show. If it is empty, they show the name of the domain.",
+    )
+
+
+class DomainUpdated(Done):
+    """Response body of the operation `UpdateDomain`: the state that is stored."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain.")
+    directoryName: str = Field(description="Display name of the domain's directory.")
+    realms: Realms
+    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
+    issuerName: Issuer
+
+
+class RemoveDomain(InDomain):
+    """Request body of the operation `RemoveDomain`."""
+
+    dryRun: Flag = Field(default=False, description="Only list what would be deleted.")
+
+
+class Deletion(Model):
+    """The rows of one kind that are deleted with a domain."""
+
+    kind: str = Field(description="Kind of the rows, such as network devices.")
+    count: int = Field(description="Number of rows. 100,000 means at least 100,000 rows.")
+
+
+class DomainRemoved(Done):
+    """Response body of the operation `RemoveDomain`."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain.")
+    deleted: list[Deletion] = Field(
+        description="Rows that are deleted with the domain; kinds without rows are left out."
+    )
+
+
+class UpdateDomainEnforcement(Scoped):
+    """Request body of the operation `updateDomainEnforcement`."""
+
+    domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "adId"))
+    enforcementMode: AnyMode | None = Field(
+        default=None, description="New mode: monitor or enforce. It is required unless confirm is set."
+    )
+    fallbackAction: AnyFallback | None = Field(
+        default=None, description="New outcome of a login if no second factor is available: deny or allow."
+    )
+    requireClean: Flag = Field(
+        default=False,
+        description="Enforce only if the MFA provider works and enforcing would deny no recent login.",
+    )
+    acceptUnknown: Flag = Field(
+        default=False, description="With requireClean: enforce although enrolments of users are unknown."
+    )
+    revertAfterMinutes: RevertAfter | None = Field(
+        default=None,
+        description="Minutes until the change is reverted, unless it is confirmed. Without it, the change stays.",
+    )
+    confirm: Flag = Field(default=False, description="Keep a change that waits for its confirmation.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_mode(cls, values: object) -> object:
+        """Raise Invalid if the body contains a mode that is null. The field `confirm` does not change this."""
+        if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
+            raise invalid_field("enforcementMode", "must be monitor or enforce")
+        return values
+
+    @model_validator(mode="after")
+    def _says_what_to_do(self) -> "UpdateDomainEnforcement":
+        if self.enforcementMode is None and not self.confirm:
+            raise Invalid(
+                "missing enforcementMode", (FieldError("enforcementMode", "is missing: give monitor or enforce"),)
+            )
+        if self.confirm and self.revertAfterMinutes is not None:
+            raise unfit("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
+        return self
+
+    def claimed_domains(self) -> Sequence[int]:
+        return (self.domainId,)
+
+
+Outcome = Annotated[
+    Effect, Field(description="Worst outcome of these logins. It is unknown if it depends on an unknown enrolment.")
+]
+Reason = Annotated[str, Field(description="Reason of the outcome.")]
+
+
+class UserImpact(Model):
+    """The impact of enforcing on a user with recent logins."""
+
+    user: str = Field(description="Name of the user.")
+    outcome: Outcome
+    reason: Reason
+    logins: int = Field(description="Number of the user's logins.")
+    lastSeen: str = Field(description="Last login, ISO 8601 UTC.")
+    gone: bool = Field(default=False, exclude=True)
+    """Whether a local user no longer exists. Both modes then reject the user's logins. With another first factor, this
+    is not known."""
+
+
+class DeviceImpact(Model):
+    """The impact of enforcing on a device with recent logins."""
+
+    device_id: int = Field(description="Id of the device.")
+    device_name: str = Field(description="Name of the device.")
+    outcome: Outcome
+    reason: Reason
+
+
+class RuleImpact(Model):
+    """The logins that one login rule decides, or the logins that no rule matches."""
+
+    ruleId: int | None = Field(description="Id of the rule; null for the logins that no rule matches.")
+    name: str = Field(description="Name of the rule; empty for no rule.")
+    action: str = Field(description="Action for these logins.")
+    logins: int = Field(description="Number of the logins.")
+    users: int = Field(description="Number of their users.")
+    lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
+
+
+class Tally(Model):
+    """The number of users or devices for each outcome."""
+
+    accept: int = Field(default=0, description="Accepted.")
+    challenge: int = Field(default=0, description="Challenged.")
+    reject: int = Field(default=0, description="Rejected.")
+    unknown: int = Field(
+        default=0, description="Outcome unknown, because the service does not know whether the user is enrolled."
+    )
+
+
+class Counts(Model):
+    """The numbers of users and devices. Users and devices that the lists leave out are counted too."""
+
+    users: Tally = Field(description="Users by outcome.")
+    devices: Tally = Field(description="Devices by outcome.")
+    denied: int = Field(
+        description=(
+            "Number of users and devices that enforce mode would reject and monitor mode does not. With the first "
+            "factor `local`, users that no longer exist do not count. With other first factors, all users count."
+        )
+    )
+
+
+class Summary(Model):
+    """The impact of enforcing, without the names of users and devices."""
+
+    counts: Counts = Field(description="Numbers of users and devices.")
+    logins: int = Field(description="Number of evaluated logins.")
+    since: str = Field(serialization_alias="from", description="Time from which logins were evaluated, ISO 8601 UTC.")
+    until: str = Field(serialization_alias="to", description="Time until which logins were evaluated, ISO 8601 UTC.")
+
+
+class Impact(Summary):
+    """Response body of the operation `PreviewEnforcement`."""
+
+    users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
+    devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
+    rules: list[RuleImpact] = Field(description="Logins by the rule that decides them, the most logins first.")
+    policyVersion: int = Field(
+        description="Version of the configuration. Previews with the same version used the same rules."
+    )
+
+    isWhole: bool = Field(
+        default=True,
+        description="Whether all logins of the days were decided. If not, `from` is later than the days begin.",
+    )
+
+    def summary(self) -> Summary:
+        """Return the impact without the names."""
+        return Summary(counts=self.counts, logins=self.logins, since=self.since, until=self.until)
+
+
+class Survey(Model):
+    """The progress of looking up whether users are enrolled at the MFA provider."""
+
+    users: int = Field(description="Number of users with recent logins who need a second factor.")
+    left: int = Field(description="Number of users whose enrolment is not known yet.")
+
+
+class EnforcementUpdated(Done):
+    """Response body of the operation `updateDomainEnforcement`: the state that is stored. breakGlass: as in
+    `GetAllDomains`."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain.")
+    enforcementMode: AnyMode
+    fallbackAction: AnyFallback
+    warnings: Warnings
+    revertsAt: RevertsAt
+    breakGlass: str = Field(
+        description="After `confirm` during break-glass, the mode to which the domain returns at its end. Empty "
+        "otherwise."
+    )
+    preview: Summary | None = Field(
+        description="Effect of enforcing on recent logins, after a switch to enforce. Null if it is unknown."
+    )

@@ -1,0 +1,179 @@
+"""The HTTP operations of domains: /ad/*."""
+
+from sallyport.areas.domains.bodies import (
+    AddDomain,
+    Deletion,
+    DomainAdded,
+    DomainList,
+    DomainRemoved,
+    DomainUpdated,
+    EnforcementUpdated,
+    GetAllDomains,
+    RemoveDomain,
+    UpdateDomain,
+    UpdateDomainEnforcement,
+)
+from sallyport.areas.domains.domain import Domain, Fallback, FirstFactor, Mode
+from sallyport.areas.domains.enforcement import Enforcement, Switch
+from sallyport.areas.domains.removal import Removal
+from sallyport.areas.domains.repo import Update
+from sallyport.areas.domains.service import Domains
+from sallyport.base.clock import iso
+from sallyport.base.wire import JSON, Row
+from sallyport.store.model import Work
+from sallyport.web.operation import Operations, Plain
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
+
+
+async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
+    """Add a domain to a tenant. Raises Conflict, StoreError.
+
+    tenant: the internal id of the tenant, or a function that creates the tenant in the same transaction.
+    """
+    domain_id = await service.add(
+        tenant,
+        body.domainName,
+        directory_name=body.directoryName,
+        mode=body.enforcementMode,
+        fallback=body.fallbackAction,
+        first_factor=body.firstFactor,
+        realms=body.realms,
+        disconnect_on_revoke=body.disconnectOnRevoke,
+        issuer_name=body.issuerName,
+    )
+    return DomainAdded(message="domain added", domainId=domain_id, warnings=service.warnings(domain_id))
+
+
+def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
+    """Return the HTTP operations of domains."""
+    domains = Operations("Domains", gate)
+
+    @domains.post("/ad/GetAllDomains", roles=READERS)
+    async def get_all_domains(body: GetAllDomains, caller: Caller) -> Plain[DomainList]:
+        """Return the domains of the tenant, ordered by id. Most other operations need a domainId."""
+        own, page = service.of_tenant(caller.tenant_id), body.page()
+        entries = [entry(domain, service) for domain in own[page.offset : page.offset + page.size]]
+        return Plain({"domains": entries, "totalCount": len(own)})
+
+    @domains.post("/ad/AddDomain", roles=OPERATORS)
+    async def add_domain(body: AddDomain, caller: Caller) -> DomainAdded:
+        """Add a domain. 409: another domain of the tenant has the name or a realm.
+
+        An enforcementMode, fallbackAction or firstFactor other than the default requires the role admin.
+        """
+        decided = (body.enforcementMode, body.fallbackAction, body.firstFactor)
+        if decided != (Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL) and caller.role not in ADMINS:
+            raise not_allowed(caller.role, ADMINS)
+        return await added(service, caller.tenant_id, body)
+
+    @domains.post("/ad/UpdateDomain", roles=OPERATORS)
+    async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:
+        """Rename a domain, or change its realms and settings, from the next request on.
+
+        A renamed domain keeps its former name as a realm, so that user@former still works. It is not an error to add an
+        existing realm or to remove a missing realm.
+
+        409: another domain of the tenant has the name or a realm.
+        """
+        domain = await service.update(
+            body.domainId,
+            Update(
+                body.domainName,
+                body.directoryName,
+                tuple(body.addRealms),
+                tuple(body.removeRealms),
+                body.disconnectOnRevoke,
+                body.issuerName,
+            ),
+        )
+        return DomainUpdated(
+            message="domain updated",
+            domainId=domain.id,
+            domainName=domain.name,
+            directoryName=domain.directory_name,
+            realms=list(domain.realms),
+            disconnectOnRevoke=domain.disconnect_on_revoke,
+            issuerName=domain.issuer_name,
+        )
+
+    @domains.post("/ad/RemoveDomain", roles=ADMINS)
+    async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
+        """Remove a domain with everything in it. The answer lists the removed data as `deleted`. With `dryRun`, the
+        data is only listed and not removed.
+
+        A removal cannot be undone. Logins, agents, wallets and DIDs of the domain stop working before the answer is
+        sent, and the name and realms can be used again. Live sessions stay until the network devices end them. A
+        background task then deletes the rows. The audit trail stays.
+
+        409: the domain is the default of a RADIUS client, or an import is waiting or running.
+        """
+        domain, deleted = await removal.preview(body.domainId)
+        if not body.dryRun:
+            await removal.remove(domain.id)
+        return DomainRemoved(
+            message="nothing was removed, because dryRun is set" if body.dryRun else "domain removed",
+            domainId=domain.id,
+            domainName=domain.name,
+            deleted=[Deletion(kind=kind, count=count) for kind, count in deleted],
+        )
+
+    @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)
+    async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
+        """Switch a domain between monitoring and enforcing, from the next request on.
+
+        The answer to a switch to `enforce` contains the impact on the logins of the last 30 days (`preview`).
+
+        `requireClean` checks the provider first, then looks up unknown enrolments for some seconds. If the look-up
+        takes longer, the same request continues it. 409, with `users` and `devices`: the provider does not work, a
+        login would be denied, or an enrolment stays unknown (unless `acceptUnknown`). Then the mode is unchanged.
+
+        `revertAfterMinutes` restores the former mode after that time. To keep the new mode, send a request with
+        `confirm`, or another switch without `revertAfterMinutes`.
+        """
+        switched = await enforcement.switch(
+            body.domainId,
+            Switch(
+                body.enforcementMode,
+                body.fallbackAction,
+                body.requireClean,
+                body.acceptUnknown,
+                body.revertAfterMinutes,
+            ),
+        )
+        domain, impact = switched.domain, switched.impact
+        return EnforcementUpdated(
+            message=f"the domain is in {domain.mode} mode",
+            domainId=domain.id,
+            domainName=domain.name,
+            enforcementMode=domain.mode,
+            fallbackAction=domain.fallback,
+            warnings=switched.warnings,
+            revertsAt=reverts_at(domain),
+            breakGlass=domain.glass_mode or "",
+            preview=None if impact is None else impact.summary(),
+        )
+
+    return domains
+
+
+def entry(domain: Domain, service: Domains) -> Row:
+    return {
+        "domainId": domain.id,
+        "domainName": domain.name,
+        "enforcementMode": domain.mode,
+        "status": domain.status,
+        "fallbackAction": domain.fallback,
+        "firstFactor": domain.first_factor,
+        "realms": list(domain.realms),
+        "revertsAt": reverts_at(domain),
+        "breakGlass": domain.glass_mode or "",
+        "disconnectOnRevoke": domain.disconnect_on_revoke,
+        "directoryName": domain.directory_name,
+        "issuerName": domain.issuer_name,
+        "warnings": list[JSON](service.warnings(domain.id)),
+    }
+
+
+def reverts_at(domain: Domain) -> str:
+    """Return the time at which a domain's mode is reverted, in ISO 8601, or an empty string."""
+    return "" if domain.reverts_at is None else iso(domain.reverts_at)

@@ -1,0 +1,70 @@
+"""A line in the log for each decision of this node. The lines of all nodes together are the log of all decisions."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.areas.events.outlets import repo
+from sallyport.areas.events.outlets.format import by_time, login_fields
+from sallyport.areas.events.repo import EVENTS
+from sallyport.base import log as logs
+from sallyport.base.periodic import every
+from sallyport.store.model import Store
+
+POLL_S: Final = 0.5
+LINES_AT_ONCE: Final = 16  # the lines of this number of events take a millisecond, for which logins wait
+MOST: Final = 2000
+"""Maximum number of events that are logged at once. Further events are skipped, so that the log does not delay
+logins."""
+
+log = structlog.get_logger()
+
+
+class LoginLog:
+    """The log of decisions.
+
+    domain: a function that returns a domain's name by its id. node_id: a function that returns the id of this node.
+    """
+
+    def __init__(self, store: Store, domain: Callable[[int], str], node_id: Callable[[], int]) -> None:
+        self._store = store
+        self._domain = domain
+        self._node_id = node_id
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Log new decisions until cancelled. Once `started` has been called, every new decision is logged. Raises
+        StoreError."""
+        place, seen = await self._store.settled(EVENTS.name), -1
+        task_status.started()
+
+        async def log_new() -> None:
+            nonlocal place, seen
+            changes = self._store.changes
+            if changes != seen:
+                place = await self._log_next(place)
+                seen = changes
+
+        await every(POLL_S, log_new, failure="logins_not_logged")
+
+    async def _log_next(self, place: int) -> int:
+        """Log the decisions after an event id. Return the id of the last event that is logged or skipped."""
+        newest = await self._store.settled(EVENTS.name)
+        if newest < place or logs.is_silent("info"):  # newest is less than place after a restore of a backup
+            return newest
+        found = partial(repo.of_node, after=place, last=newest, node_id=self._node_id(), limit=MOST)
+        if newest - place > MOST:
+            count = partial(repo.count_of_node, after=place, last=newest, node_id=self._node_id())
+            if (skipped := await self._store.read(count)) > MOST:
+                log.warning("logins_not_logged_overload", count=skipped)
+                return newest
+        for number, event in enumerate(by_time(await self._store.read(found)), 1):
+            # The log itself replaces names by pseudonyms.
+            fields = login_fields(event, self._domain(event.domain_id), None)
+            del fields["type"]
+            log.info("login", request_id=fields.pop("eventId"), at=fields.pop("time"), **fields)
+            if number % LINES_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        return newest

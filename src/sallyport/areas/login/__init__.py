@@ -1,0 +1,16 @@
+"""The login path. It leads from an Access-Request to the decision on the login.
+
+    listen/        sockets, and the exchange from a datagram to its answer
+    identity       the domain and principal of a User-Name, and the groups for login rules
+    first/         first factor: checks the password in this service or by another server
+    eap/           the first factor by EAP, in many rounds
+    second/        second factor: each login has one prompt and one Access-Accept
+    decision       the `Decision` by rules, second factor and mode; the attributes of an Access-Reject
+    pipeline       takes a login through these steps, and through login rules, MAC bypass and lock-outs (`policy`)
+    journal        stores decided logins; their answers are sent after that
+
+One decision function, `decision.decide`, serves live logins, monitoring and the impact preview. For each login the
+journal stores the event, the first sighting of a device, the state of a challenge, and the answer in one transaction.
+Logins that are decided while a transaction runs are stored together in the next one. An answer is sent after its
+transaction was committed.
+"""

@@ -1,0 +1,147 @@
+"""Continue EAP conversations. At the end of a conversation, decide its login with the steps of the pipeline."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sallyport.areas.domains.domain import LOCAL, Domain
+from sallyport.areas.login.decision import ROUND, decide
+from sallyport.areas.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
+from sallyport.areas.login.eap.service import SERVED, Eap
+from sallyport.areas.login.eap.verifiers import Station
+from sallyport.areas.login.first.password import still
+from sallyport.areas.login.login import PASSED, Decision, Login, Reason, Verdict
+from sallyport.areas.login.second.conversation import SecondFactorResult
+from sallyport.areas.login.second.session import Asked, Session
+from sallyport.areas.mfa.provider import Code
+from sallyport.areas.policy.rules.rule import Action
+from sallyport.areas.users.service import MISSING, Missing
+from sallyport.areas.users.user import User
+from sallyport.radius.attributes import STATE
+from sallyport.radius.password import Method
+
+if TYPE_CHECKING:
+    from sallyport.areas.login.pipeline import Pipeline
+
+
+class Rounds:
+    """The logins by EAP that this service handles itself. steps: the pipeline, with rules, lock-outs and second
+    factors."""
+
+    def __init__(self, steps: Pipeline) -> None:
+        self._steps = steps
+        self._eap = Eap(steps, self._ask_inside, now=steps.now)
+
+    def converse(self, login: Login) -> Decision | None:
+        """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
+        answer the last challenge.
+
+        Return None if this service does not handle the login's EAP itself, or if the caller must await
+        `login.continuation`.
+        """
+        domain = login.domain
+        if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
+            return None
+        # the first round of a conversation decides whether a station is admitted by its address
+        station = None if STATE in login.request.first else self.station(login, domain)
+        result = self._eap.receive(login, domain, station)
+        if isinstance(result, OpenQuestion):
+            login.continuation = partial(self._answer, login, domain, result)
+            return None
+        if result is None:
+            return ROUND
+        user: User | Missing | None = None
+        if result.first is PASSED and domain.first_factor is LOCAL and not result.by_address:
+            user = self._steps.users.cached(domain.id, login.user)
+        if result.second is not None or user is MISSING or not self._steps.recalled(login, domain):
+            login.continuation = partial(self._conclude, login, domain, result)
+            return None
+        return self._come_to(login, domain, result, user)
+
+    def station(self, login: Login, domain: Domain) -> Station | None:
+        """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
+        bypass = self._steps.bypass
+        key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
+        if not key:
+            return None
+        word = login.client.mac_password
+        return Station(key, None if word is None else word.reveal(), partial(bypass.has, domain.id, key))
+
+    def serves(self, login: Login, domain: Domain) -> bool:
+        """Return whether this service itself handles the EAP conversation of a login."""
+        return login.method == Method.EAP and (
+            domain.first_factor in SERVED or bool(self._steps.bypass.admits_by_eap(login, domain.id))
+        )
+
+    async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:
+        result = await self._eap.answer(login, domain, question)
+        return ROUND if result is None else await self._conclude(login, domain, result)
+
+    async def _conclude(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
+        try:
+            return await self._conclude_once(login, domain, result)
+        except BaseException:
+            if result.ending is not None:
+                result.ending.reopen()  # this request gets no answer
+            raise
+
+    async def _conclude_once(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
+        await self._steps.recall(login, domain)
+        if result.second is not None and result.refusal is None:
+            fresh = self._steps.fresh(domain)
+            login.proven = True
+            self._steps.note(login)
+            second = SecondFactorResult(result.second, asked=Asked(0, result.stamp))
+            decision = await self._steps.decide_afresh(login, domain, second, answers_challenge=False)
+            return self._steps.settle(login, fresh, decision)
+        is_ours = result.first is PASSED and domain.first_factor is LOCAL
+        user = await self._steps.user(domain, login.user) if is_ours else None
+        return self._come_to(login, domain, result, user)
+
+    def _come_to(self, login: Login, domain: Domain, result: EapResult, user: User | None) -> Decision | None:
+        """Decide a login at the end of its EAP conversation.
+
+        user: the endpoint user as stored now, or None. An admin may have changed the user during the conversation.
+        """
+        fresh = self._steps.fresh(domain)
+        if result.by_address:
+            return self._steps.admit_station(login, fresh)
+        if result.refusal is not None:
+            login.rule = result.rule
+            return self._steps.settle(login, fresh, result.refusal)
+        first = result.first
+        if first is PASSED:
+            is_local = domain.first_factor is LOCAL
+            first = still(login, user, result.stamp) if is_local else self._steps.same_factor(fresh, result.stamp)
+        decision = self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
+        if decision is None and result.ending is not None:
+            result.ending.asks = True
+        return decision
+
+    async def _ask_inside(
+        self, login: Login, domain: Domain, session: Session | None, code: Code
+    ) -> InnerSecondFactor | None:
+        """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor.
+
+        session: the challenge that `code` answers, or None at the first call. Return None if this request was replaced
+        by a newer request of the same login. The newer request may have come to another node.
+        """
+        fresh = self._steps.fresh(domain)
+        await self._steps.recall(login, fresh)
+        if session is not None:
+            self._steps.note(login)
+            result = await self._steps.second.resume(login, session.id, session.step, code)
+        elif self._steps.judge(login, fresh, PASSED) is not None:
+            return InnerSecondFactor()
+        else:
+            result = await self._steps.second.ask(login, fresh, await self._steps.asked(domain, login.user))
+        if result is None or not await self._steps.second.consume(result):
+            return None
+        login.detail = result.detail
+        if result.session is not None and result.reason is not Reason.ASKED_AGAIN:
+            return InnerSecondFactor(session=result.session, prompt=result.text)
+        # A wrong code ends the login. Each further try is then a new login, which counts towards the lock-out.
+        reason = Reason.WRONG_CODE if result.reason is Reason.ASKED_AGAIN else result.reason
+        decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
+        return InnerSecondFactor(reason, None if decision.applied is Verdict.ACCEPT else decision)

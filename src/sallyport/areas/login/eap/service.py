@@ -1,0 +1,422 @@
+"""Continue the EAP conversation of an Access-Request, and return the result of its login."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from sallyport.areas.domains.domain import Domain, FirstFactor
+from sallyport.areas.login.decision import LOCKED, mschap_error
+from sallyport.areas.login.eap.ending import AcceptedEndings, Ending, sender_of
+from sallyport.areas.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
+from sallyport.areas.login.eap.preferred import PreferredMethods
+from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
+from sallyport.areas.login.identity import in_full, names_no_user, principal
+from sallyport.areas.login.login import Answered, Found, Login, Reason
+from sallyport.areas.mfa.provider import Code
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import ConfigError, PacketError
+from sallyport.certs.credentials import Credentials
+from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
+from sallyport.radius.eap.conversation import MAX_NAME, Conversation, Conversations
+from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.model import (
+    NO_SERVER,
+    UNCHECKED,
+    Certificate,
+    Check,
+    Done,
+    Failure,
+    Offers,
+    Outcome,
+    Password,
+    Question,
+    Resumed,
+    Send,
+    Verdict,
+    Waiting,
+)
+from sallyport.radius.eap.packet import MD5, SMALLEST, pull_eap_message, push_eap_message
+from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
+from sallyport.radius.mschap_reply import push_mppe_keys
+from sallyport.radius.packet import as_text
+from sallyport.radius.salted import Hiding
+
+if TYPE_CHECKING:
+    from sallyport.areas.login.pipeline import Pipeline
+    from sallyport.areas.login.second.session import Session
+
+SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
+"""The first factors of domains whose EAP conversations this service itself handles."""
+MOST_OFFERS: Final = 1024
+"""Maximum number of cached lists of offered methods. Each combination of domain and Framed-MTU takes one entry."""
+LARGEST: Final = 1300
+"""Maximum length in octets of an EAP packet to a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP, the
+datagram stays below 1400 octets, and most tunnels can carry it. A chain of two certificates with 2048-bit keys then
+takes two packets."""
+_UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
+_REASONS: Final[Mapping[Failure | None, Reason]] = {
+    Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
+}
+
+log = structlog.get_logger()
+
+
+class Eap:
+    """The EAP conversations of all domains.
+
+    steps: the pipeline. ask: the function that asks for a second factor, see `Rounds._ask_inside`. now: a function that
+    returns the seconds of a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        steps: Pipeline,
+        ask: Callable[[Login, Domain, Session | None, Code], Awaitable[InnerSecondFactor | None]],
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._steps = steps
+        self._ask = ask
+        self._now = now
+        self._logins = Conversations[EapLogin](left=Unfinished(now).note, node=steps.node)
+        self._endings = AcceptedEndings(steps.duplicate_window_s)
+        self._preferred = PreferredMethods()
+        self._loaded: Credentials | None = None
+        self._server: TlsServer | None = None
+        self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
+
+    def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
+        """Continue or begin the EAP conversation of a request, without waiting. Raises PacketError if the request does
+        not answer the last challenge.
+
+        The result is one of these:
+
+        - EapResult: this round decides the login. After a refusal, `login.found` may contain a challenge, because EAP
+          ends with further rounds.
+        - None: this round decides nothing. `login.found` contains a challenge. If an earlier round has refused or
+          accepted the login, it may contain the attributes of the Access-Reject or Access-Accept instead.
+        - OpenQuestion: the caller must await `answer`.
+
+        station: the verifier of the MAC address, if the domain may admit the station by its address.
+        """
+        eap, state = self._conversation(login, domain, station)
+        octets = pull_eap_message(login.request)
+        if isinstance(eap, Reason):
+            return None if self._answers_again(login, state, octets) else EapResult(eap)
+        outcome = eap.conversation.receive(octets) if octets else eap.conversation.begin()
+        if not isinstance(outcome, Check):
+            return self._come_to(login, eap, state, outcome)
+        try:
+            verdict = self._verdict_at_once(login, eap, outcome, domain)
+            if verdict is None:
+                return OpenQuestion(eap, state, outcome)
+            outcome = eap.conversation.answer(verdict)
+        except BaseException:
+            self._logins.end(state)  # the client will get no answer
+            raise
+        return (
+            OpenQuestion(eap, state, outcome)
+            if isinstance(outcome, Check)
+            else self._come_to(login, eap, state, outcome)
+        )
+
+    async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
+        """Look up the answer to a question, and continue the conversation. Return an EapResult if the login is decided,
+        otherwise None, as in `receive`. Raises StoreError, SecretError."""
+        eap = question.eap
+        outcome: Outcome = question.check
+        try:
+            while isinstance(outcome, Check):
+                verdict = await self._verdict(login, domain, eap, outcome)
+                outcome = eap.conversation.answer(verdict)
+        except BaseException:
+            self._logins.end(question.state)  # the client will get no answer
+            raise
+        return self._come_to(login, eap, question.state, outcome)
+
+    def _conversation(self, login: Login, domain: Domain, station: Station | None) -> tuple[EapLogin | Reason, bytes]:
+        now, state = self._now(), login.request.first.get(STATE)
+        if state is not None:
+            eap = self._logins.find(login.client.id, state, now=now)
+            if eap is None and (node := self._logins.other_node(state)) is not None:
+                log.info("eap_conversation_of_another_node", client=login.client.name, node=node)
+            if eap is None or eap.scope != _scope(domain):
+                return Reason.CHALLENGE_OVER, state
+            is_of_another = isinstance(eap.verifier, Station) and not eap.verifier.is_of(login)
+            return (Reason.CHALLENGE_OVER if is_of_another else eap), state
+        verifier = station or self._verifier(domain)
+        if isinstance(verifier, Reason):
+            return verifier, b""
+        size, scope = _fragment_size(login), _scope(domain)
+        order = self._preferred.order(scope, _station(login)) if station is None else (MD5,)
+        terms = Terms(self._tls(), verifier.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
+        eap = EapLogin(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.client.name)
+        return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
+
+    def _offered(self, terms: Terms) -> Offers:
+        """Return the EAP methods to offer to a client. The list is taken from a cache if possible. terms: the
+        conditions that decide which methods are offered."""
+        found = self._offers.get(terms)
+        if found is None:
+            found = offers(terms)
+            self._offers.put(terms, found, terms.owner)
+        return found
+
+    def _verifier(self, domain: Domain) -> Verifier | Reason:
+        if domain.first_factor is FirstFactor.LOCAL:
+            known = partial(self._steps.users.cached, domain.id)
+            return Local(known, partial(self._steps.user, domain), partial(self._steps.second.takes_codes, domain))
+        checker = self._steps.first.checker(domain)
+        if isinstance(checker, Reason):
+            return checker
+        return (
+            Directory(
+                checker,
+                partial(self._steps.second.has_codes, domain),
+                self._steps.first.stamp(domain),
+                domain.realm_keys,
+            )
+            if isinstance(checker, Binds)
+            else Reason.METHOD_UNFIT
+        )
+
+    def _tls(self) -> TlsServer | None:
+        """Return the TLS server with the current certificate. If this certificate cannot be used, return the previous
+        server."""
+        credentials = self._steps.credentials()
+        if credentials is not self._loaded:
+            self._loaded = credentials
+            self._offers.clear()
+            try:
+                self._server = None if credentials is None else _server(credentials)
+            except (ConfigError, OSError) as error:
+                log.error("eap_certificate_unusable", error=str(error))  # noqa: TRY400
+        return self._server
+
+    def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
+        """Return the verdict on the credentials, or None if it needs a look-up."""
+        question = check.question
+        if isinstance(question, Password) and (question.step or question.prompts):
+            return None
+        name = self._name(login, domain, eap, question)
+        if not self._steps.recalled(login, domain):
+            return None
+        finding = self._refused(login, domain, eap.verifier, name, question) or eap.verifier.at_once(name, question)
+        return None if finding is None else self._judge(login, eap, question, finding)
+
+    async def _verdict(self, login: Login, domain: Domain, eap: EapLogin, check: Check) -> Verdict:
+        question = check.question
+        if isinstance(question, Password) and question.step:
+            login.method = f"eap-{eap.conversation.method}"
+            login.user, login.outside, login.found = eap.user, False, eap.found
+            return await self._second_factor(login, domain, eap, Code(as_text(question.password)))
+        name = self._name(login, domain, eap, question)
+        await self._steps.recall(login, domain)
+        finding = self._refused(login, domain, eap.verifier, name, question)
+        if finding is None:
+            began = self._now()
+            finding = await eap.verifier.verify(name, question)
+            # Other tries may have locked the user out meanwhile. Then the client must not learn the result.
+            finding = self._refused(login, domain, eap.verifier, name, question) or finding
+            if domain.first_factor is not FirstFactor.LOCAL:
+                eap.waits = replace(eap.waits, first_us=eap.waits.first_us + self._since(began))
+        verdict = self._judge(login, eap, question, finding)
+        if verdict.right and isinstance(question, Password) and question.prompts:
+            return await self._second_factor(login, domain, eap, Code(""))
+        return verdict
+
+    def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
+        """Return the name of the user in a question, without its realm. Return an empty text if the realm belongs to
+        another domain or to none."""
+        login.method = f"eap-{eap.conversation.method}"
+        eap.named_by = question.by if isinstance(question, Certificate) else None
+        name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
+        login.user = eap.user = name or login.user
+        login.outside = False
+        return name
+
+    def _refused(
+        self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
+    ) -> Finding | None:
+        """Return a refusal for which the credentials need not be checked, otherwise None. The login is refused if the
+        certificate belongs to another tenant, if the name is empty or its realm is unknown, or if the user is locked
+        out."""
+        if isinstance(question, Certificate):
+            owner = self._steps.certificate_tenant(question.fingerprint)
+            if owner not in {None, domain.tenant_id}:
+                return Finding(Reason.CERTIFICATE_REFUSED)
+        if not name:
+            return Finding(Reason.NO_USER_NAME if names_no_user(question.user) else Reason.UNKNOWN_REALM)
+        if (
+            self._steps.lockouts.some
+            and not isinstance(verifier, Station)
+            and (lock := self._steps.lockouts.refuses(login, domain))
+        ):
+            return Finding(LOCKED[lock])
+        return None
+
+    def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:
+        if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
+            eap.user = ""  # the client then does a full login, possibly as another user
+            return Verdict(False)
+        if finding.reason is not Reason.NONE:
+            eap.refused = EapResult(finding.reason)
+            return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
+        eap.found, eap.code, eap.stamp = finding.found, finding.code, finding.stamp
+        login.found, login.code = finding.found, finding.code
+        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp)
+
+    async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
+        """Ask for the second factor inside EAP, and return the verdict that the EAP method sends to the client."""
+        began = self._now()
+        second = await self._ask(login, domain, eap.session, code)
+        if second is None:
+            raise PacketError("a newer request of the same login has replaced this one", "duplicate")
+        if second.is_asked:
+            eap.waits = replace(eap.waits, second_us=eap.waits.second_us + self._since(began))
+            eap.rule = eap.rule if login.rule is None else login.rule
+        if second.refusal is not None:
+            eap.refused = EapResult(Reason.NONE, refusal=second.refusal, rule=eap.rule)
+            return Verdict(False, reason=second.refusal.reason.value)
+        if second.session is not None:
+            eap.session = second.session
+            return Verdict(False, prompt=second.prompt)
+        eap.second = second.reason
+        return Verdict(True, stamp=eap.stamp)
+
+    def _since(self, began: float) -> int:
+        return round((self._now() - began) * SECOND)
+
+    def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
+        login.user, login.named_by, login.waits = eap.user or login.user, eap.named_by, eap.waits
+        login.outside = not eap.user
+        if isinstance(outcome, (Waiting, Check)):
+            raise PacketError("the server is still checking the last EAP response of this login", "duplicate")
+        if isinstance(outcome, Send):
+            challenge = push_eap_message(outcome.octets) + push_attribute(STATE, state)
+            login.found = Found(challenge=challenge)
+            if eap.refused is None or eap.decided:
+                return None
+            login.method = f"eap-{eap.conversation.method}"
+            eap.decided = True
+            return eap.refused
+        login.method = outcome.method
+        if outcome.success:
+            self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.client.tenant_id)
+            login.code = eap.code
+            login.found = Found(
+                accept=_user_name(login, outcome) + eap.found.accept,
+                keys=_keys(login, outcome),
+                groups=eap.found.groups,
+                ous=eap.found.ous,
+            )
+            return self._end(login, eap, state, outcome)
+        return self._refuse(login, eap, state, outcome)
+
+    def _end(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult:
+        by_address, ending = isinstance(eap.verifier, Station), eap.ending
+        if eap.second is not None:
+            self._logins.end(state)  # each code admits one login, so a repeated last response gets no Access-Accept
+            return EapResult(Reason.NONE, eap.second, stamp=eap.stamp)
+        sender = sender_of(login)
+        if ending is None:
+            answered = partial(self._answered, state, eap)
+            eap.ending = ending = Ending(pull_eap_message(login.request), sender, done, answered)
+        elif ending.sender != sender:
+            return EapResult(Reason.CHALLENGE_OVER)
+        ending.decide(login)
+        return EapResult(Reason.NONE, by_address=by_address, stamp=eap.stamp, ending=ending)
+
+    def _answered(self, state: bytes, eap: EapLogin, entry: Answered) -> None:
+        """End a conversation whose login has got its answer."""
+        self._logins.end(state)
+        ending, eap.ending = eap.ending, None
+        if ending is not None:
+            self._endings.add(state, ending, entry, now=self._now())
+
+    def _answers_again(self, login: Login, state: bytes, response: bytes) -> bool:
+        """If a request repeats the end of a conversation, store the attributes of the same answer in the login. Return
+        False if the request is no such copy. Raises PacketError as `AcceptedEndings.find`."""
+        ending = self._endings.find(login, state, response, now=self._now())
+        if ending is None:
+            return False
+        login.user, login.outside = ending.user, False
+        login.attributes, login.found = ending.sent, Found(keys=_keys(login, ending.done))
+        return True
+
+    def _refuse(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult | None:
+        self._logins.end(state)
+        login.found = Found(refuse=push_eap_message(done.octets))
+        if eap.decided:
+            return None
+        if eap.refused is not None:
+            return eap.refused
+        log.info("eap_conversation_failed", client=login.client.name, method=done.method, reason=done.reason)
+        return EapResult(_why(done))
+
+
+def _server(credentials: Credentials) -> TlsServer:
+    return TlsServer(
+        TlsConfiguration(
+            credentials.certificate_file,
+            credentials.key_file,
+            ca_file=credentials.ca_file,
+            crl_file=credentials.crl_file,
+        )
+    )
+
+
+def _scope(domain: Domain) -> str:
+    """Return a key that differs for each domain and each first factor. EAP conversations and resumed TLS sessions are
+    valid only with the same key, because the same user name may belong to another person after a change of the first
+    factor."""
+    return f"{domain.id}/{domain.factor}"
+
+
+def _station(login: Login) -> bytes:
+    return login.request.first.get(CALLING_STATION_ID, b"")
+
+
+def _fragment_size(login: Login) -> int:
+    """Return the maximum length of an EAP packet in octets. It follows Framed-MTU (RFC 3579 section 2.4), up to
+    `LARGEST`."""
+    octets = login.request.first.get(FRAMED_MTU)
+    mtu = int.from_bytes(octets) if octets and len(octets) == 4 else FRAGMENT_SIZE
+    return max(SMALLEST, min(mtu, LARGEST))
+
+
+def _keys(login: Login, done: Done) -> bytes:
+    """Return the attributes of an Access-Accept that end the conversation: EAP-Success and the keys."""
+    attributes = push_eap_message(done.octets)
+    if done.msk:
+        half = len(done.msk) // 2
+        hiding = Hiding(login.client.secret, login.request.authenticator)
+        attributes += push_mppe_keys(done.msk[:half], done.msk[half:], hiding)
+    return attributes
+
+
+def _user_name(login: Login, done: Done) -> bytes:
+    """Return the attribute with the user's name for an Access-Accept. Return nothing if a proxy has forwarded the
+    login, because the user has disclosed only the outer identity to the proxy."""
+    name = in_full(login, done.user)
+    if PROXY_STATE in login.request.first or len(name) > MAX_NAME:
+        return b""
+    return push_attribute(USER_NAME, name)
+
+
+def _why(done: Done) -> Reason:
+    if done.failure is Failure.NOT_OFFERED:
+        if NO_SERVER in done.reason:
+            return Reason.NO_SERVER_CERTIFICATE
+        return Reason.METHOD_UNFIT if UNCHECKED in done.reason else Reason.METHOD_NOT_OFFERED
+    if done.failure is Failure.TLS:
+        untrusted = any(each in done.reason for each in _UNTRUSTED)
+        return Reason.SERVER_UNTRUSTED if untrusted else Reason.TLS_FAILED
+    return _REASONS.get(done.failure, Reason.EAP_BROKEN)

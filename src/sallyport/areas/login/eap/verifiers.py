@@ -1,0 +1,226 @@
+"""Verifiers check the credentials in an EAP conversation. `Local` uses the passwords in memory. `Directory` asks the
+directory, and winbind for MS-CHAP."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, runtime_checkable
+
+from sallyport.areas.login.first.checker import CODE_LENGTHS, Tell, silent
+from sallyport.areas.login.first.password import is_password, known, made_with, split_digits
+from sallyport.areas.login.identity import host_realm
+from sallyport.areas.login.login import NOTHING, Found, Login, Reason
+from sallyport.areas.mfa.provider import Code
+from sallyport.areas.policy.bypass.match import requested_station_by_eap
+from sallyport.areas.users.service import Missing
+from sallyport.areas.users.user import User
+from sallyport.base.mac import mac_key, spellings
+from sallyport.base.text import fold, password_text
+from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.eap.model import Certificate, Chap, MsChap, Password, Question
+from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
+from sallyport.radius.password import chap_holds
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a question about credentials.
+
+    reason: the result; NONE if the credentials are correct. found: the user's groups and reply attributes. code: the
+    code that followed the password, or None. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
+    see `radius.eap.model.Verdict`. stamp: for an endpoint user, a value that changes with the password; for a
+    directory's user, a value that changes with the directory's configuration; for a station, an empty text.
+    """
+
+    reason: Reason
+    found: Found = NOTHING
+    code: Code | None = None
+    hash_hash: bytes = b""
+    hashed: bytes = b""
+    stamp: str = ""
+
+
+class Verifier(Protocol):
+    """A check of the credentials that one domain's users send by EAP."""
+
+    @property
+    def checkable(self) -> frozenset[type[Question]]:
+        """The kinds of credentials that the verifier can check. Every verifier must also answer `Certificate` and
+        `Resumed`."""
+
+    def at_once(self, user: str, question: Question) -> Finding | None:
+        """Check the credentials without waiting. Return None if the caller must await `verify`. user: the name without
+        its realm."""
+
+    async def verify(self, user: str, question: Question) -> Finding:
+        """Check the credentials. user: the name without its realm. Raises StoreError, SecretError."""
+
+
+class Local:
+    """The verifier of endpoint users.
+
+    cached: a function that returns a user from memory. load: a function that returns a user from memory or the store.
+    takes_codes: a function that returns whether a user may append a code to the password.
+    """
+
+    checkable: Final = frozenset({Password, Chap, MsChap})
+
+    def __init__(
+        self,
+        cached: Callable[[str], User | Missing | None],
+        load: Callable[[str], Awaitable[User | None]],
+        takes_codes: Callable[[str], bool],
+    ) -> None:
+        self._cached = cached
+        self._load = load
+        self._takes_codes = takes_codes
+
+    def at_once(self, user: str, question: Question) -> Finding | None:
+        person = self._cached(user)
+        return None if person is Missing.MISSING else self._examined(person, question)
+
+    async def verify(self, user: str, question: Question) -> Finding:
+        return self._examined(await self._load(user), question)
+
+    def _examined(self, person: User | None, question: Question) -> Finding:
+        if person is None:
+            return Finding(Reason.UNKNOWN_USER)
+        finding = Finding(Reason.NONE, known(person), stamp=person.stamp)
+        if isinstance(question, Password):
+            return self._password(question, person, finding)
+        if isinstance(question, Chap):
+            right = any(chap_holds(question.value, password, question.challenge) for password in person.passwords)
+            return finding if right else Finding(Reason.WRONG_PASSWORD)
+        return _mschap(question, person, finding) if isinstance(question, MsChap) else finding
+
+    def _password(self, question: Password, user: User, finding: Finding) -> Finding:
+        if is_password(question.password, user):
+            return finding
+        splits = [split_digits(question.password, length) for length in CODE_LENGTHS]
+        for split in splits if self._takes_codes(user.name) else ():
+            if split is not None and is_password(split[0], user):
+                return replace(finding, code=Code(split[1].decode()))
+        return Finding(Reason.WRONG_PASSWORD)
+
+
+class Station:
+    """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name,
+    and usually as password too.
+
+    key: the address as 12 hex digits. word: the password that all stations behind the client have, or None. listed: a
+    function that returns whether the domain's list of MAC addresses contains the station.
+    """
+
+    checkable: Final = frozenset({Chap})
+
+    def __init__(self, key: str, word: bytes | None, listed: Callable[[], bool]) -> None:
+        self._key = key
+        self._passwords = [each.encode() for name in spellings(key) for each in (name, name.upper())]
+        if word is not None:
+            self._passwords.append(word)
+        self._listed = listed
+
+    def is_of(self, login: Login) -> bool:
+        """Return whether a request is still about this station. Each round of a conversation must be about it.
+        Otherwise the login would be decided for another station, or for a user without a checked password."""
+        return requested_station_by_eap(login) == self._key
+
+    async def verify(self, user: str, question: Question) -> Finding:
+        return self.at_once(user, question)
+
+    def at_once(self, user: str, question: Question) -> Finding:
+        if not isinstance(question, Chap):
+            return Finding(Reason.METHOD_UNFIT)
+        if mac_key(user) != self._key or not self._listed():
+            return Finding(Reason.UNKNOWN_USER)
+        right = any(chap_holds(question.value, password, question.challenge) for password in self._passwords)
+        return Finding(Reason.NONE if right else Reason.WRONG_PASSWORD)
+
+
+@runtime_checkable
+class Binds(Protocol):
+    """The methods of `login.first.ldap.checker.Ldap` that a verifier calls."""
+
+    @property
+    def checks_mschap(self) -> bool:
+        """Whether winbind is configured, so that MS-CHAP can be checked."""
+
+    @property
+    def code_digits(self) -> int:
+        """The number of digits of a code that users append to the password."""
+
+    async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
+        """Check a user's password."""
+
+    async def ask_winbind(
+        self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
+    ) -> tuple[bytes | Reason, Found]:
+        """Check an MS-CHAP response. Return the hash of the password's NT hash, or the reason for a refusal. The second
+        value has the user's groups."""
+
+    async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
+        """Check whether a user exists and may log in, without a password."""
+
+
+class Directory:
+    """The verifier of a directory's users.
+
+    has_codes: a function that returns whether a user has codes to append to the password. stamp: a value that changes
+    with the directory's configuration. After such a change, the same name may belong to another person. realms: the
+    domain's name and realms, case-folded.
+    """
+
+    def __init__(
+        self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
+    ) -> None:
+        self._directory = directory
+        self._has_codes = has_codes
+        self._stamp = stamp
+        self._realms = realms
+
+    @property
+    def checkable(self) -> frozenset[type[Question]]:
+        return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
+
+    def at_once(self, user: str, question: Question) -> None:
+        """Return None, because each question must wait for the directory."""
+
+    async def verify(self, user: str, question: Question) -> Finding:
+        """Check the credentials with at most one bind, see `Ldap.check`."""
+        return replace(await self._examined(user, question), stamp=self._stamp)
+
+    async def _examined(self, user: str, question: Question) -> Finding:
+        if isinstance(question, Password):
+            return await self._password(user, question.password)
+        if isinstance(question, MsChap):
+            name = peer_names(question.hashed)[0]
+            key, found = await self._directory.ask_winbind(user, question.attempt, name, silent)
+            return Finding(key) if isinstance(key, Reason) else Finding(Reason.NONE, found, None, key, name)
+        if isinstance(question, Chap):
+            return Finding(Reason.METHOD_UNFIT)
+        reason, found = await self._directory.look_up(user, silent)
+        if reason is Reason.UNKNOWN_USER and self._may_be_computer(user, question):
+            reason, found = await self._directory.look_up(f"host/{user}", silent)
+        return Finding(reason, found)
+
+    def _may_be_computer(self, user: str, question: Question) -> bool:
+        """Return whether a name is a certificate's DNS name in one of the domain's realms. Such a name may be the host
+        name of a Windows computer. The directory has the computer's account under another name."""
+        by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
+        return by_host and fold(host_realm(user)) in self._realms
+
+    async def _password(self, user: str, given: bytes) -> Finding:
+        code = None
+        split = split_digits(given, self._directory.code_digits)
+        if split is not None and await self._has_codes(user):
+            given, code = split[0], Code(split[1].decode())
+        reason, found = await self._directory.bind(user, password_text(given), silent)
+        return Finding(reason, found, code) if reason is Reason.NONE else Finding(reason)
+
+
+def _mschap(question: MsChap, user: User, finding: Finding) -> Finding:
+    key, name = made_with(user, question.attempt, question.hashed)
+    if key is None:
+        return Finding(Reason.WRONG_PASSWORD)
+    return replace(finding, hash_hash=key.hash_hash, hashed=name)

@@ -1,0 +1,194 @@
+"""Find the domain and the user of a request, the user's groups, and the facts that login rules compare."""
+
+from dataclasses import replace
+from typing import Final
+
+from sallyport.areas.clients.client import Client
+from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, membership
+from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
+from sallyport.areas.login.login import PASSED, Login, Reason
+from sallyport.areas.policy.rules.match import Facts, kind_of
+from sallyport.areas.policy.rules.rule import Kind
+from sallyport.areas.users.repo import active_groups
+from sallyport.areas.users.user import name_key
+from sallyport.base.text import fold
+from sallyport.radius.attributes import (
+    USER_NAME,
+)
+from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.packet import as_name
+from sallyport.radius.password import Method
+from sallyport.radius.vendors import medium
+from sallyport.store.model import Tx
+
+_NAMELESS: Final = frozenset({"@", "\\"})
+"""Outer identities without user and realm. They belong to the default domain, like an empty one."""
+
+
+def default_domain(client: Client, domains: DomainTable) -> Domain | None:
+    """Return the domain of the devices behind a RADIUS client. User names without a realm belong to this domain.
+
+    It is the client's first domain. For a client without domains, it is the first domain of the client's tenant.
+    """
+    if client.domain_ids:
+        return domains.by_id.get(client.domain_ids[0])
+    own = domains.by_tenant.get(client.tenant_id)
+    return own[0] if own else None
+
+
+def split_realm(name: str) -> tuple[str, str]:
+    r"""Split a User-Name into (user, realm). The forms are `REALM\user` and `user@realm`. If there are several @, the
+    realm begins after the last one. A name in another form has an empty realm."""
+    realm = ""
+    if "\\" in name:
+        realm, _, name = name.partition("\\")
+    elif "@" in name:
+        name, _, realm = name.rpartition("@")
+    return name, realm
+
+
+def who(login: Login, domains: DomainTable) -> Reason:
+    """Set the domain and the user of a login by its User-Name. Return the reason for a refusal, or PASSED.
+
+    A realm selects one of the RADIUS client's domains, and is removed from the name.
+    """
+    octets = login.request.first.get(USER_NAME)
+    login.home = login.domain = default_domain(login.client, domains)
+    if login.home is None:
+        return Reason.NO_DOMAIN
+    if not octets:
+        return Reason.NO_USER_NAME
+    login.user = name = as_name(octets)
+    if "@" not in name and "\\" not in name:
+        return PASSED
+    user, realm = split_realm(name)
+    domain = domains.by_realm(login.client.tenant_id, realm)
+    if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
+        return Reason.UNKNOWN_REALM
+    login.domain, login.user = domain, user
+    return PASSED if user else Reason.NO_USER_NAME
+
+
+def hides_user(login: Login, reason: Reason) -> bool:
+    """Return whether a login by EAP has an outer identity without a user: `@realm`, `REALM\\`, or an empty one
+    (RFC 7542 section 2.4, RFC 9190 section 2.1.8). The user's name then comes from inside EAP. reason: the result of
+    `who`."""
+    return login.outside and (reason is Reason.NO_USER_NAME or login.user in _NAMELESS)
+
+
+def names_no_user(octets: bytes) -> bool:
+    """Return whether a user name is empty or has only a realm."""
+    return not split_realm(as_name(octets))[0]
+
+
+def host_realm(name: str) -> str:
+    """Return the realm of a host name: the labels after the first one."""
+    return name.partition(".")[2]
+
+
+def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, named_by: NamedBy | None) -> str:
+    """Return the user of a name that came inside EAP, without the realm. Return an empty text if the realm does not
+    belong to the login's domain.
+
+    named_by: the field of the certificate that contains the name, or None if the name is not from a certificate. All
+    domains trust the same certificate authorities. So, if there are several domains, a name in a certificate must have
+    a realm. Without a realm it would be valid in every domain.
+    """
+    name = as_name(octets)
+    if "@" in name or "\\" in name:
+        user, realm = split_realm(name)
+    elif named_by is None or len(domains.by_id) == 1:
+        return name
+    else:
+        user, realm = name, host_realm(name) if named_by is NamedBy.DNS else ""
+    found = domains.by_realm(login.client.tenant_id, realm)
+    return user if found is not None and found.id == domain.id else ""
+
+
+def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
+    """Return the users that a certificate with this name admits, as (domain id, name without realm). `principal`
+    describes the rules.
+
+    tenant_id: the tenant for which the certificate was issued, or None if no tenant is recorded. All tenants accept a
+    certificate without a recorded tenant.
+    """
+    tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
+    user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
+    if user == name and len(domains.by_id) == 1:
+        return [(domain.id, name) for each in tenants for domain in domains.by_tenant[each]]
+    found = (domains.by_realm(each, realm) for each in tenants)
+    return [(domain.id, user) for domain in found if domain is not None]
+
+
+def in_full(login: Login, name: bytes) -> bytes:
+    """Return the user name from inside EAP. A realm is added if the device could otherwise confuse the user with
+    another user.
+
+    On a device, a name without a realm belongs to the device's own domain. So the names of users of other domains get
+    the realm of the outer identity.
+    """
+    if login.domain is login.home or b"@" in name or b"\\" in name:
+        return name
+    _, realm = split_realm(as_name(login.request.first[USER_NAME]))
+    return name + b"@" + realm.encode()
+
+
+def kind(login: Login) -> Kind:
+    """Return the kind of principal: user, computer or station.
+
+    A DNS name in a certificate belongs to a computer. A common name in a certificate belongs to a computer if the outer
+    identity is `host/NAME`. Without a certificate, the form of the user name decides.
+    """
+    if login.method == Method.MAB:
+        return Kind.STATION
+    if login.named_by is NamedBy.DNS or (login.named_by is NamedBy.COMMON_NAME and _calls_itself_host(login)):
+        return Kind.MACHINE
+    return kind_of(login.user)
+
+
+def _calls_itself_host(login: Login) -> bool:
+    return fold(as_name(login.request.first.get(USER_NAME, b""))) == f"host/{fold(login.user)}"
+
+
+def facts_of(login: Login) -> Facts:
+    """Return the facts that login rules compare. The login must have passed its first factor, and `login.device` must
+    be set."""
+    device, imported = login.device, login.imported or NOBODY
+    return Facts(
+        user=login.user,
+        kind=kind(login),
+        groups=both(login.found.groups, imported.groups),
+        ous=both(login.found.ous, imported.ous),
+        client=login.client.name,
+        source=login.source[0],
+        nas=device.client_ip,
+        product=device.device_type,
+        nas_product=device.nas_device_type,
+        medium=medium(login.request),
+        station=login.station,
+        service_type=login.service_type,
+        at=login.at,
+        names=login.names,
+    )
+
+
+def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the union of the groups that the first factor has found and the groups that were imported from
+    directories. Return None if the imported groups are unknown."""
+    if not found or imported is None:
+        return imported
+    return found | imported if imported else found
+
+
+def kept(tx: Tx, domain: Domain, name: str) -> Membership:
+    """Return the groups and units that login rules would find for a user if the user logged in now. name: the name
+    without its realm.
+
+    Only the store is read. If the domain asks a directory at each login, and has not imported this user, the result is
+    `UNCLEAR`.
+    """
+    imported = membership(tx, domain.id, name, domain.realm_keys)
+    if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
+        return UNCLEAR
+    own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()
+    return replace(imported, groups=both(own, imported.groups))

@@ -1,0 +1,315 @@
+"""A login and its decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from sallyport.areas.clients.client import is_check
+from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.policy.lockouts.failures import Failure
+from sallyport.areas.sessions.report import Report
+from sallyport.radius.attributes import SERVICE_TYPE
+from sallyport.radius.password import Method
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sallyport.areas.clients.client import Client
+    from sallyport.areas.devices.device import Device, Station
+    from sallyport.areas.directory.principals import Membership
+    from sallyport.areas.domains.domain import Domain
+    from sallyport.areas.mfa.provider import Code
+    from sallyport.areas.policy.rules.rule import Rule
+    from sallyport.radius.duplicates import Entry, Source
+    from sallyport.radius.eap.certificate import NamedBy
+    from sallyport.radius.packet import Request
+    from sallyport.store.model import Tx
+
+
+class Verdict(StrEnum):
+    """The possible answers to a login."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    CHALLENGE = "challenge"
+
+
+class Reason(StrEnum):
+    """The reasons for the results of logins, and of steps such as the first factor. NONE means success."""
+
+    NONE = ""
+    # first factor
+    WRONG_PASSWORD = "wrong password"  # noqa: S105
+    WRONG_PASSWORD_OR_SECRET = "wrong password or wrong shared secret"  # noqa: S105
+    UNKNOWN_USER = "unknown user"
+    UNKNOWN_REALM = "unknown realm"
+    NO_USER_NAME = "no user name"
+    NO_DOMAIN = "the RADIUS client has no domain"
+    DOMAIN_REMOVED = "the domain was removed meanwhile"
+    NO_CREDENTIALS = "no credentials that can be checked"
+    FIRST_FACTOR_UNAVAILABLE = "the domain's first factor is not configured"
+    FIRST_FACTOR_UNREADABLE = "configuration of the first factor unreadable"
+    FIRST_FACTOR_CHANGED = "the first factor was changed meanwhile"
+    FIRST_FACTOR_UNREACHABLE = "first factor unreachable"
+    DIRECTORY_ENTRY_TOO_LARGE = "the user's directory entry or memberships exceed the limit"
+    CHANGES_PASSWORD = "passwords are not changed here"  # noqa: S105
+    METHOD_UNFIT = "the domain's first factor cannot check this kind of login"
+    MAY_NOT_VOUCH = "the RADIUS client may not vouch for passwords"
+    VOUCHES_UNSIGNED = "a vouching request is not signed"
+    ACCOUNT_LOCKED = "account locked"
+    ACCOUNT_DISABLED = "account disabled"
+    ACCOUNT_EXPIRED = "account expired"
+    PASSWORD_EXPIRED = "password expired"  # noqa: S105
+    PASSWORD_MUST_CHANGE = "password must be changed"  # noqa: S105
+    LOGON_RESTRICTED = "logon hours or stations restricted"
+    LOCKED_OUT = "locked out after failures"
+    STATION_LOCKED_OUT = "station locked out after failures"
+    REFUSED_UPSTREAM = "refused by the upstream server"
+    NO_SERVER_CERTIFICATE = "the client wants EAP in TLS, and there is no server certificate"
+    METHOD_NOT_OFFERED = "the client wants an EAP method that is not offered"
+    SERVER_UNTRUSTED = "the client does not trust the server certificate"
+    CERTIFICATE_REFUSED = "client certificate refused"
+    TLS_FAILED = "TLS with the client failed"
+    EAP_BROKEN = "the client does not keep to EAP"
+    PROXY_LOOP = "the upstream server sends the login back: a proxy loop"
+    # the rules
+    BLOCKED = "blocked by rule"
+    # second factor
+    ASKED = "second factor asked for"
+    ENROLMENT_UNKNOWN = "enrolment not known yet"
+    DENIED = "second factor denied"
+    WRONG_CODE = "wrong code"
+    ASKED_AGAIN = "wrong code, asked again"
+    NOT_ENROLLED = "not enrolled"
+    TAKES_NO_CODE = "this kind of login cannot ask for a code"
+    NOT_ANSWERED = "second factor not answered in time"
+    GIVES_UP = "device gives up sooner than the provider answers"
+    TOO_MANY_PROMPTS = "too many prompts"
+    TOO_MANY_CODES = "the provider takes no more codes for now"
+    CHALLENGE_OVER = "the challenge is unknown, over or another's"
+    # The second factor cannot be asked, so fallbackAction decides.
+    NO_PROVIDER = "no provider"
+    UNREACHABLE = "provider unreachable"
+    RATE_LIMITED = "the provider's rate limit is reached"
+    CIRCUIT_OPEN = "provider unreachable, circuit open"
+    UNREADABLE = "provider configuration unreadable"
+    STOPPED = "the service was stopped before the second factor was answered"
+
+
+PASSED: Final = Reason.NONE
+"""The result of a step that the login has passed. Enumeration members that every login needs are also module constants,
+because before Python 3.12 their look-up takes half a microsecond."""
+
+
+_FAILURES: Final = {
+    Reason.WRONG_PASSWORD: Failure.PASSWORD,
+    Reason.WRONG_PASSWORD_OR_SECRET: Failure.PASSWORD,
+    Reason.REFUSED_UPSTREAM: Failure.PASSWORD,
+    Reason.UNKNOWN_USER: Failure.UNKNOWN_USER,
+    Reason.WRONG_CODE: Failure.CODE,
+    Reason.ASKED_AGAIN: Failure.CODE,
+    Reason.LOCKED_OUT: Failure.NO_CODE_LEFT,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """The decision on a login.
+
+    decision: the verdict that enforce mode gives. applied: the verdict that is sent; it differs from `decision` only in
+    monitor mode. would_have_been: in monitor mode the verdict of enforce mode, otherwise empty. outcome: the label
+    value for metrics, or empty if the decision is not final. failure: the credential that was wrong, for lock-outs, or
+    None. admits: whether Access-Accept is sent. row: decision, applied, would_have_been and reason as plain text, for
+    the event.
+
+    Decisions are compared by identity, because `decide` caches the few decisions that exist.
+    """
+
+    decision: Verdict
+    applied: Verdict
+    would_have_been: str
+    reason: Reason
+    mode: str
+    outcome: str
+    failure: Failure | None = field(init=False)
+    admits: bool = field(init=False)
+    row: tuple[str, str, str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "failure", _FAILURES.get(self.reason))
+        object.__setattr__(self, "admits", self.applied is Verdict.ACCEPT)
+        row = (self.decision.value, self.applied.value, self.would_have_been, self.reason.value)
+        object.__setattr__(self, "row", row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Found:
+    """The data that the first factor has found about a login, in addition to its result.
+
+    accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. keys: further encoded
+    attributes for an Access-Accept, which differ in each answer, and are neither recorded nor replaced by login rules:
+    the last EAP message, the proof of MS-CHAPv2, and keys. groups, ous: the user's groups and organizational units,
+    case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if the first factor must
+    exchange more messages with the client, otherwise None. session_s: the maximum duration of a session in seconds, or
+    None to send no Session-Timeout.
+    """
+
+    accept: bytes = b""
+    refuse: bytes = b""
+    keys: bytes = b""
+    groups: frozenset[str] = frozenset()
+    ous: frozenset[str] = frozenset()
+    challenge: bytes | None = None
+    session_s: int | None = None
+
+
+NOTHING: Final = Found()
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The time for which a login waited for other systems and for the user, in microseconds.
+
+    first_us: the time that another server took for the first factor, or 0 if no other server was asked. second_us: the
+    time that the second factor took, or 0 if it was not asked for.
+    """
+
+    first_us: int = 0
+    second_us: int = 0
+
+
+NO_WAITS: Final = Waits()
+"""The waits of a login that was decided without another system. Most logins have this value."""
+NAMELESS: Final = frozenset[str]()
+
+
+class Exchange(Protocol):
+    """The RADIUS traffic of one listener. It receives requests and sends the answers. number: a number that identifies
+    the listener in the store."""
+
+    number: int
+
+    def committed(self, entry: Answered, now: int) -> None:
+        """Send the answer of an entry that is on disk. now: the time in microseconds."""
+
+    def abandoned(self, entry: Answered) -> None:
+        """Forget an entry that could not be stored. No answer is sent."""
+
+    def lost(self, entry: Answered) -> None:
+        """Forget a login that another node answers. This node has neither stored nor answered it."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Answered:
+    """A request and its answer. The journal stores it before the answer is sent.
+
+    source: the socket address of the sender. at: the time of arrival, in microseconds. known: the entry of the request
+    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, or
+    None if the sender has not proved its identity. reply: the encoded answer. asked_us: the time that the second factor
+    took, in microseconds. device: the network device that sent the request.
+    """
+
+    request: Request
+    client: Client
+    source: Source
+    at: int
+    exchange: Exchange
+    known: Entry
+    user: str = ""
+    behind: Station | None = None
+    reply: bytes = b""
+    asked_us: int = 0
+    device: Device = field(init=False)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Login(Answered):
+    """The state of one login. The steps of the pipeline fill in the fields.
+
+    home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. method: the
+    authentication method. factor: the factors that were checked. imported: the user's data from the domain's
+    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP. A client
+    can choose it freely. named_by: the field of the client certificate with the user's name, or None without a
+    certificate. found: what the first factor has found. code: the code that followed the password or that answers a
+    challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
+    the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
+    answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same of the answer that was sent.
+    approved: whether the user has approved the second factor. detail: what the provider says about the outcome, for
+    admins. rule: the login rule that decided, or None if no rule matched or no rule was read. waits: the time for which
+    the login waited; in EAP, over all its rounds. continuation: a function that continues the login after a wait. keep:
+    a function that writes to the store in the transaction of the login's event. `keep` returns False and writes nothing
+    if another node answers the login.
+    """
+
+    home: Domain | None = None
+    domain: Domain | None = None
+    method: str = Method.NONE
+    factor: str = ""
+    imported: Membership | None = None
+    outside: bool = False
+    named_by: NamedBy | None = None
+    found: Found = NOTHING
+    code: Code | None = None
+    proven: bool = False
+    noted: bool = False
+    station: str = ""
+    attributes: bytes = b""
+    sent: bytes = b""
+    approved: bool = False
+    rule: Rule | None = None
+    waits: Waits = NO_WAITS
+    continuation: Callable[[], Awaitable[Decision | None]] | None = None
+    keep: Callable[[Tx], bool | None] | None = None
+    detail: str = ""
+    latency_us: int = 0
+    decision: Decision = field(init=False)
+
+    def as_round(self) -> Answered:
+        """Return a copy of this round for the journal. The journal stores and sends the answer of the round, but writes
+        no event, because the login needs more rounds."""
+        round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
+        round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
+        return round_
+
+    @property
+    def teaches(self) -> bool:
+        """Whether the service may learn about the device from the login."""
+        return not is_check(self.request)
+
+    @property
+    def principal(self) -> str:
+        """The name by which counters and the provider know the user. If a directory finds one user by several names,
+        all of these names have the same principal, `Membership.name`."""
+        imported, domain = self.imported, self.domain
+        if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
+            return self.user
+        return imported.name
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names of the user in the directory, case-folded. The set is empty if the user is an endpoint user."""
+        imported, domain = self.imported, self.domain
+        if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
+            return NAMELESS
+        return imported.names
+
+    @property
+    def service_type(self) -> int | None:
+        """The value of Service-Type (RFC 2865 section 5.6), or None if it is absent or malformed."""
+        octets = self.request.first.get(SERVICE_TYPE)
+        return int.from_bytes(octets) if octets and len(octets) == 4 else None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AccountingRecord(Answered):
+    """An Accounting-Request (RFC 2866) and its answer. domain_id: the id of the record's domain, or 0 if the record has
+    no domain. report: the session data in the request."""
+
+    domain_id: int = 0
+    report: Report = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.report = Report(self.request, self.at)
+        self.user = self.report.user

@@ -1,0 +1,446 @@
+"""The steps of a login, from the request to the decision.
+
+    who > bypass > lock-out > first factor > login rules > second factor > mode
+
+`Pipeline.begin` decides a login without I/O, if possible. It returns None if I/O is needed: the user is not in memory,
+another server checks the password, the login answers a challenge, or the user must be asked for a second factor. The
+caller then runs `check` in a task. If `check` returns None as well, the caller runs `ask`. `eap.rounds` applies the
+same steps to logins by EAP.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from sallyport.areas.devices.sightings import Sightings, new_device
+from sallyport.areas.directory.principals import Principals
+from sallyport.areas.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstFactor
+from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
+from sallyport.areas.login.eap.rounds import Rounds
+from sallyport.areas.login.first.password import (
+    check_password,
+    check_vouched,
+    ends_in_code,
+    known_as,
+    still,
+    typed_code,
+)
+from sallyport.areas.login.first.service import FirstFactors
+from sallyport.areas.login.identity import facts_of, hides_user, who
+from sallyport.areas.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
+from sallyport.areas.login.second.conversation import SecondFactorResult
+from sallyport.areas.login.second.service import SecondFactor
+from sallyport.areas.login.second.session import Asked
+from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.areas.policy.lockouts.service import Lockouts
+from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
+from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.areas.users.service import MISSING, EndpointUsers
+from sallyport.areas.users.user import User
+from sallyport.base.clock import SECOND
+from sallyport.certs.credentials import Credentials
+from sallyport.radius.attributes import (
+    CALLING_STATION_ID,
+    EAP_MESSAGE,
+    SESSION_TIMEOUT,
+    STATE,
+    combine,
+    push_attribute,
+)
+from sallyport.radius.packet import as_text
+from sallyport.radius.password import Method, hides_garbage, method_of
+from sallyport.store.snapshot import Snapshot
+
+BY_ADDRESS: Final = "mac"
+"""The value of `Login.factor` for logins by MAC authentication bypass."""
+_CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Pipeline:
+    """The steps that decide a login.
+
+    domains: the current domains. credentials: a function that returns the current server certificate for EAP.
+    certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
+    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. duplicate_window_s:
+    for how many seconds a retransmission gets the same answer. now: a function that returns the seconds of a monotonic
+    clock.
+    """
+
+    domains: Snapshot[DomainTable]
+    bypass: Bypass
+    principals: Principals
+    lockouts: Lockouts
+    users: EndpointUsers
+    first: FirstFactors
+    sightings: Sightings
+    rules: LoginRules
+    second: SecondFactor
+    credentials: Callable[[], Credentials | None]
+    certificate_tenant: Callable[[str], int | None]
+    node: Callable[[], int]
+    duplicate_window_s: float
+    now: Callable[[], float] = trio.current_time
+    rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rounds = Rounds(self)
+
+    # --- arrival of a request ----------------------------------------------------------------------------------
+
+    def begin(self, login: Login) -> Decision | None:
+        """Decide a login without waiting. Return None if the caller must await `check`. Raises PacketError if the
+        password field is malformed."""
+        reason = who(login, self.domains.value)
+        login.method = method_of(login.request)
+        domain = login.domain
+        if domain is None:
+            return refuse(reason)
+        login.factor = domain.factor
+        login.outside = login.method == Method.EAP and domain.first_factor is not FirstFactor.NONE
+        if reason is PASSED and self.bypass.some and self.bypass.admits(login, domain.id):
+            return self.admit_station(login, domain)
+        login.imported = self.principals.cached(domain.id, login.user)
+        if reason is not PASSED:
+            if not hides_user(login, reason):
+                return refuse(reason, domain)
+            login.user = ""
+        watched = self.lockouts.some
+        if watched and not self._is_by_station(login, domain) and (lock := self.lockouts.refuses(login, domain)):
+            return refuse(LOCKED[lock], domain)
+        first = self._check_at_once(login, domain)
+        if first is None:
+            return None
+        decision = self.judge(login, domain, first)
+        if (watched or not login.proven) and decision is not None:
+            self.lockouts.note(login, domain, decision)
+        return decision
+
+    def converse(self, login: Login) -> Decision | None:
+        """Continue the EAP conversation of a login that `begin` did not decide, see `Rounds.converse`."""
+        return self.rounds.converse(login)
+
+    def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
+        """Start to check a login at another server without a task. Raises PacketError.
+
+        Return True if the check has started. `decided` is then called later, with the login and with a function that
+        returns the same result as `check`. Return False if the caller must await `check` instead.
+        """
+        domain = login.domain
+        if (
+            domain is None
+            or domain.first_factor in _CHECKED_HERE
+            or login.imported is None
+            or login.continuation is not None
+        ):
+            return False
+        if STATE in login.request.first and self.names_challenge(login) is not None:
+            return False
+        if login.method == Method.EAP and (
+            self.rounds.station(login, domain) is not None or self.principals.has_people(domain.id)
+        ):
+            return False  # the inner name is not known yet
+        if self.second.asks_for_codes(domain) and ends_in_code(login):
+            return False  # it may need a look-up to know whether the user has codes
+        began = self.now()
+
+        def done(first: Reason) -> None:
+            login.waits = self._waited(began)
+            decided(login, lambda: self._after_first(login, domain, first))
+
+        return self.first.begin(login, domain, _no_code, done)
+
+    def _waited(self, began: float) -> Waits:
+        """Return the waits of a login whose first factor another server has checked. began: when the check started."""
+        return Waits(first_us=round((self.now() - began) * SECOND))
+
+    async def check(self, login: Login) -> Decision | None:
+        """Decide a login that neither `begin` nor `converse` has decided. Return None if the caller must await `ask`.
+        Return ROUND if the first factor must exchange more messages with the client. Raises StoreError, SecretError,
+        PacketError."""
+        domain = login.domain
+        assert domain is not None  # noqa: S101  begin found it
+        if login.proven or self.names_challenge(login) is not None:
+            return None
+        if login.continuation is not None:
+            continuation, login.continuation = login.continuation, None  # it refers to the login
+            return await continuation()
+        if domain.first_factor is LOCAL:
+            first = self._check_password(login, domain, await self.user(domain, login.user))
+        elif domain.first_factor is FirstFactor.NONE:
+            first = check_vouched(login)
+        else:
+            await self.recall(login, domain)
+            began = self.now()
+            carries_code = ends_in_code(login) and await self.second.has_codes(domain, login.principal)
+            first = await self.first.check(login, domain, lambda: carries_code)
+            login.waits = self._waited(began)
+        await self.recall(login, domain)
+        return self._after_first(login, domain, first)
+
+    def after_wait(self, login: Login, decision: Decision) -> Decision:
+        """Return the final decision on a login that has waited. If the domain was removed in the meantime, return a
+        refusal. A removed domain has no provider and no rules, so `decision` may have been made without them. Otherwise
+        return `decision`."""
+        domain = login.domain
+        if domain is None or domain.id in self.domains.value.by_id:
+            return decision
+        login.found, login.rule = NOTHING, None
+        return refuse(Reason.DOMAIN_REMOVED, domain)
+
+    def abandoned(self, login: Login) -> None:
+        """Remove a decided login from the counts of the lock-outs, because the login could not be stored and gets no
+        answer."""
+        self.lockouts.take_back(login)
+
+    def left(self, login: Login) -> None:
+        """Remove a decided login from the counts of the lock-outs, because another node answers and counts it."""
+        self.lockouts.take_back(login)
+        self.second.left(login)
+
+    # --- the user or station -----------------------------------------------------------------------------------
+
+    def admit_station(self, login: Login, domain: Domain) -> Decision:
+        """Admit a station by its MAC address, unless a login rule blocks it.
+
+        No second factor is asked for, because no user is present. No password is tried, so a lock-out does not stop the
+        login, and the login does not end a lock-out.
+        """
+        login.method, login.factor = Method.MAB, BY_ADDRESS
+        login.proven = True
+        self.note(login)
+        if not login.station:  # a NAS that sends no Calling-Station-Id sends the address as User-Name
+            login.station = login.user
+            login.behind = self.sightings.station(login.device, login.station, login.user, login.at)
+        action = self.action_for_station(self._apply_rules(login, domain))
+        return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
+
+    @staticmethod
+    def action_for_station(action: Action) -> Action:
+        """Return the action for a station that is admitted by its MAC address. mfa_required becomes allow, because no
+        user is present to be asked."""
+        return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
+
+    def _is_by_station(self, login: Login, domain: Domain) -> bool:
+        """Return whether a login is by EAP, and its station may be admitted by its MAC address."""
+        return login.method == Method.EAP and self.rounds.station(login, domain) is not None
+
+    def recalled(self, login: Login, domain: Domain) -> bool:
+        """If the user's current directory data are in memory, store them in `login.imported`, and return True.
+        Otherwise return False; the caller must then await `recall`."""
+        login.imported = self.principals.cached(domain.id, login.user)
+        return login.imported is not None
+
+    async def recall(self, login: Login, domain: Domain) -> None:
+        """Set `login.imported` to the user's current directory data, from memory or the store. Raises StoreError."""
+        if not self.recalled(login, domain):
+            login.imported = await self.principals.find(domain.id, login.user, domain.realm_keys)
+
+    async def user(self, domain: Domain, name: str) -> User | None:
+        """Return an endpoint user, from memory or the store. Raises StoreError, SecretError."""
+        user = self.users.cached(domain.id, name)
+        return await self.users.load(domain.id, name) if user is MISSING else user
+
+    def note(self, login: Login) -> None:
+        """Count a login in the inventory, and set its device and station. The sender must be proven. Further calls have
+        no effect."""
+        if login.noted or login.home is None:
+            return
+        request, source, at = login.request, login.source[0], login.at
+        login.noted = True
+        login.device = device = self.sightings.device(request, source, login.client, login.home.id, at)
+        if login.teaches:
+            device.posture.count(request, at)
+        station = request.first.get(CALLING_STATION_ID)
+        if station:
+            login.station = as_text(station)
+            login.behind = self.sightings.station(device, login.station, login.user, at)
+
+    # --- first factor -----------------------------------------------------------------------------------------
+
+    def _check_at_once(self, login: Login, domain: Domain) -> Reason | None:
+        """Return the result of the first factor, or None if the caller must await `check`. For EAP, only the first
+        factor `none` has a result at once."""
+        vouched = domain.first_factor is FirstFactor.NONE
+        if login.method == Method.EAP and (not vouched or self._is_by_station(login, domain)):
+            return None
+        answers = STATE in login.request.first and self.names_challenge(login) is not None
+        if answers or login.imported is None:
+            return None
+        if domain.first_factor is LOCAL:
+            user = self.users.cached(domain.id, login.user)
+            return None if user is MISSING else self._check_password(login, domain, user)
+        return check_vouched(login) if vouched else None
+
+    def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
+        first = check_password(login, user, lambda: self.second.takes_codes(domain, login.user))
+        return known_as(login, user, first)
+
+    def _after_first(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
+        """Decide after the first factor. Return None if the caller must await `ask`."""
+        if login.found.challenge is not None:
+            return ROUND
+        fresh = self.fresh(domain)
+        if fresh.first_factor is not domain.first_factor:
+            first = Reason.FIRST_FACTOR_CHANGED
+        return self.settle(login, fresh, self.judge(login, fresh, first))
+
+    def same_factor(self, domain: Domain, stamp: str) -> Reason:
+        """Return PASSED if the first factor still has the configuration with which it checked the password. After a
+        change of the directory, the same name may belong to another person. stamp: the stamp of the configuration that
+        checked the password."""
+        return PASSED if stamp == self.first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
+
+    # --- login rules ------------------------------------------------------------------------------------------
+
+    def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
+        """Decide by the result of the first factor and the login rules. Return None if the caller must await `ask`."""
+        if first is not PASSED:
+            is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(login.request, login.client.secret)
+            return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
+        login.proven = True
+        self.note(login)
+        action = self._apply_rules(login, domain)
+        second: Reason | None = PASSED
+        if action is MFA_REQUIRED:
+            if not login.user:  # the home server of this EAP login has not disclosed the user
+                second = Reason.NO_USER_NAME
+            elif domain.mode is MONITOR:
+                second = self.second.forecast(login, domain)
+            else:
+                second = self.second.at_once(domain)
+            if second is None:
+                return None
+        return decide(first, action, second, domain.mode, domain.fallback)
+
+    def _apply_rules(self, login: Login, domain: Domain) -> Action:
+        """Return the action of the domain's login rules, and set the login's rule and reply attributes. Attributes of
+        the matching rule override attributes from the first factor."""
+        rules, found = self.rules.of(domain.id), login.found.accept
+        if login.found.session_s is not None:
+            found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
+        login.attributes = found
+        if rules is None:
+            return UNMATCHED
+        rule = rules.match(facts_of(login))
+        if rule is None:
+            return UNMATCHED
+        login.rule = rule
+        login.attributes = combine(found, rule.attributes) if found else rule.attributes
+        return rule.action
+
+    def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
+        """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
+        the login was being decided. decision: None if the second factor must be asked for."""
+        if self.lockouts.some and (lock := self.lockouts.refuses(login, domain)):
+            # otherwise the answer of another server, or the wait for a prompt, reveals whether the password is right
+            login.found, login.rule = NOTHING, None
+            return refuse(LOCKED[lock], domain)
+        if decision is not None:
+            self.lockouts.note(login, domain, decision)
+        return decision
+
+    # --- second factor ----------------------------------------------------------------------------------------
+
+    async def ask(self, login: Login) -> Decision | None:
+        """Wait for the second factor, then decide by the current user, rules and mode. Return None if a newer request
+        of the same login has replaced this request. Raises StoreError, SecretError, PacketError."""
+        domain = login.domain
+        assert domain is not None  # noqa: S101  begin found it
+        await self.recall(login, domain)
+        challenge = self.names_challenge(login)
+        if self.lockouts.some and self.lockouts.repeats(login, domain):
+            return self.settle(login, domain, refuse(Reason.WRONG_CODE, domain))
+        if challenge is None:
+            result = await self.second.ask(login, self.fresh(domain), await self.asked(domain, login.user))
+        else:
+            login.outside = False  # only the user that got the challenge can answer it
+            result = await self.second.resume(login, *challenge, typed_code(login))
+        if result is None:
+            return None
+        decision = await self.decide_afresh(login, domain, result, answers_challenge=challenge is not None)
+        return self.settle(login, domain, decision)
+
+    def names_challenge(self, login: Login) -> tuple[str, int] | None:
+        """Return the id and step of the second factor's challenge that a login answers. Return None if the login
+        answers no such challenge."""
+        state = login.request.first.get(STATE)
+        return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
+
+    async def asked(self, domain: Domain, name: str) -> Asked:
+        """Return the user to ask for a second factor, with the stamps that must be unchanged when the user has
+        answered. Raises StoreError, SecretError."""
+        if domain.first_factor is not LOCAL:
+            return Asked(0, self.first.stamp(domain), domain.factor)
+        user = await self.user(domain, name)
+        return Asked(0, "", domain.factor) if user is None else Asked(user.id, user.stamp, domain.factor)
+
+    def fresh(self, domain: Domain) -> Domain:
+        """Return the current version of a domain, which may have changed while the login waited."""
+        return self.domains.value.by_id.get(domain.id, domain)
+
+    async def decide_afresh(
+        self, login: Login, domain: Domain, result: SecondFactorResult, *, answers_challenge: bool
+    ) -> Decision:
+        """Decide a login after its second factor, by the current user, rules and mode. The checked password must still
+        be valid."""
+        login.rule = None  # the rules are read again
+        if result.reason is Reason.CHALLENGE_OVER:
+            return refuse(result.reason, domain)
+        login.approved, login.detail = result.reason is PASSED, result.detail
+        before, domain = domain, self.fresh(domain)
+        if domain.first_factor is not before.first_factor:
+            return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
+        if answers_challenge:
+            login.found = result.found
+            if login.teaches:
+                login.device.posture.count_answer(login.at)
+            first = await self._is_same_user(login, domain, result)
+            # A correct code proves that the sender is the user; an empty answer proves nothing.
+            login.proven = result.reason is PASSED and login.code is not None
+        elif domain.first_factor is LOCAL:
+            had_code = login.code is not None
+            user = await self.user(domain, login.user)
+            if EAP_MESSAGE in login.request.first:
+                first = still(login, user, result.asked.stamp)
+            else:
+                first = known_as(login, user, check_password(login, user, lambda: had_code))
+        else:  # the directory or other server is asked only once for each login
+            first = self.same_factor(domain, result.asked.stamp)
+        await self.recall(login, domain)
+        action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
+        decision = decide(first, action, result.reason, domain.mode, domain.fallback)
+        if decision.applied is Verdict.CHALLENGE:
+            if login.teaches:
+                login.device.posture.count_challenge(login.at)
+            login.attributes = self.second.challenges.attributes(result)
+        login.keep = self.second.keep(result)
+        return decision
+
+    async def _is_same_user(self, login: Login, domain: Domain, result: SecondFactorResult) -> Reason:
+        """Return PASSED if the user who answers a challenge is the user who got it, and the password is unchanged.
+        Otherwise return the reason for a refusal."""
+        if result.asked.factor != domain.factor:
+            return Reason.FIRST_FACTOR_CHANGED
+        if domain.first_factor is FirstFactor.NONE:
+            return check_vouched(login)
+        if domain.first_factor is not LOCAL:
+            return self.same_factor(domain, result.asked.stamp)
+        user = await self.user(domain, login.user)
+        if user is None or user.id != result.asked.user_id:
+            return Reason.UNKNOWN_USER
+        return known_as(login, user, PASSED if user.stamp == result.asked.stamp else Reason.WRONG_PASSWORD)
+
+
+def show_unproven(login: Login) -> None:
+    """Set `login.device` so that the event can name the device. The device is not added to the inventory, because only
+    devices whose requests are proven belong there."""
+    login.device = new_device(login.request, login.source[0], 0, login.at)
+    login.device.id = 0
+    login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
+
+
+def _no_code() -> bool:
+    return False

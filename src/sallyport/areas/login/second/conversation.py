@@ -1,0 +1,171 @@
+"""A conversation with a provider about one login, and the requests that wait for the result."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from sallyport.areas.login.login import NOTHING, Found, Login, Reason
+from sallyport.areas.login.second.prompts import UserKey
+from sallyport.areas.login.second.repo import Prompt
+from sallyport.areas.login.second.session import NOBODY, Asked, LoginKey, Session
+from sallyport.areas.mfa.circuit import Attached
+from sallyport.base.errors import PacketError
+from sallyport.base.text import fold_name
+from sallyport.radius.password import TYPED, Method
+
+OTHER_NODE: Final = "other_node"
+"""The label value in metrics for requests that are dropped because another node answers the login."""
+
+
+class AnsweredElsewhere(PacketError):
+    """Raised if this node must not answer a login. Either a newer request of the login waits at another node, or this
+    node stops and leaves the login to the other nodes."""
+
+    def __init__(self) -> None:
+        super().__init__("another node answers the login", OTHER_NODE)
+
+
+class NotAsked(PacketError):
+    """Raised if the time limit of a login was reached before this node could ask the provider. The provider has not
+    failed, so the fallback must not decide the login. The request gets no answer."""
+
+    def __init__(self) -> None:
+        super().__init__("too many logins wait for the provider", "overload")
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactorResult:
+    """The result of asking for a second factor.
+
+    reason: the result; NONE if the user has approved. text, session: the text and the session of the challenge to send,
+    if the reason is ASKED or ASKED_AGAIN. over: the id of the challenge that this result ends. asked: the user that was
+    asked. found: what the first factor found for an earlier request of the login. detail: what the provider says about
+    the outcome, for admins. prompt: the prompt's row in the store; None if the embedded database is used, or if the
+    user was not asked.
+    """
+
+    reason: Reason
+    text: str = ""
+    session: Session | None = None
+    over: str = ""
+    asked: Asked = NOBODY
+    found: Found = NOTHING
+    detail: str = ""
+    prompt: Prompt | None = None
+
+
+class Waiter:
+    """A request that waits for a conversation's result. superseded: whether a newer request of the same login has
+    replaced this request. elsewhere: whether the newer request waits at another node."""
+
+    __slots__ = ("done", "elsewhere", "login", "superseded")
+
+    def __init__(self, login: Login) -> None:
+        self.login = login
+        self.done = trio.Event()
+        self.superseded = False
+        self.elsewhere = False
+
+
+class Conversation:
+    """One login's second factor. Only the newest request of the login waits for the result, and the result is used
+    once.
+
+    session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that all requests of
+    the login have in common, or None if no other request can join the conversation. deadline: the end of the
+    conversation by trio's clock. takes_codes: whether the authentication method can carry a typed code. checks_code:
+    whether the conversation begins with a typed code. handle, text: values from the provider's last WAITING answer.
+    error: an error of the store or the service, after which no request gets an answer. is_signed: whether the first
+    request was signed. prompt: the prompt's row in the store as it was last read, or None with the embedded database.
+    owns: whether this node asks the provider. asked: whether this node has begun to ask the provider. elsewhere:
+    whether the newest request waits at another node. only_joins: whether the conversation may join a pending prompt of
+    other nodes, but must not begin a new prompt.
+    """
+
+    def __init__(
+        self, attached: Attached, session: Session, key: LoginKey | None, deadline: float, login: Login
+    ) -> None:
+        self.takes_codes = login.method in TYPED
+        self.checks_code = login.code is not None
+        self.attached = attached
+        self.tenant_id = login.client.tenant_id
+        self.session = session
+        self.key = key
+        self.deadline = deadline
+        self.handle = ""
+        self.text = ""
+        self.result: SecondFactorResult | None = None
+        self.error: Exception | None = None
+        self.taken = False
+        self.prompt: Prompt | None = None
+        self.is_signed = login.request.signed
+        self.owns = True
+        self.asked = False
+        self.elsewhere = False
+        self.only_joins = False
+        self._newest: Waiter | None = None
+
+    @property
+    def user(self) -> UserKey:
+        """The key by which the prompts and the codes of the user are counted."""
+        return self.session.question.domain_id, fold_name(self.session.question.user)
+
+    def admits(self, login: Login) -> bool:
+        """Return whether a request may replace the request that waits now. An unsigned request must not replace a
+        signed request."""
+        newest = self._newest
+        is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
+        return login.request.signed or not is_signed
+
+    def attach(self, login: Login) -> Waiter:
+        """Let a request wait for the result, and return its waiter. The request that has waited until now gets no
+        answer."""
+        before = self._newest
+        if before is not None:
+            login.known.follows(before.login.known)
+            before.superseded = True
+            before.done.set()
+        self._newest = waiter = Waiter(login)
+        if self.result is not None:
+            waiter.done.set()
+        return waiter
+
+    def outlives(self, login: Login) -> bool:
+        """Return whether the user could still approve the prompt after a restart of the service.
+
+        This requires a handle from the provider, and a device that shows challenges. It also requires PAP or CHAP,
+        because EAP conversations exist only in memory.
+        """
+        shows = self.session.step > 0 or login.device.posture.challenge_support(login.at) == "yes"
+        return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Remove a request that has stopped waiting."""
+        if self._newest is waiter:
+            self._newest = None
+
+    def finish(self, result: SecondFactorResult) -> None:
+        """Record the result of the conversation, and wake the request that waits."""
+        self.result = result
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the request that waits, if there is one."""
+        if self._newest is not None:
+            self._newest.done.set()
+
+    def move_away(self) -> None:
+        """Record that a newer request of the login waits at another node."""
+        self.elsewhere = True
+        if self._newest is not None:
+            self._newest.elsewhere = True
+            self._newest.done.set()
+            self._newest = None
+
+    def take(self) -> SecondFactorResult | None:
+        """Return the result to the first caller, and None to every later caller."""
+        if self.taken:
+            return None
+        self.taken = True
+        return self.result

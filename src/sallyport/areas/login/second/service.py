@@ -1,0 +1,498 @@
+"""Ask for second factors. The service joins the requests of a login, sends a challenge if the device cannot wait, and
+continues a login when its challenge is answered."""
+
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.login.login import Login, Reason
+from sallyport.areas.login.second import session as sessions
+from sallyport.areas.login.second.calls import CALL_S, POLL_S, Calls, first_call, reason_of, withdraw
+from sallyport.areas.login.second.challenges import Challenges
+from sallyport.areas.login.second.conversation import AnsweredElsewhere, Conversation, NotAsked, SecondFactorResult
+from sallyport.areas.login.second.enrolment import Enrolments
+from sallyport.areas.login.second.forecast import UNAVAILABLE, patience_s, standing
+from sallyport.areas.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
+from sallyport.areas.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, Session
+from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
+from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
+from sallyport.base.bounded import ExpiringMap
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import StoreError
+from sallyport.base.text import fold, fold_name
+from sallyport.metrics import MfaMetrics
+from sallyport.radius.password import Method
+from sallyport.radius.salted import HIDDEN, without_hidden
+from sallyport.store.model import Tx
+
+PURGE_S: Final = 30.0
+MAX_STEPS: Final = 20
+MOST_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
+LEFT_S: Final = 60.0
+"""Time for which a request that was left to another node is remembered, in seconds. It exceeds the time for which
+devices retransmit a request."""
+MOST_LEFT: Final = 32_768
+ENTER_CODE: Final = "Enter your code"
+WRONG_CODE: Final = "Wrong code. Enter your code"
+APPROVE: Final = "Approve on your phone, then press Enter"
+
+log = structlog.get_logger()
+
+_REASONS = {
+    Outcome.APPROVED: Reason.NONE,
+    Outcome.DENIED: Reason.DENIED,
+    Outcome.WRONG_CODE: Reason.WRONG_CODE,
+    Outcome.NOT_ENROLLED: Reason.NOT_ENROLLED,
+}
+_RESULTS = {
+    Reason.NONE: "approved",
+    Reason.ASKED: "challenged",
+    Reason.ASKED_AGAIN: "challenged",
+    Reason.NOT_ANSWERED: "expired",
+}
+_UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
+_Packet = tuple[int, int, bytes]
+"""What a request has in common with its retransmissions only: the RADIUS client, the identifier, the authenticator."""
+OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
+STOPPED: Final = SecondFactorResult(Reason.STOPPED)
+
+
+def device_patience(login: Login, attached: Attached) -> float:
+    """Return the time in seconds for which a login may wait from now on before it gets a challenge. If the device's
+    timeout is shorter than the time within which 95 % of the prompts are answered, the login waits a little less than
+    the timeout from its first packet on. Otherwise, or if one of these times is unknown, the result is infinity. It is
+    infinity too if the device is known to treat a challenge as a refusal."""
+    posture = login.device.posture
+    limit_s = patience_s(posture.timeout_ms(login.at))
+    p95_s = attached.provider.p95_s() if limit_s < math.inf else None
+    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.at) != "no"
+    return max(0.0, login.known.first + limit_s - time.monotonic()) if is_early else math.inf
+
+
+class SecondFactor:
+    """The second factor of all domains. `run` must be running while users are asked.
+
+    challenges: the challenges that were sent. calls: the calls to providers, on a single node or shared by several.
+    patience: a function that returns the time in seconds for which a login may wait before it gets a challenge. hidden:
+    the answer attributes that are encrypted, by (vendor, type), each with its kind of encryption; see `radius.salted`.
+    """
+
+    def __init__(
+        self,
+        challenges: Challenges,
+        calls: Calls,
+        providers: Providers,
+        metrics: MfaMetrics,
+        *,
+        patience: Callable[[Login, Attached], float],
+        clock: Clock,
+        hidden: Mapping[tuple[int, int], int] = HIDDEN,
+    ) -> None:
+        self.challenges = challenges
+        self._providers = providers
+        self._metrics = metrics
+        self._patience = patience
+        self._clock = clock
+        self._hidden = hidden
+        self._prompts = Prompts(trio.current_time)
+        self._refusals = Refusals(trio.current_time)
+        self.enrolments = Enrolments(trio.current_time)
+        self._nursery: trio.Nursery
+        self._calls = calls
+        self._stopping = False
+        self._same: dict[LoginKey, Conversation] = {}
+        self._by_challenge: dict[str, Conversation] = {}
+        self._left = ExpiringMap[_Packet, bool](MOST_LEFT, LEFT_S)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the conversations until cancelled. Then withdraw the prompts that no login can use any more."""
+        async with trio.open_nursery() as self._nursery:
+            self._nursery.start_soon(self.enrolments.run)
+            self._nursery.start_soon(self._calls.run)
+            self._nursery.start_soon(self._purge)
+            task_status.started()
+
+    async def stop_waiting(self) -> None:
+        """End all waiting logins now, because the service stops.
+
+        A device that has answered challenges before gets a challenge. After the next start of the service, the device's
+        answer continues the same prompt. On a single node, the fallback decides the logins of other devices. If several
+        nodes share the store, other devices get no answer, because their retransmission continues the prompt at another
+        node.
+        """
+        self._stopping = True
+        for conversation in tuple(self._by_challenge.values()):
+            conversation.wake()
+        await self._calls.hand_over()
+
+    # --- without waiting --------------------------------------------------------------------------------------
+
+    def at_once(self, domain: Domain) -> Reason | None:
+        """Return the reason why the domain cannot ask for a second factor: it has no provider, or the provider's
+        configuration cannot be read. Otherwise return None."""
+        attached = self._providers.of(domain.id)
+        return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
+
+    def forecast(self, login: Login, domain: Domain) -> Reason:
+        """Predict the result of asking for a login's second factor. It prompts no user and never waits."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable):
+            return UNAVAILABLE[attached]
+        now = standing(attached)
+        method = login.method if login.code is None else Method.PAP  # a code already follows the password
+        if now.takes_no_code(method):
+            return Reason.TAKES_NO_CODE
+        # This is done also while the circuit is open, because the look-up tries the provider again.
+        enrolment = self.enrolments.look_up(
+            attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
+        )
+        gives_up = now.gives_up(login.device.posture, login.at)
+        return now.comes_to(enrolment, gives_up=gives_up, method=method)
+
+    def takes_codes(self, domain: Domain, name: str) -> bool:
+        """Return whether a code may follow a user's password. Return False if the provider asks for no codes, or if the
+        user is known to have none."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+            return False
+        return (
+            self.enrolments.look_up(attached, domain.tenant_id, (domain.id, fold(name)), name)
+            is not Reason.NOT_ENROLLED
+        )
+
+    def asks_for_codes(self, domain: Domain) -> bool:
+        """Return whether the domain's provider asks for codes, so that some users may have one."""
+        attached = self._providers.of(domain.id)
+        return isinstance(attached, Attached) and attached.provider.asks_for_codes
+
+    async def has_codes(self, domain: Domain, name: str) -> bool:
+        """Return whether a user is known to have codes. If this is unknown, wait a few seconds for the provider."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+            return False
+        return await self.enrolments.learn(attached, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
+
+    async def pending(self, domain: Domain, user: str) -> list[Session]:
+        """Return the prompts of a user that wait for an answer: the challenges that were sent, and the prompts of this
+        node for which a request waits. Raises StoreError."""
+        key = (domain.id, fold(user))
+        waiting = [
+            each.session
+            for each in self._by_challenge.values()
+            if each.result is None and (each.session.question.domain_id, fold(each.session.question.user)) == key
+        ]
+        sent = await self.challenges.of_user(domain.id, user)
+        return list({session.id: session for session in (*sent, *waiting)}.values())
+
+    # --- a login asks -----------------------------------------------------------------------------------------
+
+    async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
+        """Ask for a login's second factor. Return None if a newer request of the same login has replaced this
+        request."""
+        attached = self._providers.of(domain.id)
+        if isinstance(attached, Unavailable):
+            return SecondFactorResult(UNAVAILABLE[attached])
+        if self._stopping:
+            return self._stopped()
+        login.factor = f"{domain.factor}+{attached.name}"
+        key = sessions.same_login(login, asked)
+        while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
+            if await self._is_here(same):
+                return await self._join(login, same)
+            if self._same.get(key) is same:
+                del self._same[key]
+        user = (domain.id, fold_name(login.principal))
+        if not self._prompts.begin(user, domain.tenant_id):
+            return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
+        accept = without_hidden(login.found.accept + login.found.keys, self._hidden)
+        session = sessions.new_session(login, domain, attached, asked, accept)
+        conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
+        conversation.only_joins = self._was_left(login)
+        self._start(conversation, partial(first_call, conversation, login.code), user)
+        return await self._wait(login, conversation)
+
+    def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
+        """Remember a challenge that is sent, so that the next request can continue the login."""
+        assert result.session is not None  # noqa: S101  a challenge has one
+        conversation.session = result.session
+        self.challenges.sent(result.session, conversation.tenant_id)
+        return replace(result, prompt=conversation.prompt)
+
+    def _forget(self, conversation: Conversation) -> None:
+        """Remove a conversation whose result was taken, so that no further request can join it. If the result ends the
+        last challenge, mark this challenge as ended."""
+        session = conversation.session
+        if self._by_challenge.get(session.id) is conversation:
+            del self._by_challenge[session.id]
+        result = conversation.result
+        if result is not None and result.session is None and session.step and result.reason is not OVER.reason:
+            self.challenges.ended(session, conversation.tenant_id)
+
+    async def _is_here(self, conversation: Conversation) -> bool:
+        """Return whether this node may answer a conversation's login. If the login has waited at another node in
+        between, try to return the login to this node first."""
+        return not conversation.elsewhere or await self._calls.return_here(conversation)
+
+    async def _join(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
+        self._metrics.joined(conversation.attached.name)
+        return await self._wait(login, conversation)
+
+    async def _wait(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
+        """Wait for a conversation's result. If the device cannot wait any longer, return a challenge with which the
+        user can continue."""
+        waiter = conversation.attach(login)
+        with trio.move_on_after(0 if self._stopping else self._limit_s(login, conversation)):
+            await waiter.done.wait()
+        if not waiter.done.is_set() and not self._stopping:
+            if login.teaches:
+                login.device.posture.measure(login.known, time.monotonic(), self._clock())
+            if self._limit_s(login, conversation) == math.inf:  # the device waits longer than it did before
+                await waiter.done.wait()
+        if waiter.superseded:
+            return None
+        if waiter.elsewhere:
+            self.left(login)
+            raise AnsweredElsewhere
+        if conversation.error is not None:
+            raise conversation.error
+        if (
+            conversation.result is None
+            and self._stopping
+            and not (_may_challenge(conversation) and conversation.outlives(login))
+        ):
+            conversation.finish(self._stopped())
+        if conversation.result is None:
+            conversation.leave(waiter)
+            text = conversation.text or APPROVE
+            return self._send(
+                conversation, self.challenges.next_step(conversation.session, Kind.APPROVAL, conversation.handle, text)
+            )
+        result = conversation.take()
+        if result is None:
+            return OVER
+        self._forget(conversation)
+        if result.session is not None:
+            return self._send(conversation, result)
+        session = conversation.session
+        over = session.id if session.step else ""
+        return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
+
+    def _limit_s(self, login: Login, conversation: Conversation) -> float:
+        """Return the time in seconds for which a login may wait before it gets a challenge. Return infinity if it
+        cannot get one."""
+        return self._patience(login, conversation.attached) if _may_challenge(conversation) else math.inf
+
+    def _stopped(self) -> SecondFactorResult:
+        """Return the result of a login that ends because the service stops. Raises AnsweredElsewhere if other nodes
+        continue the prompt."""
+        if self._calls.knows_prompts:
+            raise AnsweredElsewhere
+        return STOPPED
+
+    def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
+        """Return a function that writes to the store before the answer is sent. It returns False if another node sends
+        the answer."""
+        return self._calls.once(result, self.challenges.keep(result))
+
+    def left(self, login: Login) -> None:
+        """Remember a request that is dropped because another node answers its login.
+
+        Its retransmission may join the login again while the prompt is pending. After the other node has answered, a
+        retransmission that the device sent before it got the answer must not prompt the user again.
+        """
+        self._left.put(_packet(login), True, login.client.tenant_id, now=trio.current_time())
+
+    def _was_left(self, login: Login) -> bool:
+        return self._left.get(_packet(login), now=trio.current_time()) is not None
+
+    async def consume(self, result: SecondFactorResult) -> bool:
+        """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
+        if another node has used the result. Raises StoreError."""
+        return await self._calls.consume(result)
+
+    # --- a login answers a challenge --------------------------------------------------------------------------
+
+    async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
+        """Continue a login whose challenge is answered. Return None if a newer request of the same login has replaced
+        this request. code: the text that the user typed."""
+        if self._stopping and self._calls.knows_prompts:
+            raise AnsweredElsewhere
+        known = await self.challenges.find(challenge_id)
+        if known is None and self._was_left(login):
+            raise AnsweredElsewhere
+        attached = None if login.domain is None else self._providers.of(login.domain.id)
+        if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
+            return OVER
+        if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
+            return OVER
+        conversation = self._by_challenge.get(challenge_id)
+        # another node has sent the last challenge
+        if conversation is not None and conversation.session.step != step:
+            if known.kind is Kind.APPROVAL:
+                conversation.session = known
+            else:
+                conversation = None
+        if conversation is None and known.kind is Kind.APPROVAL and not (known.handle or self._calls.knows_prompts):
+            return OVER  # the service ended before the provider's first answer
+        login.factor = f"{login.factor}+{attached.name}"
+        login.code = code if known.kind is Kind.CODE else None
+        key: LoginKey = (challenge_id, step, login.code)
+        if conversation is None:
+            conversation = self._continue(known, attached, key, code, login)
+            return await self._wait(login, conversation)
+        if (known.kind is Kind.CODE and conversation.key != key) or not conversation.admits(login):
+            return OVER  # another code while one is being checked, or an unsigned copy of a signed answer
+        return await self._join(login, conversation) if await self._is_here(conversation) else OVER
+
+    def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
+        question, provider, left = known.question, attached.provider, math.inf  # a single call has its own time limit
+        if known.kind is Kind.APPROVAL:
+            left = max(0.0, (question.expires_at - self._clock()) / SECOND)
+        conversation = Conversation(attached, known, key, trio.current_time() + left, login)
+        begin = partial(first_call, conversation, None)
+        if known.kind is Kind.CODE:
+            begin = partial(provider.verify, question, code, known.handle, deadline_s=CALL_S)
+        elif known.handle:
+            begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
+            conversation.handle = known.handle
+        self._start(conversation, begin, None)
+        return conversation
+
+    # --- a conversation's task --------------------------------------------------------------------------------
+
+    def _start(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
+        if conversation.key is not None:
+            self._same[conversation.key] = conversation
+        self._by_challenge[conversation.session.id] = conversation
+        self._nursery.start_soon(self._carry, conversation, begin, user)
+
+    async def _carry(
+        self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None
+    ) -> None:
+        began = trio.current_time()
+        result: SecondFactorResult | None = None
+        try:
+            refused = await self._claim(conversation, user)
+            if refused is not None:
+                result = SecondFactorResult(refused)
+            else:
+                with trio.move_on_at(conversation.deadline):
+                    result = await self._converse(conversation, begin)
+                if result is None and not conversation.asked:
+                    conversation.error = NotAsked()
+        except ProviderError as error:
+            result = SecondFactorResult(reason_of(conversation, error))
+            log.warning(
+                "mfa_provider_unreachable",
+                domain=conversation.session.question.domain,
+                provider=conversation.attached.name,
+                error=str(error),
+            )
+        except trio.Cancelled:  # the service stops; a challenge that was sent can be answered after the next start
+            if conversation.session.step == 0 and conversation.owns and not conversation.elsewhere:
+                await withdraw(conversation)
+            raise
+        except Exception as error:  # the store or the service has failed, so no request is answered
+            conversation.error = error
+        finally:
+            self._leave(conversation, user)
+        if result is None:  # the time limit was reached before the user answered, or before the provider's first answer
+            result = SecondFactorResult(
+                Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
+            )
+        conversation.finish(result)
+        if not conversation.owns:  # the other node counts this prompt
+            return
+        self._metrics.finished(
+            conversation.attached.name,
+            _RESULTS.get(result.reason, result.reason.name.lower()),
+            trio.current_time() - began,
+        )
+        if result.reason is Reason.DENIED:
+            self._note_refusal(conversation)
+        if result.reason in _UNANSWERED:  # only after the login has its answer, because the provider may be slow
+            await withdraw(conversation)
+
+    def _note_refusal(self, conversation: Conversation) -> None:
+        if self._refusals.note(conversation.user, conversation.tenant_id):
+            self._metrics.refused_again()
+            log.warning(
+                "mfa_prompts_refused",
+                domain=conversation.session.question.domain,
+                user=conversation.session.question.user,
+                provider=conversation.attached.name,
+                refused=REFUSED,
+            )
+
+    def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
+        """Clean up when the conversation's task ends, so that no new request joins it. After an internal error, the
+        challenge can be answered again."""
+        if user is not None:
+            self._prompts.end(user)
+        if conversation.key is not None and self._same.get(conversation.key) is conversation:
+            del self._same[conversation.key]
+        if conversation.error is not None and self._by_challenge.get(conversation.session.id) is conversation:
+            del self._by_challenge[conversation.session.id]
+
+    async def _claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
+        """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
+        otherwise the reason for a refusal."""
+        own = conversation.session.id
+        refused = await self._calls.claim(conversation, user)
+        if conversation.session.id != own:
+            self._by_challenge.pop(own, None)
+            self._by_challenge[conversation.session.id] = conversation
+        if not conversation.owns:
+            self._metrics.joined(conversation.attached.name)
+        return refused
+
+    async def _converse(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> SecondFactorResult:
+        answer = await self._calls.outcome(conversation, begin)
+        session = conversation.session
+        if answer.outcome is Outcome.CODE and not conversation.takes_codes:
+            return SecondFactorResult(Reason.TAKES_NO_CODE)
+        if answer.outcome is Outcome.CODE and session.step < MAX_STEPS:
+            return self.challenges.next_step(session, Kind.CODE, answer.handle, answer.text or ENTER_CODE)
+        if answer.outcome is Outcome.WRONG_CODE and session.step and session.wrong + 1 < WRONG_CODES:
+            conversation.session = replace(session, wrong=session.wrong + 1)
+            result = self.challenges.next_step(
+                conversation.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE
+            )
+            return replace(result, reason=Reason.ASKED_AGAIN, detail=answer.detail)
+        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail)
+
+    # --- over time --------------------------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        """Forget the challenges in memory, because the store was replaced."""
+        self.challenges.forget()
+        self._by_challenge.clear()
+        self._same.clear()
+
+    async def _purge(self) -> None:
+        """Periodically delete expired conversations and challenges, in memory and in the store."""
+        while True:
+            await trio.sleep(PURGE_S)
+            now = self._clock()
+            for conversation in [
+                each for each in self._by_challenge.values() if each.result and each.session.expires_at <= now
+            ]:
+                del self._by_challenge[conversation.session.id]
+            with suppress(StoreError):
+                await self.challenges.purge(now)
+
+
+def _packet(login: Login) -> _Packet:
+    return login.client.id, login.request.identifier, login.request.authenticator
+
+
+def _may_challenge(conversation: Conversation) -> bool:
+    return conversation.takes_codes and conversation.session.step < MOST_CHALLENGES

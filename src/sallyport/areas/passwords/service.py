@@ -1,0 +1,225 @@
+"""The service for password policies: changes, assignments, and checks of passwords."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from sallyport.agentwire.state import Rules
+from sallyport.areas.passwords import engine, repo
+from sallyport.areas.passwords.engine import Failure
+from sallyport.areas.passwords.policy import Assignment, Fields, Policy, complete, contradictions, rules_of, values
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.wire import JSON
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+from sallyport.store.slices import Slice, in_slices
+from sallyport.web.paging import Page
+
+MAX_ENTRIES = 200
+"""Maximum number of entries in one request. Logins wait for the transaction of the request, and each entry takes up to
+0.4 ms."""
+MOST_DEMANDED = 100
+"""Maximum number of policies in a machine's desired state. If there are more, they are merged into fewer, stricter
+policies."""
+
+
+class Instances(Protocol):
+    """The interface to the endpoint machines."""
+
+    def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
+        """Return whether a tenant has this machine."""
+
+
+def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
+    return 0
+
+
+class PasswordPolicies:
+    """The password policies of all tenants. deleted: a function that removes references to policies before the policies
+    are deleted. The service calls this function with the policy ids again and again, until the function returns 0."""
+
+    def __init__(
+        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
+    ) -> None:
+        self._store = store
+        self._instances = instances
+        self._clock = clock
+        self._deleted = deleted
+
+    def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
+        """Return whether a tenant has this password policy."""
+        return repo.find(tx, tenant_id, policy_id) is not None
+
+    async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
+        """Return one page of a tenant's policies, ordered by id, and the number of all matching policies.
+
+        instance_ids: only policies that are assigned to one of these machines match; if empty, all policies match.
+        Raises NotFound if a machine does not exist.
+        """
+
+        def work(tx: Tx) -> tuple[list[Policy], int]:
+            if not instance_ids:
+                return repo.page(tx, tenant_id, page)
+            self._must_have(tx, tenant_id, instance_ids)
+            assigned = repo.ids_of(tx, instance_ids)
+            shown = assigned[page.offset : page.offset + page.size]
+            return [repo.get(tx, tenant_id, each) for each in shown], len(assigned)
+
+        return await self._store.search(work)
+
+    async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
+        """For each policy, return the ids of the instances to which the policy is assigned, but only the first `limit`
+        ids."""
+        return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
+
+    async def add(self, tenant_id: int, given: Fields) -> int:
+        """Add a policy, and return its id. The policy must have a name.
+
+        Raises Invalid if the rules contradict each other. Raises Conflict if another policy of the tenant has the name.
+        """
+        made = _checked(complete(given))
+
+        def work(tx: Tx) -> int:
+            policy_id = repo.add(tx, tenant_id, made, self._clock())
+            self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, values(made))
+            return policy_id
+
+        return await self._store.write(work)
+
+    async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
+        """Change policies. If one policy cannot be changed, none is changed.
+
+        changes: pairs of a policy id and the fields to change. Raises NotFound, Invalid, Conflict.
+        """
+        _check_number(changes)
+
+        def work(tx: Tx) -> None:
+            for policy_id, given in changes:
+                old = repo.get(tx, tenant_id, policy_id)
+                new = Policy(policy_id, _checked({**old.fields, **given}))
+                if new != old:
+                    repo.update(tx, tenant_id, new, self._clock())
+                    self._note(tx, "policy.update", tenant_id, new, values(old.fields), values(new.fields))
+
+        await self._store.write(work)
+
+    async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
+        """Delete policies and their assignments. Return the fields of the deleted policies.
+
+        Raises NotFound if a policy does not exist. In this case nothing is changed. The deletion takes several
+        transactions. If the deletion is interrupted, all policies remain, but some assignments may be lost. A second
+        call with the same policies then completes the deletion.
+        """
+        _check_number(policy_ids)
+
+        def find(tx: Tx) -> list[Policy]:
+            return [repo.get(tx, tenant_id, each) for each in dict.fromkeys(policy_ids)]
+
+        def end(tx: Tx, policies: list[Policy]) -> list[Fields]:
+            for policy in policies:
+                repo.delete(tx, tenant_id, policy.id)
+                self._note(tx, "policy.delete", tenant_id, policy, values(policy.fields), {})
+            return [policy.fields for policy in policies]
+
+        slices = (lambda tx, _found: self._deleted(tx, policy_ids), lambda tx, _found: repo.take_off(tx, policy_ids))
+        return await in_slices(self._store, find, slices, end)
+
+    async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
+        """Assign policies to machines, or remove assignments. If one assignment cannot be changed, nothing is changed.
+
+        An assignment to add may exist already, and an assignment to remove may be missing. Neither is an error. Raises
+        NotFound.
+        """
+        _check_number(assignments)
+
+        def work(tx: Tx) -> None:
+            self._must_have(tx, tenant_id, {each.instance_id for each in assignments})
+            for each in assignments:
+                policy = repo.get(tx, tenant_id, each.policy_id)
+                machine: dict[str, JSON] = {"instanceId": each.instance_id}
+                if each.adds and repo.assign(tx, policy.id, each.instance_id):
+                    self._note(tx, "policy.assign", tenant_id, policy, {}, machine)
+                elif not each.adds and repo.unassign(tx, policy.id, each.instance_id):
+                    self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
+
+        await self._store.write(work)
+
+    async def validate(
+        self,
+        tenant_id: int,
+        instance_id: int | None,
+        user_name: str,
+        password: str,
+        *,
+        policy_id: int | None = None,
+    ) -> list[Failure]:
+        """Return the rules that a password fails. The rules come from the policies of a machine, and from the policy
+        `policy_id`. If the machine has no policy, and policy_id is None, the rules of GUIDANCE apply. Raises NotFound
+        if the machine or the policy does not exist."""
+        machines = [] if instance_id is None else [instance_id]
+
+        def work(tx: Tx) -> list[Failure]:
+            self._must_have(tx, tenant_id, machines)
+            own = [] if policy_id is None else [repo.get(tx, tenant_id, policy_id).id]
+            rules = _rules(repo.fields_of(tx, sorted({*repo.ids_of(tx, machines), *own})))
+            return engine.all_failures(rules if rules or own else [engine.GUIDANCE], password, user_name)
+
+        return await self._store.search(work)
+
+    def check(
+        self, tx: Tx, instance_ids: Collection[int], policy_ids: Collection[int], user_name: str, password: str
+    ) -> list[Failure]:
+        """Return the rules that a password fails.
+
+        instance_ids: the ids of the user's machines. All policies of these machines apply. policy_ids: the ids of the
+        policies of the user's groups. The machines and policies must belong to one tenant.
+        """
+        ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
+        return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
+
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
+        """Return the rules that apply when the agent of a machine generates a password. policy_ids: the ids of further
+        policies. They apply in addition to the policies of the machine."""
+        ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
+        rules = _rules(repo.fields_of(tx, ids))
+        return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))
+
+    def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
+        if not all(self._instances.exists(tx, tenant_id, each) for each in instance_ids):
+            raise NotFound("instance not found")
+
+    def _note(
+        self,
+        tx: Tx,
+        action: str,
+        tenant_id: int,
+        policy: Policy,
+        before: Mapping[str, JSON],
+        after: Mapping[str, JSON],
+    ) -> None:
+        audit.record(
+            tx,
+            action,
+            at=self._clock(),
+            tenant_id=tenant_id,
+            target=f"policy {policy.id} {policy.name}",
+            changes=audit.changed(before, after),
+        )
+
+
+def _rules(policies: Iterable[Fields]) -> list[Rules]:
+    """Return the rules of policies, without duplicates."""
+    return list(dict.fromkeys(map(rules_of, policies)))
+
+
+def _checked(fields: Fields) -> Fields:
+    """Check the fields of a policy, and return them. Raises Invalid if no password can meet the policy."""
+    wrong = contradictions(rules_of(fields))
+    if wrong:
+        raise Invalid(f"invalid {wrong[0].rule}", tuple(FieldError(each.rule, each.message) for each in wrong))
+    return fields
+
+
+def _check_number(entries: Collection[object]) -> None:
+    if not 1 <= len(entries) <= MAX_ENTRIES:
+        raise invalid_field(BODY, f"must be an array of 1 to {MAX_ENTRIES} entries")

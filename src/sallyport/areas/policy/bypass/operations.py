@@ -1,0 +1,49 @@
+"""HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
+
+from sallyport.areas.policy.bypass.bodies import (
+    AddBypassStation,
+    DeleteBypassStation,
+    ListBypassStations,
+    StationList,
+)
+from sallyport.areas.policy.bypass.repo import StationRow
+from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.base.clock import iso
+from sallyport.base.mac import mac_text
+from sallyport.base.text import counted
+from sallyport.base.wire import JSON
+from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
+
+
+def operations(service: Bypass, gate: Gate) -> Operations:
+    """Declare the operations. Only an admin may change the list, because it decides about access."""
+    bypass = Operations("Login rules", gate)
+
+    @bypass.post("/ad/ListBypassStations", roles=READERS)
+    async def list_bypass_stations(body: ListBypassStations, caller: Caller) -> Plain[StationList]:
+        """List the stations of a domain that are admitted by their MAC address."""
+        page = body.page()
+        rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
+        return Plain({"stations": [_entry(row) for row in rows], "totalCount": total})
+
+    @bypass.post("/ad/AddBypassStation", roles=ADMINS)
+    async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
+        """Add stations to the list of a domain. From the next request on, they are admitted by their MAC address."""
+        added = await service.add(body.domainId, body.station, body.name)
+        return Done(message=f"{counted(added, 'station')} added")
+
+    @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
+    async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
+        """Remove stations from the list. If one of them is not listed, none is removed.
+
+        If the domain's setting disconnectOnRevoke is true, the sessions of the stations end.
+        """
+        removed = await service.delete(body.domainId, body.station)
+        return Done(message=f"{counted(removed, 'station')} deleted")
+
+    return bypass
+
+
+def _entry(row: StationRow) -> dict[str, JSON]:
+    return {"station": mac_text(row.station), "name": row.name, "addedAt": iso(row.added_at)}

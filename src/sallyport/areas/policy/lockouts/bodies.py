@@ -1,0 +1,69 @@
+"""Request and response bodies of /ad/ListLockouts and /ad/Unlock."""
+
+from pydantic import Field, model_validator
+
+from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, Search, TotalCount
+from sallyport.web.scope import InDomain, Text
+
+
+class ListLockouts(InDomain, Paged):
+    """Request body of the operation `ListLockouts`."""
+
+    search: Search = Field(
+        default="", description="Part of the name of a user or a station. Leave it empty to list all lock-outs."
+    )
+
+
+class Unlock(InDomain):
+    """Request body of the operation `Unlock`."""
+
+    userName: Text = Field(
+        default="",
+        description="User to unlock, as ListLockouts shows the name. The stations from which the user failed to "
+        "log in are unlocked too. Give either this or a station.",
+    )
+    station: Text = Field(
+        default="",
+        description="Station to unlock, a Calling-Station-Id. A MAC address may be in "
+        "any notation. Give either this or a user.",
+    )
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "Unlock":
+        if bool(self.userName) is bool(self.station):
+            raise unfit("either userName or station must be given, and not both", "userName", "station")
+        return self
+
+    @property
+    def named(self) -> tuple[Kind, str]:
+        """The kind and the name of the user or station to unlock."""
+        return (Kind.USER, self.userName) if self.userName else (Kind.STATION, self.station)
+
+
+class Unlocked(Done):
+    """Response body of the operation `Unlock`."""
+
+    stations: list[str] = Field(
+        description="Calling-Station-Ids of the stations that were locked out, and are not now."
+    )
+
+
+class LockoutEntry(Model):
+    """A user or a station that is locked out."""
+
+    kind: Kind = Field(description="Kind of the name: a user, or a station.")
+    name: str = Field(description="Name of the user, or Calling-Station-Id, as it was sent.")
+    since: str = Field(description="Time of the failure that caused the lock-out, ISO 8601 in UTC.")
+    until: str = Field(description="End of the lock-out, ISO 8601 in UTC.")
+    failures: int = Field(description="Number of failures that led to the lock-out.")
+
+
+class LockoutList(Model):
+    """Response body of the operation `ListLockouts`."""
+
+    lockouts: list[LockoutEntry] = Field(description="Lock-outs of the page, ordered by id.")
+    totalCount: TotalCount

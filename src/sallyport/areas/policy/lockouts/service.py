@@ -1,0 +1,317 @@
+"""Count failures, refuse locked users and stations, and unlock them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Final
+
+import structlog
+
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.policy.attempt import Attempt, Outcome
+from sallyport.areas.policy.lockouts import repo
+from sallyport.areas.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Kind, Lock
+from sallyport.areas.policy.lockouts.repo import LockoutRow
+from sallyport.areas.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
+from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.mac import station_key
+from sallyport.base.periodic import every
+from sallyport.base.text import fold_name
+from sallyport.base.wire import JSON
+from sallyport.metrics import LockoutMetrics
+from sallyport.nodes.notices import Notices
+from sallyport.radius.attributes import CALLING_STATION_ID, MESSAGE_AUTHENTICATOR, PROXY_STATE
+from sallyport.radius.packet import as_text
+from sallyport.radius.password import Method, sent_password
+from sallyport.store import audit
+from sallyport.store.model import Store, Tx
+
+_OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
+SWEEP_S: Final = 5.0
+MINUTE_US: Final = 60 * SECOND
+CLOCKS_US: Final = 10 * MINUTE_US
+"""Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted only this long after
+their expiry. So a node with a fast clock deletes no lock that another node still needs."""
+_NOTICE: Final = "lockout"
+
+log = structlog.get_logger()
+
+
+class Lockouts:
+    """The lock-outs of all domains. Call `load` before the first login. `run` removes expired locks.
+
+    notices: the messages between nodes. Through them, counts and locks apply on all nodes. key: a secret key for hashes
+    of guesses, the same on all nodes. limit: the number of failures within five minutes after which a name is locked; 0
+    disables lock-outs. minutes: the duration of a lock. forget_codes: a function that resets the store's count of a
+    user's wrong codes. some: whether a lock exists, or a failure has happened within the last hour. If `some` is false,
+    the login path skips the checks of this class.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        metrics: LockoutMetrics,
+        notices: Notices,
+        key: bytes,
+        *,
+        limit: int,
+        minutes: int,
+        clock: Clock,
+        max_names: int = MAX_NAMES,
+        forget_codes: Callable[[Tx, tuple[int, str]], None] = lambda _tx, _user: None,
+    ) -> None:
+        self._forget_codes = forget_codes
+        self._store = store
+        self._metrics = metrics
+        self._limit = limit
+        self._clock = clock
+        self._users, self._strangers, self._stations = self._tables = tuple(
+            Failures(limit, minutes * MINUTE_US, max_names=max_names, tell=partial(notices.send, _NOTICE, number))
+            for number in range(3)
+        )
+        notices.receive(_NOTICE, self._adopt)
+        self._clocks_us = CLOCKS_US if notices.is_shared else 0
+        self._shared = SharedStations(max_stations=max_names)
+        self._last_failure = 0
+        self._last_end = 0  # the time of a sweep that ended entries whose rows may still be in the store; 0 if none
+        self._key = key
+        self.some = False
+        metrics.watch(
+            lambda: {
+                (Kind.USER.value,): float(self._users.locked + self._strangers.locked),
+                (Kind.STATION.value,): float(self._stations.locked),
+            }
+        )
+
+    # --- for the login path -----------------------------------------------------------------------------------
+
+    def refuses(self, login: Attempt, domain: Domain) -> Kind | None:
+        """Return which lock refuses a login: that of the user or that of the station. Return None if neither is locked
+        out."""
+        if not (self._users.locks or self._strangers.locks or self._stations.locks):
+            return None
+        now, user = self._clock(), _user_key(domain.id, login.principal)
+        if not login.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
+            return Kind.USER
+        station = station_of(login, domain.id) if self._stations.locks else None
+        return Kind.STATION if station is not None and self._stations.is_locked(station, now) else None
+
+    def repeats(self, login: Attempt, domain: Domain) -> bool:
+        """Return whether a request repeats a wrong code with the same authenticator. Such a request does not count
+        again, so its code must not be checked again: it may be the right code of a later time."""
+        user = _user_key(domain.id, login.principal)
+        return login.method == Method.PAP and self._users.has(user, self._proof(login, Failure.CODE))
+
+    def note(self, login: Attempt, domain: Domain, decision: Outcome) -> None:
+        """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
+        refused.
+
+        A wrong code counts also in an unsigned request. A code is checked only after a correct password or with a valid
+        State, and a spoofer has neither.
+        """
+        failure = decision.failure
+        if failure is Failure.NO_CODE_LEFT:
+            self.some = True
+            self._last_failure = now = self._clock()
+            self._lock_user(login, domain, self._users, self._limit, now)
+        elif failure is not None:
+            if self._limit and (failure is Failure.CODE or _is_authentic(login)):
+                self._fail(login, domain, failure)
+        elif decision.admits and self.some:
+            user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
+            if station is not None:
+                self._stations.forgive(station, codes=login.approved)
+            if login.outside:
+                return
+            self._users.forgive(user, codes=login.approved)
+            self._strangers.forgive(user, codes=login.approved)
+            if station is not None:
+                self._shared.note(station, domain.tenant_id, user[1], login.at)
+
+    def _fail(self, login: Attempt, domain: Domain, failure: Failure) -> None:
+        self.some = True
+        self._last_failure = now = self._clock()
+        proof, of_code = self._proof(login, failure), failure is Failure.CODE
+        if not login.outside:
+            names = self._strangers if failure is Failure.UNKNOWN_USER else self._users
+            user = _user_key(domain.id, login.principal)
+            failures = names.fail(user, domain.tenant_id, login.at, proof, of_code=of_code)
+            if failures >= self._limit:
+                self._lock_user(login, domain, names, failures, now)
+        station = station_of(login, domain.id)
+        if station is None or self._stations.knows(station, now):
+            return
+        if is_nas(login) or self._shared.is_shared(station, now):
+            return
+        failures = self._stations.fail(station, domain.tenant_id, login.at, proof, of_code=of_code)
+        if failures >= self._limit:
+            lock = self._stations.lock(station, domain.tenant_id, login.at, now, failures, holds=False)
+            sent = as_text(login.request.first[CALLING_STATION_ID])
+            row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
+            _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+
+    def _lock_user(self, login: Attempt, domain: Domain, names: Failures, failures: int, now: int) -> None:
+        user = _user_key(domain.id, login.principal)
+        lock = names.lock(user, domain.tenant_id, login.at, now, failures)
+        row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
+        _write_with_event(login, partial(self._write, domain=domain, row=row))
+
+    def _proof(self, login: Attempt, failure: Failure) -> bytes:
+        """Return octets that identify a guess, so that a repetition does not count.
+
+        The same password with another authenticator is the same guess, and so is a replayed packet. The same code again
+        is a new guess, because codes change. Another response with the same authenticator is a new guess, because an
+        attacker with the shared secret can choose the authenticator.
+        """
+        request = login.request
+        if login.method == Method.PAP:
+            again = request.authenticator if failure is Failure.CODE else b""
+            guess = fold_name(login.principal).encode() + b"\0" + sent_password(request, login.client.secret) + again
+        else:
+            guess = request.authenticator + request.without(_OF_A_HOP)
+        return blake2b(guess, key=self._key, digest_size=16).digest()
+
+    def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
+        """If the NAS has another station, store the station's lock in the transaction of the event, and confirm the
+        lock. If the NAS has no other station, do not store the lock, but let the lock expire."""
+        device = login.device
+        if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
+            self._write(tx, domain, row)
+            self._stations.confirm((domain.id, bytes.fromhex(row.name_key)), domain.tenant_id, lock)
+        else:
+            lock.until = row.since
+
+    def _write(self, tx: Tx, domain: Domain, row: LockoutRow) -> None:
+        repo.write(tx, row)
+        audit.record(
+            tx,
+            f"{row.kind}.locked",
+            at=row.since,
+            tenant_id=domain.tenant_id,
+            domain_id=domain.id,
+            target=f"{row.kind} {row.name}",
+            changes={"failures": [None, row.failures], "until": [None, iso(row.until)]},
+        )
+        self._metrics.locked(row.kind)
+
+    def _adopt(self, change: Sequence[JSON], age_us: int) -> None:
+        """Apply a change that another node has made. age_us: the time since the change, in microseconds."""
+        number, *values = change
+        at = self._clock() - age_us
+        self._tables[int(str(number))].adopt(values, at)
+        self.some = True
+        self._last_failure = max(self._last_failure, at)
+
+    def take_back(self, login: Attempt) -> None:
+        """Remove the failure of a login whose event could not be stored. The device gets no reply. Therefore it sends
+        the login again, and then the failure is counted again."""
+        if login.domain is not None and self.some:
+            user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
+            self._users.take_back(user, login.at)
+            self._strangers.take_back(user, login.at)
+            if station is not None:
+                self._stations.take_back(station, login.at)
+
+    # --- for admins -------------------------------------------------------------------------------------------
+
+    async def page(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
+        """Return one page of a domain's current lock-outs, ordered by id, and the number of all matches. search: a part
+        of the name, or empty. Raises StoreError."""
+        now = self._clock()
+        return await self._store.read(lambda tx: repo.page(tx, domain_id, now, search, offset=offset, limit=limit))
+
+    async def unlock(self, domain_id: int, kind: Kind, name: str) -> list[LockoutRow]:
+        """Remove the lock and the failures of a user or a station. Return the removed locks, which may be none. Raises
+        StoreError.
+
+        The locks of the stations from which a user has failed are removed together with that of the user. Otherwise
+        the user would still be refused there. name: the name of a user, or the Calling-Station-Id of a station in any
+        notation.
+        """
+        now, same = self._clock(), fold_name if kind is Kind.USER else station_key
+        wanted, stations = same(name.strip()), frozenset[str]()
+        if kind is Kind.USER:
+            stations = await self._store.search(lambda tx: repo.stations_of(tx, domain_id, wanted, now))
+
+        def work(tx: Tx) -> list[LockoutRow]:
+            found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
+            if stations:
+                found += [row for row in repo.of_kind(tx, domain_id, Kind.STATION, now) if row.name in stations]
+            if kind is Kind.USER:
+                self._forget_codes(tx, (domain_id, wanted))
+            for row in found:
+                repo.delete(tx, row)
+                audit.record_in(tx, f"{row.kind}.unlocked", domain_id, f"{row.kind} {row.name}", at=now)
+            return found
+
+        found = await self._store.write(work)
+        for row in found:
+            for names in self._tables:
+                names.unlock(_key(row))
+        if kind is Kind.USER:  # a user without a lock may have a count, which is reset too
+            self._users.unlock((domain_id, wanted))
+            self._strangers.unlock((domain_id, wanted))
+        return found
+
+    # --- over time --------------------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Replace the locks in memory by the stored locks. Raises StoreError."""
+        rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
+        for names in self._tables:
+            names.clear()
+        self._shared.clear()
+        for row in rows:
+            names = self._users if row.kind == Kind.USER else self._stations
+            names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
+        self.some = bool(rows)
+
+    async def run(self) -> None:
+        """Remove expired locks, until cancelled."""
+        await every(SWEEP_S, self.sweep, failure="lockout_purge_failed")
+
+    async def sweep(self) -> None:
+        """Remove expired failures and locks, in memory and in the store. Raises StoreError."""
+        now = self._clock()
+        ended = sum(names.sweep(now) for names in self._tables)
+        if self.some and not any(map(len, self._tables)) and self._last_failure <= now - RECENT_US:
+            self.some = False
+            self._shared.clear()
+        if ended:
+            self._last_end = now
+        if self._last_end:
+            await self._store.write(partial(repo.purge, now=now - self._clocks_us))
+            if self._last_end + self._clocks_us <= now:
+                self._last_end = 0
+
+
+def _user_key(domain_id: int, name: str) -> tuple[int, str]:
+    return domain_id, fold_name(name)
+
+
+def _key(row: LockoutRow) -> Key:
+    if row.kind == Kind.USER:
+        return row.domain_id, row.name_key
+    return row.domain_id, bytes.fromhex(row.name_key)
+
+
+def _is_authentic(login: Attempt) -> bool:
+    """Return whether a login certainly comes from its RADIUS client.
+
+    This is certain if the request is signed. It is also certain if the PAP password is correct, because only a sender
+    with the shared secret can encrypt the password.
+    """
+    return login.request.signed or (login.proven and login.method == Method.PAP)
+
+
+def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
+    """Add `work` to the writes of a login. They happen in the transaction that stores the login's event."""
+    before = login.keep
+
+    def both(tx: Tx) -> bool:
+        if before is not None and before(tx) is False:  # another node answers the login and counts it
+            return False
+        work(tx)
+        return True
+
+    login.keep = both

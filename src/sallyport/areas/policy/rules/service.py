@@ -1,0 +1,189 @@
+"""The login rules of all domains, and their changes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sallyport.areas.policy.rules import repo
+from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.repo import RuleTable
+from sallyport.areas.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, Definition, Given, Rule
+from sallyport.areas.policy.rules.translation import Translation, check_clients
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.wire import JSON
+from sallyport.radius.dictionary import Dictionary
+from sallyport.store import audit
+from sallyport.store.model import Tx
+from sallyport.store.snapshot import Configuration
+
+_EFFECT: Final[Mapping[Action, str]] = {
+    Action.ALLOW: "would admit everyone without a second factor",
+    Action.BLOCK: "would block every login of the domain",
+}
+"""The effect of a rule without a scope."""
+
+
+class LoginRules:
+    """The login rules of all domains, in memory. A change applies when its call returns."""
+
+    def __init__(self, configuration: Configuration, dictionary: Dictionary, clock: Clock = now_us) -> None:
+        self.translation = Translation(dictionary)
+        self._configuration = configuration
+        self._clock = clock
+        self._table = configuration.hold(self._load, RuleTable())
+
+    def _load(self, tx: Tx) -> RuleTable:
+        return repo.load(tx, self._table.value)
+
+    def of(self, domain_id: int) -> DomainRules | None:
+        """Return a domain's enabled rules, or None if no rule is enabled."""
+        own = self._table.value.domains.get(domain_id)
+        return None if own is None else own.enabled
+
+    def all_of(self, domain_id: int) -> Sequence[Rule]:
+        """Return a domain's rules, including disabled ones, ordered by id."""
+        own = self._table.value.domains.get(domain_id)
+        return () if own is None else own.rules
+
+    async def add(self, domain_id: int, fields: Given) -> int:
+        """Add a rule, and return its id. fields: the fields of the rule, at least name and action.
+
+        Raises Invalid if a field has an invalid value. Raises Conflict if the domain has too many rules.
+        """
+        definition = Definition("", UNMATCHED).changed(self._translated(fields))
+        attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+        _check_scope(None, definition, everyone=fields.everyone)
+        at = self._clock()
+
+        def work(tx: Tx) -> int:
+            rule_id = repo.add(tx, domain_id, definition, attributes, at)
+            _record(tx, "rule.add", domain_id, f"{rule_id} {definition.name}", at, {}, definition.as_json())
+            return rule_id
+
+        return await self._configuration.change(work)
+
+    def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
+        """Return a domain's rules with a proposed change. The change applies to the rule `rule_id`. If `rule_id` is
+        None, a rule is added. Nothing is stored. Raises NotFound, Invalid."""
+        own = list(self.all_of(domain_id))
+        place = next((place for place, rule in enumerate(own) if rule.id == rule_id), len(own))
+        if rule_id is not None and place == len(own):
+            raise NotFound(repo.NOT_FOUND)
+        before = own[place].definition if place < len(own) else Definition("", UNMATCHED)
+        now = before.changed(self._translated(fields))
+        last = max((rule.id for rule in own), default=0)
+        own[place : place + 1] = [Rule(rule_id or last + 1, domain_id, now.name, now.action, b"", now)]
+        return own
+
+    async def update(self, domain_id: int, rule_id: int, fields: Given, *, before: int | None = None) -> None:
+        """Change those fields of a rule that `fields` contains. before: the id of another rule; from now on, the
+        changed rule is read directly before it.
+
+        Raises NotFound if the domain has no rule with the id `rule_id`. Also raises Invalid, Conflict.
+        """
+        changes, at = self._translated(fields), self._clock()
+
+        def work(tx: Tx) -> None:
+            kept = repo.get(tx, domain_id, rule_id)
+            definition = kept.changed(changes)
+            attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+            _check_scope(kept, definition, everyone=fields.everyone)
+            _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
+            if before is not None:
+                rules = repo.all_of(tx, domain_id)
+                for rule, priority in moved(rules, rule_id, before).items():
+                    _update(tx, rule, rule.definition.changed({"priority": priority}), at)
+
+        await self._configuration.change(work)
+
+    async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
+        """Delete rules, and return their number. If one of the rules does not exist, no rule is deleted and NotFound is
+        raised."""
+        at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
+
+        def work(tx: Tx) -> int:
+            for rule_id in wanted:
+                rule = repo.get(tx, domain_id, rule_id)
+                repo.delete(tx, rule_id)
+                _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", at, rule.as_json(), {})
+            return len(wanted)
+
+        return await self._configuration.change(work)
+
+    def _translated(self, fields: Given) -> dict[str, object]:
+        """Return the present fields in the form of `Definition`. Raises Invalid."""
+        kept = fields.given()
+        if fields.serviceTypes is not None:
+            kept["service_types"] = tuple(self.translation.service_types(fields.serviceTypes))
+        if fields.media is not None:
+            kept["media"] = tuple(self.translation.media(fields.media))
+        check_clients(fields.clients or ())
+        return kept
+
+
+def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:
+    """Return the new priorities that a rule, and possibly others, must get so that the rule is read directly before the
+    rule `before`. The order of the other rules does not change.
+
+    Raises Invalid if the two rules have different kinds of identity.
+    """
+    known = {rule.id: rule for rule in rules}
+    rule, other = known[rule_id], known.get(before)
+    if other is None or other is rule or other.place[0] != rule.place[0]:
+        raise Invalid.about(
+            "before must be another rule of the domain with the same kind of identity: rules with users are read "
+            "first, then rules with groups, then rules with OUs, then the others",
+            "before",
+        )
+    same = sorted((each for each in rules if each.place[0] == rule.place[0] and each is not rule), key=_place)
+    same.insert(same.index(other), rule)
+    changes, last = dict[Rule, int](), (-1, 0)
+    for each in same:
+        priority = (
+            min(each.definition.priority, other.definition.priority) if each is rule else each.definition.priority
+        )
+        priority = max(priority, last[0] + (each.id < last[1]))
+        if priority > MAX_PRIORITY:
+            raise Invalid.about(f"a priority would exceed {MAX_PRIORITY}: give the rules smaller priorities", "before")
+        if priority != each.definition.priority:
+            changes[each] = priority
+        last = (priority, each.id)
+    return changes
+
+
+def _place(rule: Rule) -> tuple[int, int, int]:
+    return rule.place
+
+
+def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:
+    """Store the new definition `now` and the reply attributes of `rule`, and record the changes of the definition."""
+    before = rule.definition
+    repo.update(tx, rule.domain_id, rule.id, now, rule.attributes, at)
+    if now != before:
+        _record(tx, "rule.update", rule.domain_id, f"{rule.id} {before.name}", at, before.as_json(), now.as_json())
+
+
+def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
+    """Raise Invalid if a rule allows or blocks every login, and the admin has not confirmed it.
+
+    If the stored rule already does the same, the change needs no confirmation, unless it enables the rule.
+    """
+    if everyone and now.scopes:
+        raise Invalid.about(
+            f"everyone confirms a rule without a scope, but this rule has the scopes {', '.join(now.scopes)}; omit "
+            "everyone, or clear these scopes",
+            "everyone",
+        )
+    stays = before is not None and before.decides_all and before.action is now.action and before.enabled >= now.enabled
+    if now.decides_all and not everyone and not stays:
+        raise Invalid.about(
+            f"the rule {_EFFECT[now.action]}: give a scope such as users, groups or clients, or confirm it with "
+            "everyone: true",
+            "everyone",
+        )
+
+
+def _record(
+    tx: Tx, action: str, domain_id: int, rule: str, at: int, before: dict[str, JSON], after: dict[str, JSON]
+) -> None:
+    audit.record_in(tx, action, domain_id, f"rule {rule}", audit.changed(before, after), at=at)

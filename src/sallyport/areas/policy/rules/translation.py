@@ -1,0 +1,235 @@
+"""Convert the names in a rule's body to numbers and octets, by the RADIUS dictionary.
+
+An error message contains the field and the number of the wrong entry. It never contains a submitted value.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from sallyport.areas.policy.rules.match import network_of
+from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
+from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
+from sallyport.radius.attributes import (
+    VENDOR_SPECIFIC,
+    pull_attributes,
+    pull_vendor_attributes,
+    push_attribute,
+    push_vendor_attribute,
+)
+from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.values import Attribute
+from sallyport.radius.vendors import MEDIA, UNKNOWN, medium_of
+
+MICROSOFT: Final = 311
+# Attributes that a rule may not set in a reply (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
+# section 3.3): attributes that the service sets itself, attributes of a single request or challenge, names of the NAS
+# and its port, accounting, Digest and ARAP. 26 and 241 to 246 contain other attributes.
+_REFUSED: Final[Mapping[int, frozenset[int]]] = {
+    0: frozenset(
+        {
+            *(
+                0,
+                2,
+                3,
+                4,
+                5,
+                24,
+                26,
+                30,
+                31,
+                32,
+                33,
+                *range(40, 54),
+                55,
+                60,
+                61,
+                68,
+                70,
+                73,
+                74,
+                75,
+                76,
+                77,
+                79,
+                80,
+                84,
+            ),
+            *(86, 87, 94, 95, 101, 102, *range(103, 123), *range(241, 256)),
+        }
+    ),
+    # RFC 2548: attributes of MS-CHAP, keys, and passwords.
+    MICROSOFT: frozenset({1, 2, 3, 4, 5, 6, 10, 11, 12, 16, 17, 19, 20, 25, 26, 27}),
+}
+_NAMES_SECRET: Final = re.compile(r"(?i)(?:^|[-_:])(?:psk|key|secret|pass|passwd|password|passphrase)\s*=")
+"""A text that contains a secret, such as the `psk=` of a Cisco-AVPair."""
+_VLAN: Final = ("Tunnel-Type", "Tunnel-Medium-Type", "Tunnel-Private-Group-Id")
+_TAG: Final = re.compile(r":[0-9]{1,2}$")
+_NUMERAL: Final = re.compile(r"[0-9]{1,10}")
+_LIKE_ADDRESS: Final = re.compile(r"[0-9.]+|.*/[0-9]+|(?=.*:.*:)[0-9A-Fa-f:.%]+")
+
+
+class Translation:
+    """A converter between names in bodies, and the numbers and octets in the store and in replies."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self._service_type = dictionary.attribute("Service-Type")
+        self._port_type = dictionary.attribute("NAS-Port-Type")
+        self.shown = lru_cache(1024)(self._shown)
+        """The text of encoded attributes for people: `NAME = VALUE`, one attribute in each line. The attributes that
+        rules may not set are left out, such as State, messages of the authentication method and its keys. The value
+        of a secret, or of an attribute that the dictionary does not know, is `***`."""
+
+    def service_types(self, entries: Sequence[str]) -> list[int]:
+        """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""
+        numbers = [_number(self._service_type, entry) for entry in entries]
+        if None in numbers:
+            raise _invalid(
+                "serviceTypes", numbers.index(None), "must be a Service-Type, as a name such as Login or as a number"
+            )
+        return list(dict.fromkeys(number for number in numbers if number is not None))
+
+    def service_type_name(self, number: int) -> str:
+        """Return the name of a Service-Type, or its number as text."""
+        return self._service_type.value_name(number) or str(number)
+
+    def media(self, entries: Sequence[str]) -> list[str]:
+        """Convert names of media to the names that the inventory uses. A NAS-Port-Type, as a name or number, becomes
+        its medium. Raises Invalid."""
+        known = {medium.casefold(): medium for medium in MEDIA.values()}
+        media = []
+        for place, entry in enumerate(entries):
+            number = _number(self._port_type, entry)
+            medium = known.get(entry.casefold()) or (UNKNOWN if number is None else medium_of(number))
+            if medium == UNKNOWN:
+                raise _invalid("media", place, "must be a medium such as Ethernet, Wireless or Virtual")
+            media.append(medium)
+        return list(dict.fromkeys(media))
+
+    def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
+        """Return the encoded reply attributes of a rule. The attributes for the VLAN come first (RFC 3580 section
+        3.31). Raises Invalid."""
+        octets = b"".join(self._vlan(vlan)) if vlan else b""
+        for place, entry in enumerate(entries):
+            octets += self._reply(place, entry, with_vlan=bool(vlan))
+            if len(octets) > MAX_REPLY_OCTETS:
+                raise _invalid(
+                    "replyAttributes",
+                    place,
+                    f"must fit into {MAX_REPLY_OCTETS} octets, together with the entries before",
+                )
+        return octets
+
+    def _shown(self, attributes: bytes) -> str:
+        parts = [
+            (vendor, number, octets)
+            for kind, value in pull_attributes(attributes)
+            for vendor, number, octets in _parts(kind, value)
+            if number not in _REFUSED.get(vendor, ())
+        ]
+        return "\n".join(" = ".join(self._told(*each)) for each in parts)
+
+    def _told(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
+        name, text = self._dictionary.show(vendor, number, octets)
+        is_known = self._dictionary.find(vendor, number) is not None
+        return name, text if is_known and not _NAMES_SECRET.search(octets.decode("latin-1")) else "***"
+
+    def _vlan(self, vlan: str) -> list[bytes]:
+        if re.fullmatch("[0-9]+", vlan) and not 1 <= int(vlan) <= 4094:
+            raise invalid_field("vlan", "must be a number from 1 to 4094, or a name")
+        try:
+            return [
+                push_attribute(self._dictionary.attribute(name).number, self._dictionary.encode(name, value))
+                for name, value in zip(_VLAN, ("VLAN", "IEEE-802", vlan), strict=True)
+            ]
+        except DictionaryError:  # a custom dictionary may have renamed the attribute
+            raise Invalid.about("the RADIUS dictionary has no usable attributes for a VLAN", "vlan") from None
+
+    def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
+        attribute = self._attribute(place, entry)
+        if attribute.number in _REFUSED.get(attribute.vendor, ()):
+            raise _wrong_reply(place, f"a rule cannot set {attribute.name}")
+        if attribute.secret:
+            raise _wrong_reply(place, f"{attribute.name} is a secret, and rules do not store secrets")
+        if with_vlan and attribute.name in _VLAN:
+            raise _wrong_reply(place, f"{attribute.name} is already set by the field vlan")
+        try:
+            value = self._dictionary.encode(entry.name, entry.value)
+        except DictionaryError:
+            raise _wrong_reply(place, _wanted(attribute, entry.name), ".value") from None
+        if attribute.vendor:
+            return push_vendor_attribute(attribute.vendor, attribute.number, value)
+        return push_attribute(attribute.number, value)
+
+    def _attribute(self, place: int, entry: Reply) -> Attribute:
+        """Return the dictionary's definition of the attribute in an entry. The entry gives a name or Attr-N. Raises
+        Invalid."""
+        try:
+            found = self._dictionary.attribute(_TAG.sub("", entry.name))
+        except DictionaryError as error:
+            near = str(error).partition("; ")[2]
+            unknown = "no RADIUS attribute of this name" + (f"; {near}" if near else "")
+            raise _wrong_reply(place, unknown, ".name") from None
+        if found.parent:
+            raise _wrong_reply(
+                place,
+                f"{found.name} is a part of {found.parent}; set {found.parent} as a whole, in octets written as 0x...",
+                ".name",
+            )
+        return self._dictionary.find(found.vendor, found.number) or found
+
+
+def check_clients(entries: Sequence[str]) -> None:
+    """Raise Invalid if an entry looks like an address but is malformed. Without this check, the entry would be read as
+    the name of a client."""
+    for place, entry in enumerate(entries):
+        if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
+            raise _invalid("clients", place, "must be a name, an address, or a network such as 192.0.2.0/24")
+
+
+def _wanted(attribute: Attribute, name: str) -> str:
+    """Return the part of an error message that describes the valid values of an attribute."""
+    if _TAG.search(name):
+        if not attribute.has_tag:
+            return f"{attribute.name} takes no tag"
+        if int(name.rpartition(":")[2]) > 0x1F:
+            return f"the tag of {attribute.name} is 0 to 31"
+    names = " or one of its names" if attribute.values else ""
+    return f"the value of {attribute.name} is of type {attribute.type}{names}, 1 to {attribute.room} octets"
+
+
+def _number(attribute: Attribute, entry: str) -> int | None:
+    """Return the number of an attribute's value. The entry is the number in digits, or a name in the dictionary. Return
+    None if the name is unknown.
+
+    The suffix `-User` of a name is optional, because `Login` in the RFC is `Login-User` in FreeRADIUS.
+    """
+    if _NUMERAL.fullmatch(entry):
+        return int(entry) if int(entry) < 1 << 32 else None
+    name = entry.replace(" ", "-")
+    short = name[: -len("-user")] if name.casefold().endswith("-user") else f"{name}-User"
+    found = attribute.value_number(name)
+    return attribute.value_number(short) if found is None else found
+
+
+def _invalid(field: str, place: int, message: str) -> Invalid:
+    """Return an error for an entry, with the message `invalid FIELD: entry N MESSAGE`. message: a predicate of the
+    entry. place: the index of the entry, from 0."""
+    return Invalid(f"invalid {field}: entry {place + 1} {message}", (FieldError(f"{field}.{place}", message),))
+
+
+def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
+    """Return an error for a reply attribute. place: the index of the entry, from 0. part: the name of the wrong field
+    with a leading dot, or empty."""
+    wrong = FieldError(f"replyAttributes.{place}{part}", sentence)
+    return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))
+
+
+def _parts(kind: int, value: bytes) -> list[tuple[int, int, bytes]]:
+    """Return the (vendor, type, value) of an attribute, or of each attribute in a Vendor-Specific attribute."""
+    if kind != VENDOR_SPECIFIC:
+        return [(0, kind, value)]
+    vendor, parts = pull_vendor_attributes(value)
+    return [(vendor, number, octets) for number, octets in parts]

@@ -1,0 +1,129 @@
+"""Find out for previews which users are enrolled for a second factor, without prompting them."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import trio
+
+from sallyport.areas.domains.domain import Domain
+from sallyport.areas.login.login import Reason
+from sallyport.areas.login.second.enrolment import Enrolments
+from sallyport.areas.login.second.forecast import Standing, standing
+from sallyport.areas.login.second.prompts import UserKey
+from sallyport.areas.mfa.circuit import Attached
+from sallyport.areas.mfa.service import Providers
+from sallyport.base.errors import StoreError
+
+ASK_S: Final = 5.0
+AT_ONCE: Final = 2  # the provider's other connections are left for live logins
+MOST_ASKED: Final = 50
+SURVEY_S: Final = 10.0
+"""Time limit of one survey request, in seconds. The next request continues the survey."""
+REST_S: Final = 60.0
+"""Minimum time between two previews of a domain that ask the provider, in seconds. The pause leaves most of the
+provider's rate limit to logins."""
+MOST_SINGLE: Final = 10
+OWN: Final = frozenset({"totp"})
+"""Providers that use only this service's own store. Their look-ups are limited in time, but not in number."""
+LookUp = Callable[[Attached, int, UserKey, str], Awaitable[object]]
+"""A function that looks up the enrolment of a user, and caches it."""
+
+
+class SecondFactors:
+    """The second factors of all domains, as previews need them."""
+
+    def __init__(self, providers: Providers, enrolments: Enrolments) -> None:
+        self._providers = providers
+        self._enrolments = enrolments
+        self._asked_at: dict[int, float] = {}
+        self._singles: dict[int, deque[float]] = {}
+
+    def of(self, domain: Domain) -> Standing:
+        """Return whether a domain can ask for a second factor now."""
+        return standing(self._providers.of(domain.id))
+
+    def known(self, domain: Domain, second: Standing, key: str) -> Reason | None:
+        """Return the cached enrolment of a user, or None if it is unknown. key: the case-folded name."""
+        return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
+
+    def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
+        """Return whether a survey must still ask about a user. This is the case if the provider has not answered yet.
+        key: the case-folded name."""
+        return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
+
+    def forget(self, domain: Domain) -> None:
+        """Remove the cached enrolments of a domain, so that a survey asks about all users again."""
+        self._enrolments.forget(domain.id, None)
+
+    async def survey(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> int:
+        """Ask the provider about users in the given order, for at most SURVEY_S seconds. Return the number of answers.
+
+        names: pairs of a case-folded name and the name that a client has sent. The provider's rate limit is kept.
+        """
+        answered = 0
+
+        async def look_up(attached: Attached, tenant_id: int, user: UserKey, name: str) -> None:
+            nonlocal answered
+            has_answered = await self._enrolments.survey(attached, tenant_id, user, name)
+            answered += has_answered  # `answered` is read after the await, in which the other task may change it
+
+        await self._look_up(domain, second, names, look_up, SURVEY_S)
+        return answered
+
+    def question_limit(self, domain: Domain, second: Standing) -> int:
+        """Return how many users the provider may be asked about now."""
+        if second.attached is None or second.away is not Reason.NONE:
+            return 0
+        if second.attached.name in OWN:
+            return 1_000_000
+        return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
+
+    async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
+        """Return the enrolment of one user. Return ENROLMENT_UNKNOWN if the provider does not answer in time. Also
+        return it if the provider was already asked about MOST_SINGLE users of the domain within the last minute."""
+        known = self.known(domain, second, key)
+        if known is not None or second.attached is None or second.away is not Reason.NONE:
+            return known or Reason.ENROLMENT_UNKNOWN
+        lately = self._singles.setdefault(domain.id, deque(maxlen=MOST_SINGLE))
+        now = trio.current_time()
+        if second.attached.name not in OWN and len(lately) == MOST_SINGLE and lately[0] > now - REST_S:
+            return Reason.ENROLMENT_UNKNOWN
+        lately.append(now)
+        with trio.move_on_after(ASK_S), suppress(StoreError):
+            return await self._enrolments.find_out(second.attached, domain.tenant_id, (domain.id, key), name)
+        return Reason.ENROLMENT_UNKNOWN
+
+    async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
+        """Ask the provider about users in the given order, for at most ASK_S seconds. The answers are cached.
+
+        names: pairs of a case-folded name and the name that a client has sent.
+        """
+        if second.attached is not None and names:
+            self._asked_at[domain.id] = trio.current_time()
+        await self._look_up(domain, second, names, self._enrolments.find_out, ASK_S)
+
+    async def _look_up(
+        self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]], look_up: LookUp, seconds: float
+    ) -> None:
+        """Look up users, AT_ONCE at a time, for at most `seconds`. If the store fails or the provider's circuit opens,
+        the remaining users are not looked up."""
+        left = iter(names)
+
+        async def work(attached: Attached) -> None:
+            for key, name in left:
+                try:
+                    await look_up(attached, domain.tenant_id, (domain.id, key), name)
+                except StoreError:
+                    return
+                await trio.lowlevel.checkpoint()
+                if attached.provider.is_open:
+                    return
+
+        if second.attached is None:
+            return
+        with trio.move_on_after(seconds):
+            async with trio.open_nursery() as nursery:
+                for _ in range(AT_ONCE):
+                    nursery.start_soon(work, second.attached)

@@ -1,0 +1,228 @@
+"""Read the recorded logins of a domain, by user and by device, together with the action that login rules choose."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import trio
+
+from sallyport.areas.clients.client import Client
+from sallyport.areas.devices.device import UNKNOWN
+from sallyport.areas.directory.principals import NOBODY, Membership
+from sallyport.areas.domains.domain import Domain, FirstFactor
+from sallyport.areas.login.identity import kept
+from sallyport.areas.login.login import NAMELESS
+from sallyport.areas.login.second.forecast import Standing
+from sallyport.areas.policy.rules.match import DomainRules, Facts, kind_of
+from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Kind, Rule
+from sallyport.areas.preview import repo
+from sallyport.areas.preview.periods import Span, spans_of
+from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
+from sallyport.areas.preview.tally import TimeSlice
+from sallyport.base.text import fold
+from sallyport.radius.password import Method
+from sallyport.store.model import Store, Tx
+
+SLICE_EVENTS: Final = 20_000  # events in one search of the store, which takes about 0.3 s; the limit is 10 s
+SLICE_SPANS: Final = 500
+
+
+class User:
+    """The logins of a user.
+
+    variants: the different combinations of three values: the action of the rule, whether the device gives up before the
+    user answers, and the authentication method.
+    """
+
+    __slots__ = ("exists", "last_at", "logins", "name", "variants")
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.logins = 0
+        self.last_at = -1
+        self.exists = False
+        self.variants: set[tuple[Action, bool, str]] = set()
+
+
+class Decided:
+    """The logins that a rule decides. users: the case-folded names of their users."""
+
+    __slots__ = ("last_at", "logins", "users")
+
+    def __init__(self) -> None:
+        self.logins = 0
+        self.users: set[str] = set()
+        self.last_at = 0
+
+    def note(self, group: Group) -> None:
+        """Count the logins of a group."""
+        self.logins += group.logins
+        self.users.add(fold(group.user_name))
+        self.last_at = max(self.last_at, group.last_at)
+
+
+class Traffic:
+    """The recorded logins.
+
+    since: the time from which they were read, in microseconds. users: by case-folded name. devices: by the device ids
+    in events. actions: for each device, the combinations of a rule's action and an authentication method; the key is
+    the device's current id. seen: the devices by their current id. members: the directory data of users by name, if
+    rules compare these data. decided: the logins by the id of the rule that decides them.
+    """
+
+    def __init__(self, since: int) -> None:
+        self.since = since
+        self.users: dict[str, User] = {}
+        self.devices: dict[int, KnownDevice | None] = {}
+        self.actions: dict[int, set[tuple[Action, str]]] = {}
+        self.seen: dict[int, KnownDevice] = {}
+        self.members: dict[str, Membership] = {}
+        self.decided: dict[int | None, Decided] = {}
+        self.logins = 0
+
+    def of_rule(self, rule_id: int | None) -> Decided:
+        """Return the logins that a rule decides. rule_id: None for the logins that no rule matches."""
+        return self.decided.setdefault(rule_id, Decided())
+
+
+class TrafficReader:
+    """The reader of recorded logins.
+
+    find_client: a function that returns the RADIUS client of a source address. It raises ValueError if the text is no
+    address. slice_events: the number of events in one search of the store.
+    """
+
+    def __init__(
+        self, store: Store, find_client: Callable[[str], Client | None], *, slice_events: int = SLICE_EVENTS
+    ) -> None:
+        self._store = store
+        self._find_client = find_client
+        self._slice_events = slice_events
+
+    async def read(
+        self, domain: Domain, own: Sequence[Rule], second: Standing, since: int, until: int, pairs: int = 0
+    ) -> Traffic:
+        """Return all logins in a range of time, by user and by device, together with the action that the rules choose.
+        own: the rules of the domain, including disabled ones. pairs: a limit as in `Preview.impact`. Each slice of
+        time counts its pairs, because it decides them, even if another slice has the same ones."""
+        traffic, time_slice = Traffic(since), TimeSlice()
+        enabled = [rule for rule in own if rule.definition.enabled]
+        rules = await trio.to_thread.run_sync(DomainRules, enabled) if enabled else None
+        is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
+        scopes = Scopes(
+            stations=any(rule.definition.stations for rule in enabled),
+            service_types=any(rule.definition.service_types for rule in enabled),
+            directory=any(
+                rule.definition.groups or rule.definition.ous or (rule.definition.users and not is_local)
+                for rule in enabled
+            ),
+            kinds=any(rule.definition.kinds for rule in enabled),
+            methods=second.takes_no_code(Method.NONE),
+        )
+        first = await self._store.search(lambda tx: repo.first_at(tx, domain.id))
+        begin = max(since, first)
+        if not first or begin >= until:
+            return traffic
+        spans = await trio.to_thread.run_sync(spans_of, enabled, begin, until)
+        moments = {span.period: span.at for span in spans}
+        end, decided = until, 0
+        while begin < end and not 0 < pairs <= decided:
+            start = await self._begin_of_slice(domain, begin, end)
+            for part in parts_of(spans, start, end):
+                found = await self._groups(domain, part, scopes, traffic)
+                decided += len(found)
+                while found:  # groups are removed one by one, since freeing all at once would block the event loop
+                    group = found.pop()
+                    device = traffic.devices[group.device_id]
+                    rule = None
+                    if rules is not None:
+                        member = traffic.members.get(group.user_name, NOBODY)
+                        rule = rules.match(self._facts(domain, group, device, member, moments[group.period]))
+                    action = UNMATCHED if rule is None else rule.action
+                    _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device, until))
+                    traffic.of_rule(None if rule is None else rule.id).note(group)
+                    await time_slice()
+            end = start
+        if end > begin:
+            traffic.since = end
+        return traffic
+
+    async def _begin_of_slice(self, domain: Domain, since: int, until: int) -> int:
+        number = self._slice_events
+        return await self._store.search(lambda tx: repo.slice_begin(tx, domain.id, since, until, number))
+
+    async def _groups(self, domain: Domain, spans: Sequence[Span], scopes: Scopes, traffic: Traffic) -> list[Group]:
+        def work(tx: Tx) -> tuple[list[Group], dict[int, KnownDevice | None], dict[str, Membership]]:
+            found = repo.groups(tx, domain.id, spans, scopes)
+            names = {group.user_name for group in found} - traffic.members.keys() if scopes.directory else ()
+            members = {name: kept(tx, domain, name) for name in names}
+            return found, repo.devices(tx, domain.id, found, traffic.devices), members
+
+        found, devices, members = await self._store.search(work)
+        traffic.devices.update(devices)
+        traffic.members.update(members)
+        return found
+
+    def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
+        """Return the facts that login rules would get for a live login. The login has the same values as the logins of
+        the group."""
+        return Facts(
+            user=group.user_name,
+            kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
+            groups=member.groups,
+            ous=member.ous,
+            client=self._client_name(domain, group.ip_address),
+            source=group.ip_address,
+            nas=group.client_ip,
+            product=UNKNOWN if device is None else device.product,
+            nas_product=UNKNOWN if device is None else device.nas_product,
+            medium=UNKNOWN if device is None else device.medium,
+            station=group.station,
+            service_type=group.service_type,
+            at=at,
+            names=NAMELESS if domain.first_factor is FirstFactor.LOCAL else member.names,
+        )
+
+    def _client_name(self, domain: Domain, source: str) -> str:
+        """Return the name of the RADIUS client that now has this source address. Return an empty text if there is
+        none."""
+        try:
+            client = self._find_client(source)
+        except ValueError:
+            return ""
+        return client.name if client is not None and client.tenant_id == domain.tenant_id else ""
+
+
+def _note(
+    domain: Domain, traffic: Traffic, group: Group, device: KnownDevice | None, action: Action, *, gives_up: bool
+) -> None:
+    key = fold(group.user_name)
+    user = traffic.users.get(key)
+    if user is None:
+        user = traffic.users[key] = User()
+    traffic.logins += group.logins
+    user.logins += group.logins
+    user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
+    user.variants.add((action, gives_up, group.method))
+    # If several spellings have the same last time, the choice is deterministic.
+    user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
+    if device is not None and user.exists:
+        traffic.seen[device.id] = device
+        traffic.actions.setdefault(device.id, set()).add((action, group.method))
+
+
+def parts_of(spans: Sequence[Span], begin: int, end: int) -> Iterator[Sequence[Span]]:
+    """Yield the spans from `begin` to `end` (exclusive), in order of time, at most SLICE_SPANS at once. A span that
+    begins before or ends after this time is cut. Times in microseconds."""
+    pieces = [
+        Span(span.period, max(begin, span.since), min(end, span.until), span.at)
+        for span in spans
+        if span.since < end and span.until > begin
+    ]
+    for at in range(0, len(pieces), SLICE_SPANS):
+        yield pieces[at : at + SLICE_SPANS]
+
+
+def gives_up_early(second: Standing, device: KnownDevice | None, now: int) -> bool:
+    """Return whether a device gives up before most users have answered. Return False if the device no longer exists.
+    now: the time in microseconds."""
+    return device is not None and second.gives_up(device.learned, now)

@@ -1,0 +1,135 @@
+"""`sallyport session`: user sessions of the devices, and requests to end or change them."""
+
+from collections.abc import Iterator
+
+import click
+
+from sallyport.base.errors import StartError
+from sallyport.base.text import counted
+from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import CommandLine, Form, domains, entries
+from sallyport.shell.options import Group
+
+COLUMNS = (
+    "sessionId",
+    "domain",
+    "userName",
+    "device_name",
+    "station",
+    "framedIp",
+    "state",
+    "startedAt",
+    "sessionTime",
+    "inputOctets",
+    "outputOctets",
+)
+ALL_COLUMNS = (
+    "sessionId",
+    "domain",
+    "acctSessionId",
+    "userName",
+    "ip_address",
+    "client_ip",
+    "device_id",
+    "device_name",
+    "station",
+    "calledStation",
+    "framedIp",
+    "framedIpv6",
+    "framedIpv6Prefix",
+    "delegatedIpv6Prefix",
+    "nasPort",
+    "nasPortId",
+    "nasPortType",
+    "state",
+    "startedAt",
+    "updatedAt",
+    "stoppedAt",
+    "sessionTime",
+    "inputOctets",
+    "outputOctets",
+    "inputPackets",
+    "outputPackets",
+    "terminateCause",
+)
+RESULTS = ("sessionId", "userName", "outcome", "errorCause", "errorText", "latencyMs")
+NUMBER = click.IntRange(min=1)
+
+
+@click.group(cls=Group)
+def session() -> None:
+    """Live and past sessions, from the accounting requests of the devices."""
+
+
+@session.command("list")
+@click.option("--domain", help="Show only entries of this domain (name or domainId).")
+@click.option("--live", is_flag=True, help="Only live sessions.")
+@click.option("--user", default="", help="Show only entries of this User-Name.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form: Form | None) -> None:
+    """List sessions, newest first."""
+    sessions = (each for one in domains(line, domain) for each in _sessions(line, one, live=live, user=user))
+    line.print_rows(sessions, ALL_COLUMNS if form == "csv" else COLUMNS, form)
+
+
+@session.command()
+@click.argument("session_id", type=NUMBER, required=False)
+@click.option("--user", help="User whose live sessions are ended.")
+@click.option("--domain", help="Domain of the user's devices (name or domainId).")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.pass_obj
+def disconnect(
+    line: CommandLine, *, session_id: int | None, user: str | None, domain: str | None, form: Form | None
+) -> None:
+    """Ask the device to end a session, or all sessions of a user. The command fails if a device refuses or does not
+    answer."""
+    if (session_id is None) is (user is None) or (user is None) is not (domain is None):
+        raise click.UsageError("give either SESSION_ID, or --user and --domain; see: sallyport session list")
+    place = domain or _domain_of(line, session_id)
+    body: Row = {"userName": user} if session_id is None else {"sessionId": session_id}
+    _print_results(line, line.run("/network_device/DisconnectSession", body, domain=place), form)
+
+
+@session.command()
+@click.argument("session_id", type=NUMBER)
+@click.option("--set", "pairs", multiple=True, required=True, metavar="NAME=VALUE", help="An attribute; repeatable.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.pass_obj
+def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: Form | None) -> None:
+    """Ask the device to change attributes of a session. The command fails if the device refuses or does not answer."""
+    attributes: list[JSON] = []
+    for name, sign, value in (pair.partition("=") for pair in pairs):
+        if not sign:
+            raise click.BadParameter(f'"{name}" is not understood; give NAME=VALUE', param_hint="--set")
+        attributes.append({"name": name.strip(), "value": value.strip()})
+    body: Row = {"sessionId": session_id, "replyAttributes": attributes}
+    _print_results(line, line.run("/network_device/ChangeSession", body, domain=_domain_of(line, session_id)), form)
+
+
+def _print_results(line: CommandLine, asked: Row, form: Form | None) -> None:
+    """Print the results. Raises StartError if a device refused a request or did not answer."""
+    results = entries(asked["results"])
+    line.print_rows(results, RESULTS, form)
+    if asked["more"]:
+        line.note("the user has more live sessions: run the command again")
+    failed = sum(each["outcome"] != "ack" for each in results)
+    if failed:
+        raise StartError(f"the request failed for {failed} of {counted(len(results), 'session')}")
+
+
+def _domain_of(line: CommandLine, session_id: int | None) -> str:
+    return str(line.call("session.domain", session=session_id))
+
+
+def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
+    """Yield each session of a domain once. A new session moves older sessions to later pages, so a session may appear
+    on two pages."""
+    body: Row = {"live": live or None, "userName": user}
+    last: int | None = None
+    for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):
+        session_id = int(str(each["sessionId"]))
+        if last is None or session_id < last:
+            last = session_id
+            yield {"domain": domain["domainName"], **each}

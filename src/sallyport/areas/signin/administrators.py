@@ -1,0 +1,140 @@
+"""The service for local administrators of the console."""
+
+import secrets
+from base64 import b32encode
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import trio
+
+from sallyport.areas.signin import repo
+from sallyport.areas.signin.person import Administrator
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.sha512crypt import sha512_crypt
+from sallyport.base.text import existing, fold_name
+from sallyport.base.wire import JSON
+from sallyport.store import audit
+from sallyport.store.audit import HIDDEN, INSTALLATION
+from sallyport.store.model import Store, Tx, Work
+from sallyport.store.vault import Vault
+from sallyport.web.scope import Role
+
+LONGEST_NAME = 64
+LONGEST_PASSWORD = 128
+SEED_OCTETS = 20
+ROLES = (Role.ADMIN, Role.OPERATOR, Role.AUDITOR)
+"""The roles of an administrator of a tenant."""
+
+Failures = Callable[[str, str], Sequence[str]]
+"""A function that returns the rules that a password fails, in words: (password, name of the administrator) -> rules."""
+
+
+class Administrators:
+    """The local administrators of the installation. failures: the password policy."""
+
+    def __init__(self, store: Store, vault: Vault, failures: Failures, clock: Clock) -> None:
+        self._store = store
+        self._vault = vault
+        self._failures = failures
+        self._clock = clock
+
+    async def add(self, name: str, password: str, role: Role, tenant_id: int | None) -> tuple[Administrator, str]:
+        """Add an administrator. Return the administrator, and the seed of the one-time codes in base32. The seed cannot
+        be read again.
+
+        role: INSTALLATION without a tenant, or a role within the tenant. Raises Conflict if the name is in use. Raises
+        Invalid.
+        """
+        if (role is Role.INSTALLATION) != (tenant_id is None):
+            raise ValueError("the role installation has no tenant, and every other role has one")
+        _check_name(name)
+        hashed, seed, at = await self._hashed(name, password), _new_seed(), self._clock()
+
+        def work(tx: Tx) -> Administrator:
+            if repo.administrator(tx, fold_name(name)) is not None:
+                raise Conflict(f'an administrator is called "{name}" already')
+            made = repo.add_administrator(tx, name, fold_name(name), role.value, tenant_id, at)
+            repo.set_password(tx, self._vault, made, hashed)
+            repo.set_seed(tx, self._vault, made, seed)
+            found = _named(tx, name)
+            _record(tx, "administrator.add", found, at, audit.changed({}, {"role": role.value}))
+            return found
+
+        return await self._store.write(work), seed
+
+    async def list(self) -> list[Administrator]:
+        """Return every administrator, ordered by name."""
+        return await self._store.read(repo.administrators)
+
+    async def remove(self, name: str) -> Administrator:
+        """Remove an administrator and end its sessions. Raises NotFound."""
+        at = self._clock()
+
+        def work(tx: Tx) -> Administrator:
+            found = _named(tx, name)
+            repo.remove_administrator(tx, found.id)
+            _record(tx, "administrator.remove", found, at)
+            return found
+
+        return await self._store.write(work)
+
+    async def set_password(self, name: str, password: str) -> Administrator:
+        """Set the password of an administrator, and end its sessions. Raises NotFound, Invalid."""
+        hashed, at = await self._hashed(name, password), self._clock()
+
+        def work(tx: Tx, found: Administrator) -> None:
+            repo.set_password(tx, self._vault, found.id, hashed)
+            _record(tx, "administrator.password", found, at, {"password": [HIDDEN, HIDDEN]})
+
+        return await self._store.write(self._ending(name, work))
+
+    async def renew_seed(self, name: str) -> tuple[Administrator, str]:
+        """Make a new seed for an administrator, and end its sessions. Return the administrator and the seed. Raises
+        NotFound."""
+        seed, at = _new_seed(), self._clock()
+
+        def work(tx: Tx, found: Administrator) -> None:
+            repo.set_seed(tx, self._vault, found.id, seed)
+            _record(tx, "administrator.totp", found, at, {"seed": [HIDDEN, HIDDEN]})
+
+        return await self._store.write(self._ending(name, work)), seed
+
+    def _ending(self, name: str, change: Callable[[Tx, Administrator], None]) -> Work[Administrator]:
+        def work(tx: Tx) -> Administrator:
+            found = _named(tx, name)
+            change(tx, found)
+            repo.end_of_administrator(tx, found.id)
+            return found
+
+        return work
+
+    async def _hashed(self, name: str, password: str) -> str:
+        if not password or len(password) > LONGEST_PASSWORD or not password.isprintable():
+            raise invalid_field("password", f"must have 1 to {LONGEST_PASSWORD} printable characters")
+        failed = self._failures(password, name)
+        if failed:
+            fields = tuple(FieldError("password", each) for each in failed)
+            raise Invalid("the password does not meet the policy: " + "; ".join(failed), fields)
+        return await trio.to_thread.run_sync(partial(sha512_crypt, password.encode()))
+
+
+def _named(tx: Tx, name: str) -> Administrator:
+    found = repo.administrator(tx, fold_name(name))
+    if found is None:
+        known = existing(name, [each.name for each in repo.administrators(tx)])
+        raise NotFound(f'administrator "{name}" not found{known}')
+    return found
+
+
+def _record(tx: Tx, action: str, who: Administrator, at: int, changes: dict[str, JSON] | None = None) -> None:
+    audit.record(tx, action, at=at, tenant_id=who.tenant_id or INSTALLATION, target=who.target, changes=changes)
+
+
+def _new_seed() -> str:
+    return b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters, without spaces at the ends")

@@ -1,0 +1,256 @@
+"""The requests and answers of endpoint groups and their credential policies."""
+
+import re
+from pathlib import PureWindowsPath
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from sallyport.agentwire.fields import MAX_PATH, PATH
+from sallyport.areas.users.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
+from sallyport.areas.users.groups.group import ttl_seconds
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
+from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, Text
+
+
+def _time_to_live(value: object) -> object:
+    text = str(value).strip()
+    if isinstance(value, bool) or (text and ttl_seconds(text) is None):
+        raise unfit("must be a whole number of seconds above 0, or a duration such as 8h, 30m, 1d or PT8H")
+    return text
+
+
+def _directory(value: object) -> object:
+    text = str(value).strip()
+    if not text:
+        return ""
+    windows = PureWindowsPath(text)
+    if text.startswith("/"):
+        text = text.rstrip("/")
+        if len(text) > MAX_PATH or not re.fullmatch(PATH, text):
+            # Agents accept only this form.
+            raise unfit("must be an absolute path of letters, digits, dots, underscores and hyphens")
+    elif not windows.is_absolute() or ".." in windows.parts:
+        raise unfit("must be an absolute path such as /home/ann")
+    return text
+
+
+def _policy(value: object) -> object:
+    text = str(value).strip()
+    if isinstance(value, bool) or (text and not re.fullmatch(r"\d{1,18}", text, re.ASCII)):
+        raise unfit("must be the policyId of a password policy")
+    return text
+
+
+_GROUP_ID = "Id of the group, as listEndpointGroup returns it."
+_MESSAGE = "Result in words."
+_TIME_TO_LIVE = (
+    "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H. If it is empty, there is no limit."
+)
+_PRIVILEGED = "true, yes or 1 gives root privileges to the group's users; false, no, 0 or an empty text gives none."
+_HOME = (
+    "Absolute path of a user's home directory on the group's instances. If it is empty, the system's default applies."
+)
+GroupId = Annotated[Id, Field(description=_GROUP_ID)]
+GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
+Status = Annotated[
+    Name,
+    Field(
+        max_length=64,
+        description="With Active or Enabled (case-insensitive), the group gives its users access. With any other text, "
+        "it gives no access.",
+    ),
+]
+OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]
+CommonName = Annotated[Text, Field(description="Common name (CN) of the group in a directory.")]
+DomainComponent = Annotated[Text, Field(description="Domain component (DC) of the group in a directory.")]
+TimeToLive = Annotated[Text, BeforeValidator(_time_to_live)]
+Directory = Annotated[LongText, BeforeValidator(_directory)]
+PolicyId = Annotated[Text, BeforeValidator(_policy)]
+
+
+class ListGroups(OfDomain, Paged):
+    """Request body of the operation `listEndpointGroup`."""
+
+    filter: Search = Field(
+        default="",
+        description="Part of a group's name, to list only matching groups. If it is empty, all groups are listed.",
+    )
+    instanceId: Id = Field(
+        default=0,
+        description="Id of an instance, to list only the groups to which it belongs, or 0 to list all groups.",
+    )
+
+
+class CredentialPolicyEntry(Model):
+    """The credential policy of a group."""
+
+    credPolicyId: int = Field(description="Id of the credential policy.")
+    ttlUser: str = Field(description=_TIME_TO_LIVE)
+    priviligedUser: str = Field(description=_PRIVILEGED)
+    policyId: int | None = Field(
+        description="Id of the password policy for the group's users, or null if there is none."
+    )
+    homeDir: str = Field(description=_HOME)
+
+
+class GroupEntry(Model):
+    """A group in the answer of `listEndpointGroup`."""
+
+    groupId: int = Field(description="Id of the group.")
+    groupName: str = Field(description="Name of the group.")
+    usersCount: int = Field(description="Number of users in the group.")
+    status: str = Field(description="Status of the group.")
+    authFlow: Methods
+    ou: OrganizationalUnit
+    cn: CommonName
+    dc: DomainComponent
+    credentialPolicy: CredentialPolicyEntry | None = Field(
+        description="Credential policy of the group, or null if there is none."
+    )
+    created: str = Field(description="Time when the group was added, ISO 8601 UTC.")
+    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
+
+
+class GroupList(Model):
+    """Response body of the operation `listEndpointGroup`."""
+
+    totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
+    groups: list[GroupEntry] = Field(description="Groups on this page, ordered by id.")
+
+
+class AddGroup(OfDomain):
+    """Request body of the operation `addInstanceGroup`."""
+
+    groupName: GroupName
+    instanceIds: Many[Id] = Field(
+        default_factory=list, description="Ids of the instances to which the group gives access."
+    )
+    ou: OrganizationalUnit = ""
+    cn: CommonName = ""
+    dc: DomainComponent = ""
+
+
+class GroupAdded(Model):
+    """Response body of the operation `addInstanceGroup`."""
+
+    instanceId: int = Field(description="Id of the new group.")
+    Code: str = Field(default="200", description="HTTP status of the answer.")
+    Message: str = Field(description=_MESSAGE)
+
+
+class DeleteGroups(OfDomain):
+    """Request body of the operation `deleteEndpointGroup`."""
+
+    id: Many[Id] = Field(
+        min_length=1,
+        max_length=MAX_ENTRIES,
+        validation_alias=AliasChoices("id", "epmGroupId"),
+        description="Ids of the groups to delete.",
+    )
+
+
+class EditGroup(OfDomain):
+    """Request body of the operation `editInstanceGroup`. An absent field keeps its value."""
+
+    groupId: GroupId
+    groupName: GroupName | None = None
+    instanceIds: Many[Id] | None = Field(
+        default=None, description="Ids of the instances that replace the instances of the group."
+    )
+    ou: OrganizationalUnit | None = None
+    cn: CommonName | None = None
+    dc: DomainComponent | None = None
+    status: Status | None = None
+
+
+class AssignUsersToGroup(Assignment):
+    """Request body of the operation `assignUsersToEndpointGroup`."""
+
+    groupId: GroupId
+    userIds: Many[Id] = Field(min_length=1, description="Ids of the endpoint users to add or remove.")
+
+
+class AddAuthFlow(OfDomain):
+    """Request body of the operation `addAuthFlowToInstanceGroup`."""
+
+    groupId: GroupId
+    authFlow: Methods
+
+
+class AuthFlowAdded(Model):
+    """Response body of the operation `addAuthFlowToInstanceGroup`."""
+
+    instanceId: int = Field(description="Id of the group.")
+    code: str = Field(default="200", description="HTTP status of the answer.")
+    message: str = Field(description=_MESSAGE)
+
+
+class UpdateStatus(OfDomain):
+    """Request body of the operation `updateInstanceGroupStatus`."""
+
+    groupId: GroupId
+    status: Status
+
+
+class OneGroup(OfDomain):
+    """Request body of the operation `fetchInstanceGroupDetail`."""
+
+    groupId: GroupId
+
+
+class FirstMember(Model):
+    """The first instance of a group. If the group has no instances, all fields are empty."""
+
+    instanceName: str = Field(description="Name of the instance.")
+    os: str = Field(description="Operating system, such as Linux.")
+    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
+    privateIp: str = Field(description="Private IP address; empty if unknown.")
+    publicIp: str = Field(description="Public IP address; empty if unknown.")
+
+
+class Member(FirstMember):
+    """An instance of a group."""
+
+    instanceId: int = Field(description="Id of the instance.")
+    status: str = Field(description="Active while the instance's agent sends messages, else Inactive.")
+
+
+class GroupDetail(FirstMember):
+    """Response body of the operation `fetchInstanceGroupDetail`: the fields of the group's first instance, the status
+    of the group, and all its instances."""
+
+    state: str = Field(description="Status of the group.")
+    instances: list[Member] = Field(description="First 1,000 instances of the group, ordered by id.")
+
+
+class SetCredentialPolicy(OfDomain):
+    """Request body of the operation `updateCredentialPolicyToEndpointGroup`. An absent field keeps its value. An empty
+    field clears the value."""
+
+    groupId: GroupId
+    ttlUser: TimeToLive | None = Field(default=None, description=_TIME_TO_LIVE)
+    priviligedUser: FlagText | None = Field(default=None, description=_PRIVILEGED)
+    policyId: PolicyId | None = Field(default=None, description="Id of the password policy for the group's users.")
+    homeDir: Directory | None = Field(default=None, description=_HOME)
+
+    @model_validator(mode="after")
+    def _has_a_field(self) -> "SetCredentialPolicy":
+        if {self.ttlUser, self.priviligedUser, self.policyId, self.homeDir} == {None}:
+            fields = "ttlUser", "priviligedUser", "policyId", "homeDir"
+            raise unfit(f"at least one of {', '.join(fields)} is needed", *fields)
+        return self
+
+
+class DeleteCredentialPolicy(OfDomain):
+    """Request body of the operation `deleteCredentialPolicyToEndpointGroup`."""
+
+    groupId: GroupId
+    credPolicyId: PolicyId = Field(
+        default="",
+        description="Id of the credential policy to delete. The operation fails if the group has another credential "
+        "policy. If it is empty, the id is not checked.",
+    )

@@ -1,0 +1,87 @@
+"""`sallyport group`: the commands for the endpoint groups of a domain."""
+
+import click
+
+from sallyport.areas.users import files
+from sallyport.base.wire import JSON
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group
+
+COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
+
+
+@click.group(cls=Group, first=("add", "list", "assign"))
+def group() -> None:
+    """Endpoint groups: groups of users, with the instances that these users may access."""
+
+
+@group.command()
+@click.argument("name")
+@files.domain
+@click.option("--ou", default="", help="Organizational unit.")
+@click.option("--cn", default="", help="Common name.")
+@click.option("--dc", default="", help="Domain component.")
+@click.pass_obj
+def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str) -> None:
+    """Add an active group and print its groupId."""
+    body = {"groupName": name, "ou": ou, "cn": cn, "dc": dc}
+    line.print(str(line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)["instanceId"]))
+    line.note(f"group {name} was added to {domain}")
+
+
+@group.command("list")
+@files.domain
+@click.option("--search", default="", help="Part of the name of a group.")
+@files.json_form
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+    """List the groups of a domain. The JSON output includes their credential policies."""
+    line.print_rows(line.listed(*files.GROUPS, {"filter": search}, domain=domain), COLUMNS, form)
+
+
+@group.command()
+@click.argument("name")
+@files.domain
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, domain: str) -> None:
+    """Remove a group. Its users and instances are not removed."""
+    line.run("/api/v1/instanceGroup/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
+    line.note(f"group {name} was removed from {domain}")
+
+
+@group.command()
+@click.argument("name")
+@click.argument("status")
+@files.domain
+@click.pass_obj
+def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
+    """Set the status of a group. With the status Active or Enabled, the users of the group have access. With any other
+    status, they have none."""
+    body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
+    line.run("/api/v1/instanceGroup/updateInstanceGroupStatus", body, domain=domain)
+    line.note(f"the status of group {name} is {status} now")
+
+
+@group.command()
+@click.argument("name")
+@files.domain
+@click.option("--user", "users", multiple=True, help="Name of a user; repeatable.")
+@click.option("--instance", "instances", multiple=True, help="Name of an instance; repeatable.")
+@click.option("--remove", "removal", is_flag=True, help="Remove the users and instances from the group.")
+@click.pass_obj
+def assign(
+    line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], instances: tuple[str, ...], removal: bool
+) -> None:
+    """Add users and instances to a group, or remove them. Nothing is changed if a name is unknown."""
+    if not users and not instances:
+        raise click.UsageError("--user and --instance are missing: give one or both")
+    group_id, action = files.group_id(line, domain, name), "remove" if removal else "add"
+    user_ids: list[JSON] = [files.user_id(line, domain, each) for each in users]
+    instance_ids: list[JSON] = [files.instance_id(line, domain, each) for each in instances]
+    if user_ids:
+        body: dict[str, JSON] = {"groupId": group_id, "userIds": user_ids, "action": action}
+        line.run("/api/v1/instanceGroup/assignUsersToEndpointGroup", body, domain=domain)
+    if instance_ids:
+        body = {"groupId": group_id, "instanceId": instance_ids, "action": action}
+        line.run("/api/v1/instances/assignGroupToMachines", body, domain=domain)
+    line.note(f"group {name} was changed")

@@ -1,0 +1,137 @@
+"""`sallyport instance`: the commands for the machines of a domain."""
+
+from pathlib import Path
+
+import click
+
+from sallyport.areas.users import files
+from sallyport.areas.users.instances.bodies import FILE_COLUMNS
+from sallyport.areas.users.instances.instance import SYSTEMS
+from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group
+
+COLUMNS = (
+    "instanceId",
+    "instanceName",
+    "osName",
+    "publicIp",
+    "privateIp",
+    "hostName",
+    "authType",
+    "status",
+    "totalUsers",
+    "totalGroups",
+)
+
+
+@click.group(cls=Group, first=("add", "list", "assign", "import", "export"))
+def instance() -> None:
+    """Instances: the machines to which users and groups are assigned."""
+
+
+@instance.command()
+@click.argument("name")
+@files.domain
+@click.option(
+    "--os",
+    "system",
+    type=click.IntRange(0, max(SYSTEMS)),
+    default=0,
+    help="Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device.",
+)
+@click.option("--public-ip", default="", help="Public IP address of the machine.")
+@click.option("--private-ip", default="", help="Private IP address of the machine.")
+@click.option("--host-name", default="", help="Host name of the machine.")
+@click.option("--auth-type", default="", help="Authentication methods, separated by commas: SSH, DID, Password.")
+@click.pass_obj
+def add(
+    line: CommandLine,
+    *,
+    name: str,
+    domain: str,
+    system: int,
+    public_ip: str,
+    private_ip: str,
+    host_name: str,
+    auth_type: str,
+) -> None:
+    """Add an instance and print its instanceId."""
+    body: Row = {
+        "instanceName": name,
+        "osId": system,
+        "publicIp": public_ip,
+        "privateIp": private_ip,
+        "hostName": host_name,
+        "authType": auth_type,
+    }
+    line.print(str(line.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"]))
+    line.note(f"instance {name} was added to {domain}")
+
+
+@instance.command("list")
+@files.domain
+@click.option("--search", default="", help="Part of the name, an address or the host name.")
+@files.json_form
+@click.pass_obj
+def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+    """List the instances of a domain."""
+    line.print_rows(line.listed(*files.INSTANCES, {"filter": search}, domain=domain), COLUMNS, form)
+
+
+@instance.command()
+@click.argument("name")
+@files.domain
+@click.option("--user", "users", multiple=True, required=True, help="Name of a user; repeatable.")
+@click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead of adding them.")
+@click.pass_obj
+def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
+    """Assign users to an instance, or remove the assignments. If one user does not exist, nothing is changed.
+
+    To assign groups, use the command `group assign`.
+    """
+    body: dict[str, JSON] = {
+        "instanceIds": files.instance_id(line, domain, name),
+        "userIds": [files.user_id(line, domain, each) for each in users],
+        "action": "remove" if removal else "add",
+    }
+    line.run("/api/v1/instances/assignUsersToMachines", body, domain=domain)
+    line.note(f"the users of instance {name} were changed")
+
+
+@instance.command()
+@click.argument("name")
+@files.domain
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, domain: str) -> None:
+    """Remove an instance, with its assignments."""
+    body = {"instanceId": files.instance_id(line, domain, name)}
+    line.run("/api/v1/instances/deleteInstance", body, domain=domain)
+    line.note(f"instance {name} was removed from {domain}")
+
+
+@instance.command("import")
+@files.source
+@files.domain
+@files.dry_run
+@files.skip_refused
+@files.as_json
+@click.pass_obj
+def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
+    """Import instances from a CSV or JSON file in the format of `instance export`. If an instance with the name exists
+    already, change it."""
+    rows = files.read(file, FILE_COLUMNS)
+    files.import_rows(
+        line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json
+    )
+
+
+@instance.command()
+@files.domain
+@files.json_form
+@click.pass_obj
+def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """Export the instances of a domain as CSV or JSON."""
+    found = line.listed(*files.INSTANCES, domain=domain)
+    rows = ({column: row[column] for column in FILE_COLUMNS} for row in found)
+    line.print_rows(rows, FILE_COLUMNS, form or "csv")

@@ -1,0 +1,172 @@
+"""The service for instances."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+
+from sallyport.areas.users import membership
+from sallyport.areas.users.instances import repo
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery, NewInstance
+from sallyport.areas.users.membership import (
+    GROUPS,
+    GROUPS_OF_INSTANCE,
+    INSTANCES,
+    NOT_FOUND,
+    USERS,
+    USERS_OF_INSTANCE,
+    Action,
+    Link,
+)
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
+from sallyport.store.audit import changed, record_in
+from sallyport.store.model import Store, Tx
+from sallyport.store.slices import Slice, in_slices
+from sallyport.web.paging import SHORT
+
+
+class Instances:
+    """The instances of all domains.
+
+    deleted: functions of other packages. Before an instance is deleted, they delete the rows that these packages have
+    stored for it. Each function takes the id of the instance, and is called until it returns 0.
+    """
+
+    def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
+        self._store = store
+        self._clock = clock
+        self.slices: Sequence[Slice[int]] = (
+            *deleted,
+            partial(_take_all, USERS_OF_INSTANCE),
+            partial(_take_all, GROUPS_OF_INSTANCE),
+        )
+
+    async def page(self, query: InstanceQuery) -> tuple[list[Instance], int]:
+        """Return one page of a domain's instances, and the number of matching instances. Raises NotFound if the group
+        in the query does not exist."""
+
+        def work(tx: Tx) -> tuple[list[Instance], int]:
+            if query.group_id:
+                membership.must_exist(tx, GROUPS, query.domain_id, [query.group_id])
+            return repo.page(tx, query)
+
+        by_key = not (query.search or query.group_id) and query.limit <= SHORT
+        return await (self._store.read_now if by_key else self._store.search)(work)
+
+    async def add(self, domain_id: int, new: NewInstance) -> int:
+        """Add an instance, and return its id. Raises Conflict if the name is taken."""
+        return await self._store.write(lambda tx: self.add_in(tx, domain_id, new))
+
+    def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
+        """Add an instance in a transaction, and return its id. Raises Conflict if the name is taken."""
+        instance_id = repo.add(tx, domain_id, new, self._clock())
+        changes = changed({}, {name: value for name, value in asdict(new).items() if value})
+        record_in(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changes, at=self._clock())
+        return instance_id
+
+    def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
+        """Change an instance in a transaction. If nothing differs, store nothing and write no audit-trail entry."""
+        changes = changed(asdict(old.fields), asdict(new))
+        if changes:
+            repo.update(tx, old, new, self._clock())
+            record_in(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
+
+    async def set_auth_type(self, domain_id: int, instance_id: int, auth_type: str) -> None:
+        """Set the authentication methods of an instance. auth_type: the methods, separated by commas. Raises
+        NotFound."""
+
+        def work(tx: Tx) -> None:
+            old = _found(repo.get(tx, domain_id, instance_id))
+            self.update_in(tx, old, replace(old.fields, auth_type=auth_type))
+
+        await self._store.write(work)
+
+    async def assign_users(
+        self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
+    ) -> None:
+        """Assign each user to each instance, or remove the assignments.
+
+        If one user or instance does not exist, nothing is changed. Raises NotFound. Raises Invalid if there are too
+        many assignments.
+        """
+        await self._assign(domain_id, USERS_OF_INSTANCE, USERS, instance_ids, user_ids, action)
+
+    async def assign_groups(
+        self, domain_id: int, instance_ids: Sequence[int], group_ids: Sequence[int], action: Action
+    ) -> None:
+        """Assign each group to each instance, or remove the assignments.
+
+        If one group or instance does not exist, nothing is changed. Raises NotFound. Raises Invalid if there are too
+        many assignments.
+        """
+        await self._assign(domain_id, GROUPS_OF_INSTANCE, GROUPS, instance_ids, group_ids, action)
+
+    async def _assign(
+        self, domain_id: int, link: Link, table: str, instance_ids: Sequence[int], held: Sequence[int], action: Action
+    ) -> None:
+        membership.check_size(instance_ids, held)
+
+        def work(tx: Tx) -> None:
+            membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
+            membership.must_exist(tx, table, domain_id, held)
+            self._change(tx, domain_id, link, instance_ids, held, action)
+
+        await self._store.write(work)
+
+    def _change(
+        self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action
+    ) -> None:
+        """Assign users or groups to instances, or remove these assignments. held: the ids of the users or groups. All
+        ids must exist."""
+        if membership.change(tx, link, action, instance_ids, held):
+            kind = "users" if link is USERS_OF_INSTANCE else "groups"
+            changes: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
+            target = f"{'instance' if len(instance_ids) == 1 else 'instances'} {_few(instance_ids)}"
+            record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
+
+    async def remove(self, domain_id: int, instance_id: int) -> None:
+        """Delete an instance and its assignments. Raises NotFound.
+
+        The deletion takes several transactions. If it is interrupted, the instance remains, but may have lost its keys
+        and assignments. To complete the deletion, repeat the call.
+        """
+
+        def find(tx: Tx) -> Instance:
+            return _found(repo.get(tx, domain_id, instance_id))
+
+        def end(tx: Tx, old: Instance) -> None:
+            repo.delete(tx, old)
+            record_in(tx, "instance.delete", domain_id, f"instance {old.id} {old.name}", at=self._clock())
+
+        await in_slices(self._store, find, [_by_id(each) for each in self.slices], end)
+
+    def in_domain(self, tx: Tx, domain_id: int, instance_id: int) -> bool:
+        """Return whether a domain has this instance."""
+        return repo.get(tx, domain_id, instance_id) is not None
+
+    def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
+        """Return whether a tenant has this instance."""
+        sql = (
+            "select 1 from endpoint_instances i join domains d on d.id = i.domain_id "
+            "where i.id = :id and d.tenant_id = :tenant and d.removed_at is null"
+        )
+        return tx.value(int, sql, id=instance_id, tenant=tenant_id) is not None
+
+
+def _found(instance: Instance | None) -> Instance:
+    if instance is None:
+        raise NotFound(NOT_FOUND[INSTANCES])
+    return instance
+
+
+def _take_all(link: Link, tx: Tx, instance_id: int) -> int:
+    return len(membership.forget_holders(tx, link, [instance_id]))
+
+
+def _by_id(delete: Slice[int]) -> Slice[Instance]:
+    return lambda tx, old: delete(tx, old.id)
+
+
+def _few(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")

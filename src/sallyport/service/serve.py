@@ -1,0 +1,378 @@
+"""The run of the whole service in one nursery: start everything, wait for a signal, answer waiting requests, stop.
+
+The order matters. Before the service reads the first datagram, it binds all sockets and loads the stored answers. At
+the end the listeners stop first. Then the logins in progress are decided, the journal writes them, and the store
+closes.
+"""
+
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+import trio
+
+from sallyport.areas.login.listen import radsec, udp
+from sallyport.areas.login.listen.counts import Kind
+from sallyport.areas.login.listen.exchange import Exchange, Services
+from sallyport.areas.login.listen.siblings import Siblings, socket_of
+from sallyport.areas.login.listen.waiting import Waiting
+from sallyport.host.notify import Notifier, ToParent
+from sallyport.metrics import render
+from sallyport.metrics.workers import merged
+from sallyport.nodes.periodic import while_leading
+from sallyport.service import supervise, tasks
+from sallyport.service.app import App
+from sallyport.service.build import build
+from sallyport.service.commands import Requests, commands
+from sallyport.service.control import serve_control, serve_socket
+from sallyport.service.garbage import collect_garbage
+from sallyport.service.operations import console, operations, pages
+from sallyport.service.sockets import Bound, Sockets, bind
+from sallyport.settings.settings import Settings
+from sallyport.settings.values import Address
+from sallyport.web.app import create_app, create_metrics_app
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+from sallyport.web.server import Listener, serve_http
+
+LAST_WORDS_S = 2.0
+GRACE_S = 10.0
+"""Seconds in addition to `drain_s` in which HTTP, the journal and the store must end."""
+LAG_S = 0.25
+STATUS = "every listener answers"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One of several processes of the service.
+
+    number: the number of the process, from 1. notifier: sends messages to the parent process.
+    """
+
+    number: int
+    sockets: Sockets
+    notifier: ToParent
+
+
+async def serve(
+    settings: Settings,
+    environ: Mapping[str, str],
+    stop: trio.Event,
+    *,
+    hung_up: trio.MemoryReceiveChannel[None] | None = None,
+    read: Callable[[], Settings] | None = None,
+    lock: int | None = None,
+    worker: Worker | None = None,
+    task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run the service until `stop` is set. Raises StartError or StoreError if it cannot start.
+
+    hung_up: a channel with an item for each SIGHUP. read: a function that returns the current settings. lock: see
+    `build`. worker: this process, or None if the service has only one process.
+    """
+    notifier = Notifier(environ) if worker is None else worker.notifier
+    async with build(settings, environ, lock=lock, joins=True) as app:
+        app.apply(settings)
+        if worker is not None:
+            paths = {each: socket_of(settings.control_path, each) for each in range(1, settings.workers + 1)}
+            app.siblings = Siblings(paths, worker.number)
+        with ExitStack() as held:
+            sockets = bind(settings, held) if worker is None else worker.sockets
+            async with trio.open_nursery() as background:
+                await background.start(app.notices.run)
+                if settings.log_logins:
+                    await background.start(app.login_log.run)
+                for task in tasks.of_node(app):
+                    background.start_soon(task)
+                if app.spool is not None:
+                    await background.start(app.spool.run)
+                background.start_soon(while_leading, app.cluster, tasks.of_leader(app))
+                await background.start(app.logins.first.run)
+                await background.start(app.logins.second.run)
+                background.start_soon(_measure_lag, app)
+                background.start_soon(supervise.feed_watchdog, app.store, notifier)
+                background.start_soon(
+                    supervise.watch_room, settings.database_path.parent, settings.disk_warning_mib << 20
+                )
+                if hung_up is not None and read is not None:
+                    background.start_soon(_reload, app, notifier, hung_up, read)
+                await _answer_requests(app, sockets, worker, stop, notifier, task_status)
+                background.cancel_scope.cancel()
+
+
+async def serve_until_signal(
+    settings: Settings,
+    environ: Mapping[str, str],
+    read: Callable[[], Settings] | None = None,
+    lock: int | None = None,
+    ready: Callable[[], None] = lambda: None,
+    worker: Worker | None = None,
+) -> None:
+    """Run the service until SIGTERM or SIGINT. A worker also stops when its parent process has ended.
+
+    read: a function that returns the current settings, for SIGHUP. lock: see `build`. ready: a function that is called
+    when every listener answers.
+    """
+    stop = trio.Event()
+    hang_ups, hung_up = trio.open_memory_channel[None](1)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        async with trio.open_nursery() as nursery:
+
+            async def wait_for_signal() -> None:
+                async for number in signals:
+                    if number == signal.SIGHUP:
+                        with suppress(trio.WouldBlock):  # a second pending signal adds nothing
+                            hang_ups.send_nowait(None)
+                    else:
+                        stop.set()
+
+            nursery.start_soon(wait_for_signal)
+            async with trio.open_nursery() as running:
+                if worker is not None:
+                    nursery.start_soon(_stop_without_parent, worker.notifier, stop)
+                started = partial(serve, hung_up=hung_up, read=read or (lambda: settings), lock=lock, worker=worker)
+                await running.start(started, settings, environ, stop)
+                ready()
+            nursery.cancel_scope.cancel()
+
+
+async def _stop_without_parent(parent: ToParent, stop: trio.Event) -> None:
+    await trio.lowlevel.wait_readable(parent.socket)  # only when the parent has ended: it never sends
+    log.warning("worker_without_parent")
+    stop.set()
+
+
+async def _answer_requests(
+    app: App,
+    sockets: Sockets,
+    worker: Worker | None,
+    stop: trio.Event,
+    notifier: Notifier,
+    task_status: trio.TaskStatus[Bound],
+) -> None:
+    listeners = sockets.radius
+    async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
+        services = _services(app)
+        gate = Gate(app.authentication, app.domains)
+        declared = operations(app, gate)
+        exchanges = await _exchanges(app, services, listeners, waiting)
+        over_tls = _radsec(app)
+        pair = _radsec_exchanges(app, services, over_tls, waiting, number=len(listeners))
+        exchanges += pair
+        _watch_listeners(app, listeners, exchanges)
+        await connected.start(over_tls.run, sockets.radsec, *pair)
+        async with trio.open_nursery() as delayed:
+            for exchange in exchanges:
+                delayed.start_soon(exchange.delayed.run)
+            async with trio.open_nursery() as listening:
+                for (_, sock), exchange in zip(listeners, exchanges, strict=False):
+                    listening.start_soon(
+                        partial(
+                            udp.receive,
+                            sock,
+                            exchange.receive,
+                            app.journal.flush,
+                            owner=app.clients.owner,
+                            refuse=exchange.refuse,
+                        )
+                    )
+                path, requests = app.settings.control_path, Requests(app, declared)
+                if sockets.control is not None and worker is not None:
+                    await listening.start(serve_socket, sockets.control, requests.run)
+                    path = socket_of(path, worker.number)
+                await listening.start(serve_control, path, requests.run)
+                bound = sockets.addresses()
+                bound.http = await waiting.start(_serve_http, app, gate, declared, sockets.http, stop)
+                app.http_address = bound.http[0]
+                listening.start_soon(collect_garbage, lambda: services.waiting.now)
+                task_status.started(bound)
+                if worker is None:
+                    log.info(
+                        "ready", **bound.shown(), console=app.settings.link_base(app.http_address), version=app.version
+                    )
+                else:
+                    log.info("worker_ready", node=app.settings.node)
+                notifier.ready(STATUS)
+                await stop.wait()
+                app.agents.states.close()
+                notifier.stopping(app.settings.drain_s + GRACE_S)
+                log.info("stopping", waiting=sum(each.in_flight for each in exchanges))
+                listening.cancel_scope.cancel()
+                over_tls.stop()
+            await _drain(app, waiting, exchanges)
+            delayed.cancel_scope.cancel()
+        with trio.move_on_after(LAST_WORDS_S):
+            await over_tls.sent()
+        connected.cancel_scope.cancel()
+
+
+async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange]) -> None:
+    """Wait for logins in progress, up to a time limit. Then end the logins that wait for a second factor, and write all
+    events.
+
+    If a first factor has no result by then, no reply is sent, and the device sends the request again.
+    """
+
+    async def ended() -> None:
+        while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
+            await trio.sleep(0.01)
+        await app.journal.drained()
+
+    with trio.move_on_after(app.settings.drain_s):
+        await ended()
+    await app.logins.second.stop_waiting()
+    with trio.move_on_after(LAST_WORDS_S):
+        await ended()
+    waiting.cancel_scope.cancel()
+
+
+def _services(app: App) -> Services:
+    return Services(
+        find_client=app.clients.find,
+        domains=app.domains,
+        sightings=app.devices.sightings,
+        pipeline=app.logins.pipeline,
+        journal=app.journal,
+        senders=app.senders,
+        waiting=Waiting(app.settings.max_waiting_requests),
+        radius_metrics=app.radius_metrics,
+        login_metrics=app.login_metrics,
+        learn=app.clients.latch,
+        ready=lambda: app.store.ready,
+    )
+
+
+async def _exchanges(
+    app: App, services: Services, listeners: Sequence[tuple[Kind, socket.socket]], waiting: trio.Nursery
+) -> list[Exchange]:
+    """Return an exchange for each socket.
+
+    An exchange contains the answers that were sent before a restart. A retransmitted request gets the same answer
+    again.
+    """
+    kept = await app.journal.recent()
+    exchanges = []
+    for number, (kind, sock) in enumerate(listeners):
+        exchange = Exchange(
+            services,
+            kind,
+            number,
+            udp.sender(sock),
+            waiting,
+            duplicate_window_s=app.settings.duplicate_window_s,
+            reject_delay_s=app.settings.reject_delay_s,
+        )
+        exchange.restore(kept)
+        exchanges.append(exchange)
+    return exchanges
+
+
+def _radsec(app: App) -> radsec.RadSec:
+    return radsec.RadSec(
+        app.certificates.server, lambda: app.clients.table, app.journal.flush, app.radius_metrics, app.senders
+    )
+
+
+def _radsec_exchanges(
+    app: App, services: Services, over_tls: radsec.RadSec, waiting: trio.Nursery, *, number: int
+) -> list[Exchange]:
+    """Return the exchanges of all RadSec connections: one for authentication, one for accounting."""
+    services = replace(services, find_client=over_tls.find_client, decode=radsec.decode_proven)
+    return [
+        Exchange(
+            services,
+            kind,
+            number + more,
+            over_tls.send,
+            waiting,
+            duplicate_window_s=app.settings.duplicate_window_s,
+            reject_delay_s=app.settings.reject_delay_s,
+            label=radsec.LABEL,
+        )
+        for more, kind in enumerate(Kind)
+    ]
+
+
+def _watch_listeners(app: App, listeners: Sequence[tuple[Kind, socket.socket]], exchanges: Sequence[Exchange]) -> None:
+    kinds = [kind.value for kind, _ in listeners] + [radsec.LABEL] * (len(exchanges) - len(listeners))
+
+    def summed(values: Callable[[], list[int]]) -> Callable[[], dict[tuple[str, ...], float]]:
+        def read() -> dict[tuple[str, ...], float]:
+            total: dict[tuple[str, ...], float] = {}
+            for kind, value in zip(kinds, values(), strict=False):
+                total[kind,] = total.get((kind,), 0.0) + value
+            return total
+
+        return read
+
+    app.radius_metrics.watch_listeners(
+        summed(lambda: [exchange.in_flight for exchange in exchanges]),
+        summed(lambda: udp.receive_drops([sock for _, sock in listeners])),
+    )
+
+
+async def _serve_http(
+    app: App,
+    gate: Gate,
+    declared: list[Operations],
+    sockets: Sequence[socket.socket],
+    stop: trio.Event,
+    *,
+    task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    settings = app.settings
+    observe = app.http_metrics.observe
+
+    def metrics() -> bytes:
+        own = render(app.registry)
+        if not app.siblings:
+            return own
+        texts = {app.siblings.own: own.decode()}
+        for number, text in trio.from_thread.run(app.siblings.ask, "worker.metrics").items():
+            texts[number] = str(text)
+        return merged(texts).encode()
+
+    def not_ready() -> list[str]:
+        return [] if app.store.ready and not stop.is_set() else ["the store does not take writes"]
+
+    site = console(app, gate, declared, commands(app), stop)
+    main = create_app(
+        declared,
+        version=app.version,
+        observe=observe,
+        not_ready=not_ready,
+        metrics=None if settings.metrics_bind else metrics,
+        pages=pages(app, gate, site),
+        unknown=site.unknown,
+    )
+    sites = [Listener(main, settings.http_bind, app.tls, settings.trusted_proxies)]
+    if settings.metrics_bind is not None:
+        apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
+        sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
+    if sockets:
+        sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
+    async with trio.open_nursery() as nursery:
+        await nursery.start(site.running.run)
+        await serve_http(sites, stop, task_status=task_status)
+        nursery.cancel_scope.cancel()
+
+
+async def _reload(
+    app: App, notifier: Notifier, hung_up: trio.MemoryReceiveChannel[None], read: Callable[[], Settings]
+) -> None:
+    async for _ in hung_up:
+        await supervise.reload_and_tell(app, notifier, read, STATUS)
+
+
+async def _measure_lag(app: App) -> None:
+    while True:
+        due = time.monotonic() + LAG_S
+        await trio.sleep(LAG_S)
+        app.process_metrics.lag(max(0.0, time.monotonic() - due))

@@ -1,0 +1,6 @@
+"""Fixtures of the presentation tests."""
+
+from tests.areas import areas, clock
+from tests.areas.did.holders import world
+
+__all__ = ["areas", "clock", "world"]

@@ -1,0 +1,127 @@
+"""Tests of the decision function: every cell of its table, and the two modes."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sallyport.areas.domains.domain import Fallback, Mode
+from sallyport.areas.login.decision import decide
+from sallyport.areas.login.login import Reason, Verdict
+from sallyport.areas.policy.rules.rule import Action
+
+# The decision for a login with a right first factor, by the action of the rules and the outcome of the second factor.
+# Each cell has the verdict if the fallback denies, the verdict if it allows, and the metric's label for each of them.
+TABLE = """
+allow         *                                                  accept     accept     allow   allow
+block         *                                                  reject     reject     deny    deny
+mfa_required  (approved)                                         accept     accept     allow   allow
+mfa_required  second factor asked for                            challenge  challenge  -       -
+mfa_required  enrolment not known yet                            challenge  challenge  -       -
+mfa_required  second factor denied                               reject     reject     deny    deny
+mfa_required  wrong code, asked again                            challenge  challenge  -       -
+mfa_required  wrong code                                         reject     reject     deny    deny
+mfa_required  not enrolled                                       reject     reject     deny    deny
+mfa_required  this kind of login cannot ask for a code           reject     reject     deny    deny
+mfa_required  second factor not answered in time                 reject     reject     deny    deny
+mfa_required  device gives up sooner than the provider answers   reject     reject     deny    deny
+mfa_required  too many prompts                                   reject     reject     deny    deny
+mfa_required  the provider takes no more codes for now           reject     reject     deny    deny
+mfa_required  the challenge is unknown, over or another's        reject     reject     deny    deny
+mfa_required  no provider                                        reject     accept     error   bypass
+mfa_required  provider unreachable                               reject     accept     error   bypass
+mfa_required  the provider's rate limit is reached               reject     accept     error   bypass
+mfa_required  provider unreachable, circuit open                 reject     accept     error   bypass
+mfa_required  provider configuration unreadable                  reject     accept     error   bypass
+mfa_required  the service was stopped before the second factor was answered  reject  accept  error  bypass
+"""
+FIRST = [
+    Reason.WRONG_PASSWORD, Reason.WRONG_PASSWORD_OR_SECRET, Reason.UNKNOWN_USER, Reason.UNKNOWN_REALM,
+    Reason.NO_USER_NAME, Reason.NO_DOMAIN,
+    Reason.NO_CREDENTIALS, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE, Reason.FIRST_FACTOR_CHANGED,
+    Reason.FIRST_FACTOR_UNREACHABLE, Reason.DIRECTORY_ENTRY_TOO_LARGE, Reason.CHANGES_PASSWORD, Reason.METHOD_UNFIT,
+    Reason.MAY_NOT_VOUCH, Reason.VOUCHES_UNSIGNED, Reason.ACCOUNT_LOCKED, Reason.ACCOUNT_DISABLED,
+    Reason.ACCOUNT_EXPIRED, Reason.PASSWORD_EXPIRED, Reason.PASSWORD_MUST_CHANGE, Reason.LOGON_RESTRICTED,
+    Reason.NO_SERVER_CERTIFICATE, Reason.METHOD_NOT_OFFERED, Reason.SERVER_UNTRUSTED, Reason.CERTIFICATE_REFUSED,
+    Reason.TLS_FAILED, Reason.EAP_BROKEN, Reason.PROXY_LOOP, Reason.LOCKED_OUT,
+    Reason.STATION_LOCKED_OUT, Reason.REFUSED_UPSTREAM,
+    Reason.DOMAIN_REMOVED, Reason.CHALLENGE_OVER,
+]  # fmt: skip
+SECOND = [Reason.NONE, *[each for each in Reason if each not in FIRST and each is not Reason.BLOCKED], FIRST[-1]]
+
+
+def cells() -> dict[tuple[Action, Reason, Fallback], tuple[str, str]]:
+    """The table, which maps (action, second factor, fallback) to (verdict, metric)."""
+    found: dict[tuple[Action, Reason, Fallback], tuple[str, str]] = {}
+    for line in TABLE.strip().splitlines():
+        action, rest = line.split(maxsplit=1)
+        second, deny, allow, label_deny, label_allow = rest.rsplit(maxsplit=4)
+        reasons = SECOND if second == "*" else [Reason.NONE if second == "(approved)" else Reason(second)]
+        for reason in reasons:
+            found[Action(action), reason, Fallback.DENY] = deny, label_deny
+            found[Action(action), reason, Fallback.ALLOW] = allow, label_allow
+    return found
+
+
+CELLS = cells()
+
+
+def test_the_table_is_whole() -> None:
+    """Every combination of action, outcome of the second factor and fallback has a cell, and there are no
+    other cells."""
+    assert set(CELLS) == set(product(Action, dict.fromkeys(SECOND), Fallback))
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(part.name for part in cell).lower())
+def test_each_combination_has_its_decision(cell: tuple[Action, Reason, Fallback]) -> None:
+    """Enforce mode applies the verdict. Monitor mode accepts the login and records the verdict."""
+    action, second, fallback = cell
+    verdict, label = CELLS[cell]
+    enforce = decide(Reason.NONE, action, second, Mode.ENFORCE, fallback)
+    monitor = decide(Reason.NONE, action, second, Mode.MONITOR, fallback)
+    reason = {Action.ALLOW: Reason.NONE, Action.BLOCK: Reason.BLOCKED}.get(action, second)
+    assert enforce.row == (verdict, verdict, "", reason.value)
+    assert monitor.row == (verdict, "accept", verdict, reason.value)
+    assert enforce.outcome == label.strip("-")
+    assert monitor.outcome == ("would_deny" if verdict == "reject" else label if label == "bypass" else "allow")
+    assert (enforce.mode, monitor.mode) == ("enforce", "monitor")
+
+
+@pytest.mark.parametrize("first", FIRST, ids=lambda reason: reason.name.lower())
+def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
+    """A wrong first factor rejects the login in both modes, whatever the rules, the second factor and the
+    fallback are."""
+    for action, second, fallback in CELLS:
+        enforce = decide(first, action, second, Mode.ENFORCE, fallback)
+        monitor = decide(first, action, second, Mode.MONITOR, fallback)
+        assert enforce.row == ("reject", "reject", "", first.value)
+        assert monitor.row == ("reject", "reject", "reject", first.value)
+        assert enforce.outcome == monitor.outcome == "deny"
+
+
+@given(
+    st.sampled_from([Reason.NONE, *FIRST]),
+    st.sampled_from(Action),
+    st.sampled_from(SECOND),
+    st.sampled_from(Fallback),
+)
+def test_the_modes_differ_only_in_the_applied_verdict(
+    first: Reason, action: Action, second: Reason, fallback: Fallback
+) -> None:
+    """The decision and the reason are the same in both modes.
+
+    Enforce mode applies the decision; monitor mode accepts the login even if the decision is another one.
+    """
+    enforce = decide(first, action, second, Mode.ENFORCE, fallback)
+    monitor = decide(first, action, second, Mode.MONITOR, fallback)
+    assert (enforce.decision, enforce.reason) == (monitor.decision, monitor.reason)
+    assert enforce.applied is enforce.decision
+    assert monitor.applied in {monitor.decision, Verdict.ACCEPT}
+    assert (monitor.would_have_been, enforce.would_have_been) == (monitor.decision.value, "")
+
+
+def test_decisions_are_few() -> None:
+    """Equal checks in the same mode return the same object, so that it can be a key."""
+    once = decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY)
+    assert decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY) is once

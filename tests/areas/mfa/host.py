@@ -1,0 +1,81 @@
+"""The host that providers have in tests: seeds in memory, HTTP to loopback and a fixed clock."""
+
+from dataclasses import dataclass, field, replace
+
+from sallyport.areas.mfa.host import Host
+from sallyport.areas.mfa.provider import Enrolment, Outcome, Provider, Question
+from sallyport.base.clock import Clock, now_us
+from sallyport.outgoing.http import HttpFactory
+from sallyport.settings.values import ANYWHERE
+from tests.areas import trust
+
+USER = "ann.o'neill+x@corp.example"
+"""A user name that must be quoted in URLs and other syntax."""
+
+
+@dataclass
+class MemorySeeds:
+    """The seeds by user, and the last time step that each user has used."""
+
+    seeds: dict[str, str] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)
+
+    async def seed(self, domain_id: int, user: str) -> str | None:
+        """Return the user's seed."""
+        return self.seeds.get(user)
+
+    async def spend(self, domain_id: int, user: str, step: int) -> bool:
+        """Store the time step. Return False if this step or a later one was used before."""
+        if step <= self.spent.get(user, -1):
+            return False
+        self.spent[user] = step
+        return True
+
+
+class NoWallets:
+    """The wallets of a service in which no user has a wallet."""
+
+    async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
+        """Return False, because the user has no credential."""
+        return False
+
+    async def open(
+        self,
+        domain_id: int,
+        user: str,
+        issuer_did: str,
+        schema_id: int,
+        *,
+        challenge_id: str,
+        purpose: str,
+        expires_at: int,
+    ) -> int | None:
+        """Return None, because there is no wallet."""
+        return None
+
+    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
+        """Return False, because the request does not exist."""
+        return False
+
+    async def withdraw(self, request_id: int) -> None:
+        """Do nothing."""
+
+
+def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
+    """Return a host for the domain corp, whose ID is 1."""
+    return Host(
+        1, "corp", http or HttpFactory(egress=ANYWHERE, verify=trust()), seeds or MemorySeeds(), NoWallets(), clock
+    )
+
+
+def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:
+    """Return the question about a login at a switch."""
+    return Question(challenge_id, 1, "corp", user, "switch-7", "192.0.2.7", "00-11-22-33-44-55", now_us() + 60_000_000)
+
+
+async def assert_unknown(provider: Provider, *users: str) -> None:
+    """Assert that the provider knows none of these users. This must not count as a failure of the provider."""
+    for user in users:
+        assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
+        answer = await provider.start(replace(question(), user=user, challenge_id=user))
+        assert answer.outcome is Outcome.NOT_ENROLLED

@@ -1,0 +1,96 @@
+"""Tests of stations, which are locked out like users. A NAS is never locked out."""
+
+import pytest
+
+from sallyport.areas.login.login import Reason
+from sallyport.areas.policy.lockouts.stations import SharedStations
+from tests.areas.login.conftest import FakeListener
+from tests.areas.policy.lockouts.guesses import PHONE, STATION_LOCKED, TABLET, guess, log_in, stored
+from tests.packets import attributes
+
+NAS_ITSELF = {
+    "no station": attributes(NAS_IDENTIFIER=b"vpn"),
+    "an empty one": attributes(CALLING_STATION_ID=b"", NAS_IDENTIFIER=b"vpn"),
+    "blanks": attributes(CALLING_STATION_ID=b"  ", NAS_IDENTIFIER=b"vpn"),
+    "its address": attributes(CALLING_STATION_ID=b"10.0.0.9", NAS_IP_ADDRESS=bytes((10, 0, 0, 9))),
+    "its IPv6 address": attributes(CALLING_STATION_ID=b"::1", NAS_IPV6_ADDRESS=bytes(15) + b"\1"),
+    "its name": attributes(CALLING_STATION_ID=b"VPN", NAS_IDENTIFIER=b"vpn"),
+    "the packet's source": attributes(CALLING_STATION_ID=b"192.0.2.1", NAS_IDENTIFIER=b"vpn"),
+    "its MAC address": attributes(CALLING_STATION_ID=b"0200.0000.0009", CALLED_STATION_ID=b"02-00-00-00-00-09:guests"),
+    "one value for all": attributes(CALLING_STATION_ID=b"anonymous", NAS_IDENTIFIER=b"vpn"),
+}
+
+
+async def test_ten_failures_lock_a_station(listener: FakeListener) -> None:
+    """If ten users each fail once at the same station, the station is locked for all users.
+
+    Another station of the same device is not locked.
+    """
+    await log_in(listener, "ann", "hello", TABLET)
+    for number in range(10):
+        assert await log_in(listener, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
+    assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
+    assert await log_in(listener, "ann", "hello") is Reason.NONE
+    assert await stored(listener.areas) == [("station", "02-00-00-00-00-01", 10)]
+
+
+async def test_a_success_resets_the_count_of_a_station(listener: FakeListener) -> None:
+    """A successful login of any user at the station resets its count."""
+    await log_in(listener, "ann", "hello", TABLET)
+    for number in range(9):
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
+    await log_in(listener, "another", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
+
+
+@pytest.mark.parametrize("body", NAS_ITSELF.values(), ids=NAS_ITSELF)
+async def test_a_nas_is_never_locked(listener: FakeListener, body: bytes) -> None:
+    """If the station is the NAS itself, fifty failures with any names do not reject a user with the right password."""
+    for number in range(50):
+        await log_in(listener, f"user{number}", guess(), body)
+    assert await log_in(listener, "ann", "hello", body) is Reason.NONE
+    assert await stored(listener.areas) == []
+
+
+async def test_the_only_station_of_a_nas_is_not_locked(listener: FakeListener) -> None:
+    """If a NAS sends only one station, it may send the same value for all stations, so this station is not locked.
+
+    After a login from another station, the next failure locks it.
+    """
+    for number in range(15):
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await stored(listener.areas) == []
+    await log_in(listener, "ann", "hello", TABLET)
+    assert await log_in(listener, "another", guess(), PHONE) is Reason.UNKNOWN_USER
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
+    assert await log_in(listener, "ann", "hello", TABLET) is Reason.NONE
+
+
+async def test_a_shared_station_is_not_locked(listener: FakeListener) -> None:
+    """A station at which three users log in within an hour counts as shared and is not locked, even if the NAS has
+    other stations."""
+    for user in ("bob", "eve"):
+        await listener.areas.add_user(listener.areas.domain, user, b"hello")
+    await log_in(listener, "ann", "hello", TABLET)
+    await log_in(listener)  # a failure: from now on successes are counted
+    for user in ("ann", "bob", "eve"):
+        await log_in(listener, user, "hello", PHONE)
+    for number in range(20):
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
+    listener.areas.clock.pass_by(3601)
+    for number in range(10):
+        await log_in(listener, f"user{number}", guess(), PHONE)
+    assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
+
+
+def test_another_tenant_does_not_evict_a_shared_station() -> None:
+    """A shared station is remembered, however many stations of another tenant are used."""
+    shared = SharedStations(max_stations=10)
+    for user in ("ann", "bob", "eve"):
+        shared.note((1, b"phone"), 1, user, 0)
+    for number in range(100):
+        shared.note((2, b"phone %d" % number), 2, "mallory", number)
+    assert shared.is_shared((1, b"phone"), 1)

@@ -1,6 +1,0 @@
-"""Fixtures of the presentation tests."""
-
-from tests.areas import areas, clock
-from tests.did.holders import world
-
-__all__ = ["areas", "clock", "world"]

@@ -1,1 +1,0 @@
-"""Tests of sallyport.inventory.clients."""

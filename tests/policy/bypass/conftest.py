@@ -1,6 +1,0 @@
-"""Fixtures of the bypass tests: logins without a socket, and a lock-out after ten failures."""
-
-from tests.login.conftest import listener
-from tests.policy.lockouts.conftest import areas, clock
-
-__all__ = ["areas", "clock", "listener"]

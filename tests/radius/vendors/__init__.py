@@ -1,0 +1,1 @@
+"""Tests of sallyport.radius.vendors, with real requests of products in packets/."""

@@ -1,0 +1,150 @@
+"""Settings from a file and from the environment. Errors name the setting but not its value."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.errors import ConfigError
+from sallyport.host.systemd import DATA_DIR
+from sallyport.settings.limits import DEFAULTS
+from sallyport.settings.settings import Settings, load, of_service, unknown_environment
+from sallyport.settings.values import Address, parse_address
+
+
+def settings_of(tmp_path: Path, text: str, **environ: str) -> Settings:
+    """Return the settings that a file and environment variables give."""
+    path = tmp_path / "sallyport.toml"
+    path.write_text(text)
+    return load(path, environ)
+
+
+def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
+    """A setting of the file overrides its default."""
+    text = 'http_bind = "127.0.0.1:1"\nreject_delay_s = 2'
+    found = settings_of(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
+    assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
+    assert [str(rule) for rule in found.egress] == ["10.0.0.0/8", "2001:db8::/32"]
+    assert found.radius_auth_bind == (Address("0.0.0.0", 1812), Address("::", 1812))
+
+
+@pytest.mark.parametrize(
+    ("text", "environ"),
+    [
+        pytest.param("[limits]\ndomains = 5\nwallets = 0", {}, id="file"),
+        pytest.param("[limits]\nschemas = 1", {"SALLYPORT_LIMITS": " domains=5, wallets = 0 "}, id="environment"),
+    ],
+)
+def test_limits_are_given_by_name(tmp_path: Path, text: str, environ: dict[str, str]) -> None:
+    """Limits that are not given keep their defaults."""
+    assert settings_of(tmp_path, text, **environ).limits == {**DEFAULTS, "domains": 5, "wallets": 0}
+
+
+def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
+    """Several addresses are separated by commas and spaces. Some settings may be empty."""
+    found = settings_of(
+        tmp_path, 'radius_auth_bind = " 127.0.0.1:1812 , [::1]:1812,"\nradius_acct_bind = ""\nmetrics_bind = ""'
+    )
+    assert found.radius_auth_bind == (Address("127.0.0.1", 1812), Address("::1", 1812))
+    assert (found.radius_acct_bind, found.metrics_bind) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hunter2 = 1", "there is no setting hunter2"),
+        ('[http]\nbind = "hunter2"', "there is no setting http"),
+        ('http_bind = "hunter2"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = "127.0.0.1"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = "::1:80"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = "127.0.0.1:65536"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = ""', "setting http_bind must be an IP address and a port"),
+        ("http_bind = 8080", "setting http_bind must be an IP address and a port"),
+        ('metrics_bind = "hunter2"', "setting metrics_bind must be an IP address and a port"),
+        ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind must be IP addresses with ports"),
+        ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind must be IP addresses with ports"),
+        ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
+        ('egress = "hunter2"', "setting egress must be networks separated by commas, or default"),
+        ('egress = "10.0.0.0/33"', "setting egress must be networks separated by commas, or default"),
+        ("[limits]\ndomain = 1", "setting limits: there is no limit domain; the limits are access_tokens, "),
+        ("[limits]\ndomains = -1", "setting limits must have whole numbers as values, from 0"),
+        ("[limits]\ndomains = true", "setting limits must have whole numbers as values, from 0"),
+        ('limits = "domains"', "setting limits must have whole numbers as values, from 0"),
+        ("limits = 5", "setting limits must be limits by name"),
+        ("reject_delay_s = 11", "setting reject_delay_s must be "),
+        ('log_level = "hunter2"', "setting log_level must be "),
+        (
+            'database = "mysql://u:hunter2@h/d"',
+            "setting database must be a path, or a URL that begins with postgresql://",
+        ),
+        ('tls_key = "hunter2"', "settings: tls_certificate and tls_key go together"),
+        ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures must be "),
+    ],
+)
+def test_all_wrong_settings_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        settings_of(tmp_path, text)
+    assert message in str(refused.value)
+    assert "hunter2" not in str(refused.value).replace("no setting hunter2", "")
+
+
+def test_a_wrong_setting_has_its_line_in_the_file(tmp_path: Path) -> None:
+    """The error for an unknown setting names it and the most similar setting."""
+    with pytest.raises(ConfigError) as refused:
+        settings_of(tmp_path, "# mine\ndrain_s = 5\n\nhttp_bnid = 1\n")
+    assert str(refused.value).endswith('sallyport.toml, line 4). Did you mean "http_bind"?')
+    with pytest.raises(ConfigError) as refused:
+        settings_of(tmp_path, "\ndrain_s = 61\n")
+    assert str(refused.value).endswith(
+        " must be a number of at most 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)"
+    )
+
+
+def test_a_wrong_variable_is_named() -> None:
+    """The error for a malformed variable names the variable but not its value."""
+    with pytest.raises(ConfigError, match=r"^setting log_level must be debug, .* \(SALLYPORT_LOG_LEVEL\)$"):
+        load(None, {"SALLYPORT_LOG_LEVEL": "hunter2"})
+
+
+def test_radsec_needs_no_udp_port(tmp_path: Path) -> None:
+    assert settings_of(tmp_path, 'radius_auth_bind = ""\nradsec_bind = "127.0.0.1:2083"').radius_auth_bind == ()
+
+
+def test_a_missing_or_malformed_file_is_named(tmp_path: Path) -> None:
+    """The default settings file does not have to exist."""
+    with pytest.raises(ConfigError, match=r"nowhere\.toml"):
+        load(tmp_path / "nowhere.toml", {})
+    with pytest.raises(ConfigError, match=r"sallyport\.toml"):
+        settings_of(tmp_path, "data_dir")
+    with pytest.raises(ConfigError, match=r"sallyport\.toml"):
+        (tmp_path / "sallyport.toml").write_bytes(b"# \xff")
+        load(tmp_path / "sallyport.toml", {})
+    assert load(None, {"SALLYPORT_DRAIN_S": "7"}).drain_s == 7
+
+
+@pytest.mark.parametrize(
+    ("database", "absolute"),
+    [
+        ("own.db", f"{DATA_DIR}/own.db"),
+        ("/srv/own.db", "/srv/own.db"),
+        ("", ""),
+        ("postgresql://sallyport@db/sallyport", "postgresql://sallyport@db/sallyport"),
+    ],
+)
+def test_the_database_in_the_file_of_the_service(database: str, absolute: str) -> None:
+    """In the file of the system service, a relative path is relative to the data directory. A URL stays as it is."""
+    assert of_service({"database": database}) == {"data_dir": str(DATA_DIR), "database": absolute}
+
+
+def test_unknown_variables_are_reported() -> None:
+    """An unknown SALLYPORT_ variable is reported, because it may be misspelled. The variable of the master key is not a
+    setting and is not reported.
+    """
+    environ = {"SALLYPORT_HTTP_BNID": "x", "SALLYPORT_HTTP_BIND": "x", "SALLYPORT_MASTER_KEY": "x", "HOME": "x"}
+    assert unknown_environment(environ) == ["SALLYPORT_HTTP_BNID"]
+
+
+def test_an_address_is_written_as_it_is_read() -> None:
+    """An IPv6 address is formatted in brackets, and localhost becomes 127.0.0.1."""
+    for text in ("127.0.0.1:80", "[::1]:0"):
+        assert str(parse_address(text)) == text
+    assert parse_address("localhost:80") == Address("127.0.0.1", 80)

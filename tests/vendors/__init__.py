@@ -1,1 +1,0 @@
-"""Tests of sallyport.vendors, with real requests of products in packets/."""
