@@ -6,18 +6,23 @@ The pages are not committed, so that the declaration of a name, default, field o
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 import click
 import yaml
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 from sphinx.application import Sphinx
 from tests.metrics.everything import labelled
 
+from sallyport.base.secret import Secret
 from sallyport.cli.main import root
 from sallyport.deploy.settings_file import shown, without_default
+from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.vendors import MEDIA, PRODUCTS
 from sallyport.service.app import App
@@ -25,8 +30,11 @@ from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import MASTER_KEY, environment_name
+from sallyport.store.directory import Reserve
+from sallyport.store.sqlite import SqliteStore
+from sallyport.store.vault import Vault
 from sallyport.web.description import document
-from sallyport.web.scope import Authenticator, DomainOwners, Gate
+from sallyport.web.scope import Gate
 
 Json = Mapping[str, Any]
 Row = Sequence[str]
@@ -240,18 +248,15 @@ def attributes() -> str:
     return _page("RADIUS attributes", "A reply attribute of a login rule is one of these names.", *tables)
 
 
-class _Anything:
-    """An object that has every attribute. It stands for the services, which a declaration stores and does not call."""
-
-    def __getattr__(self, _name: str) -> "_Anything":
-        return self
-
-
 def api() -> Json:
-    """Return the OpenAPI document, without a running service."""
-    anything = _Anything()
-    gate = Gate(cast(Authenticator, anything), cast(DomainOwners, anything))
-    declared = declared_operations(cast(App, anything), gate)
+    """Return the OpenAPI document, of a service that has an empty store and does not run."""
+    with TemporaryDirectory() as directory:
+        settings, registry = Settings(data_dir=Path(directory)), CollectorRegistry()
+        place = settings.database_path
+        store = SqliteStore(place, StoreMetrics(registry), Reserve(place.with_suffix(".reserve"), 0))
+        with closing(store):
+            app = App(settings, store, Vault(Secret(bytes(32))), load_dictionary(), registry)
+            declared = declared_operations(app, Gate(app.tenancy.authentication, app.domains.service))
     return document([each for group in declared for each in group.all], "")
 
 

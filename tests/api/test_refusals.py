@@ -56,11 +56,11 @@ async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None
 
     Its body passes orgId, tenantId and domainId to these checks.
     """
-    gate = Gate(areas.authentication, areas.domains)
+    gate = Gate(areas.app.tenancy.authentication, areas.domains)
     listed = {(each.method, each.path): each for each in (*OPERATIONS, *FORMS)}
     declared = {
         (operation.method, path): operation
-        for area in operations(areas, gate)
+        for area in operations(areas.app, gate)
         for operation in area.all
         for path in operation.paths
     }

@@ -11,7 +11,7 @@ import math
 import os
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +24,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.clients.service import NewClient
+from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.login.first.settings import KINDS
 from sallyport.areas.login.first.winbind.helpers import Helpers
 from sallyport.areas.login.login import Login
@@ -189,8 +190,9 @@ async def running_engine(directory: Path) -> AsyncIterator[Engine]:
             yield store
 
 
-class Areas(App):
-    """The service, with parts that a test can replace. tenant, domain: the IDs of its tenant and its domain.
+class Areas:
+    """The services of the connected areas, with parts that a test can replace. tenant, domain: the IDs of its tenant
+    and its domain.
 
     lockout_failures: the failures that lock out a user. 0 disables lockouts, because in many tests logins fail.
     cluster: the node among others.
@@ -205,6 +207,7 @@ class Areas(App):
         lockout_failures: int = 0,
         look_up: LookUp = look_up,
         cluster: Cluster | None = None,
+        further: Sequence[Callable[[Parts], Area]] = (),
     ) -> None:
         self.kinds = available([])
         self.first_kinds = dict(KINDS)
@@ -221,17 +224,41 @@ class Areas(App):
             patience=self._patience_of,
             ntlm_auth=lambda _domain_id: self.ntlm_auth,
             credentials=lambda: self.credentials,
+            areas=further,
         )
         settings = Settings(
             data_dir=directory_of(store),
             did_url="https://id.example.test",
             lockout_failures=lockout_failures,
         )
-        super().__init__(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
-        logins = self.logins
-        self.providers, self.second, self.first = logins.providers, logins.second, logins.first
-        self.lockouts, self.bypass, self.pipeline = logins.lockouts, logins.bypass, logins.pipeline
-        self.trials, self.first_settings = logins.trials, logins.first_settings
+        self.app = app = App(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
+        self.clock, self.store, self.parts = clock, store, app.parts
+        self.settings, self.vault, self.registry = settings, app.parts.vault, app.parts.registry
+        self.dictionary, self.configuration, self.cluster = dictionary(), app.parts.configuration, app.parts.cluster
+        self.notices, self.http = app.parts.notices, app.parts.http
+        self.tenancy, self.keys = app.tenancy.service, app.tenancy.keys
+        self.domains, self.removal, self.reverts = app.domains.service, app.domains.removal, app.domains.reverts
+        self.enforcement, self.preview = app.domains.enforcement, app.preview.service
+        self.clients, self.issued = app.clients.service, app.clients.issued
+        self.devices, self.sessions = app.devices.service, app.sessions.service
+        self.rules, self.bypass = app.rules.service, app.bypass.service
+        self.lockouts = app.lockouts.service
+        self.dynamic, self.revocations = app.dynamic.service, app.dynamic.revocations
+        self.instances, self.policies = app.instances.service, app.passwords.service
+        self.did, self.directory = app.did, app.directory
+        self.users, self.accounts = app.users.service, app.users.accounts
+        self.groups, self.seeds = app.users.groups, app.users.seeds
+        self.agents, self.providers = app.agents.service, app.mfa.service
+        login = app.login
+        self.login, self.second, self.first = login, login.second, login.first
+        self.pipeline, self.journal, self.senders = login.pipeline, login.journal, login.senders
+        self.trials, self.first_settings, self.people = login.trials, login.first_settings, login.people
+        self.events, self.audit = app.events.service, app.audit.service
+        self.administrators, self.identities = app.signin.administrators, app.signin.identities
+        self.console_sessions, self.open_id = app.signin.sessions, app.signin.open_id
+        self.copies, self.rotation = app.installation.copies, app.installation.rotation
+        self.certificates, self.certificate_files = app.certificates, app.certificate_files.files
+        self.radius_metrics, self.login_metrics = login.radius_metrics, login.metrics
         self.tenant = 0
         self.domain = 0
 

@@ -81,7 +81,7 @@ async def test_every_group_has_a_symbol(site: Site, admin: Visitor) -> None:
 async def test_the_status_line_names_version_node_time_and_backup(site: Site, admin: Visitor, tmp_path: Path) -> None:
     """The line is on every page. The age of the backup comes from the audit trail, at most a minute late."""
     node = site.areas.settings.node
-    line = f"Sallyport {site.areas.version} node {node} 2026-01-01 00:00:00 UTC no backup yet"
+    line = f"Sallyport {site.areas.app.version} node {node} 2026-01-01 00:00:00 UTC no backup yet"
     assert text_of(await admin.get("/account")).endswith(line)
     assert text_of(await admin.get("/nothing", accept="text/html")).endswith(line)
     await site.areas.copies.backup(tmp_path / "backup.db")

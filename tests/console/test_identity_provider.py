@@ -376,7 +376,7 @@ async def test_a_changed_configuration_ends_sessions_at_once(
             configured(OPERATOR, AUDITOR)
             assert await visitor.is_signed_in()
             settings = site.areas.settings.model_copy(update={"identity_providers": configured(*roles)})
-            site.areas.apply(settings)
+            site.areas.app.apply(settings)
             assert not await visitor.is_signed_in()
     configured(OPERATOR)
     async with site.visitor() as visitor:
@@ -469,7 +469,7 @@ async def test_a_wrong_client_secret_is_the_fault_of_the_configuration(
 
 async def test_a_person_is_listed_and_removed(site: Site, provider: Provider, configured: Configure) -> None:
     """The command line lists who has signed in. A removed person is signed out at once, and is a new one afterwards."""
-    run = commands(site.areas)
+    run = commands(site.areas.app)
     async with site.visitor() as visitor:
         await sign_in(visitor, provider)
         (found,) = entries(await run.ready("admin.identities", {})())

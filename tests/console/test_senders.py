@@ -55,7 +55,7 @@ async def test_a_sender_is_listed_once_with_its_node(site: Site, root: Visitor) 
     """A node lists its own senders from memory, and does not read the row that it has written for other nodes."""
     hear(site)
     with trio.move_on_after(0.5):
-        await site.areas.node_senders.run()
+        await site.areas.login.node_senders.run()
     page = await root.get("/senders?column=address&column=packets&column=node")
     assert page.text.count(f"<code>{ADDRESS}</code>") + page.text.count(f">{ADDRESS}</a>") == 1
     assert f"{ADDRESS} 1 {site.areas.cluster.name}" in text_of(page)

@@ -7,6 +7,7 @@ import httpx
 import pytest
 import trio
 
+from sallyport.areas.signin.area import FAILED_SIGN_INS
 from sallyport.areas.signin.sessions import MOST_REFUSALS, Browser, Sessions
 from sallyport.areas.tenancy.authentication import Guesses
 from sallyport.areas.users.totp import matching_step
@@ -14,7 +15,6 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.base.secret import token_hash
 from sallyport.console.guard import form_token
-from sallyport.service.app import FAILED_SIGN_INS
 from sallyport.web.scope import Role
 from tests.areas import stored
 from tests.console.visitor import PASSWORD, Site, Visitor, text_of

@@ -136,16 +136,16 @@ class Site:
 
 def site_of(areas: Areas, clock: SetClock) -> Site:
     """Return the console over areas."""
-    gate = Gate(areas.authentication, areas.domains)
-    declared = operations(areas, gate)
-    site = console(areas, gate, declared, commands(areas), trio.Event())
+    gate = Gate(areas.app.tenancy.authentication, areas.domains)
+    declared = operations(areas.app, gate)
+    site = console(areas.app, gate, declared, commands(areas.app), trio.Event())
     app = create_app(
         declared,
         version="1",
         observe=lambda *_: None,
         not_ready=lambda: [],
         metrics=None,
-        pages=pages(areas, gate, site),
+        pages=pages(areas.app, gate, site),
         unknown=site.unknown,
     )
     return Site(areas, clock, app, declared, site.running, gate.answers)

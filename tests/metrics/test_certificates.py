@@ -31,7 +31,7 @@ async def test_a_directory_s_certificate(areas: Areas, authority: tuple[str, flo
         "updated_at) values (:d, 'hq', 'hq', 'ldap', '', '', :settings, 0, 0)"
     )
     await areas.store.write(lambda tx: tx.execute(sql, d=areas.domain, settings=settings))
-    await areas.certificate_watch.look()
+    await areas.app.certificate_files.watch.look()
     assert areas.sample(DOMAINS, domain=str(areas.domain), use="directory") == authority[1]
 
 
@@ -41,10 +41,10 @@ async def test_a_first_factor_s_certificate(areas: Areas, authority: tuple[str, 
     domain = areas.domains.table.by_id[areas.domain]
     ldap = {"servers": ["ldaps://ldap.example.org"], "baseDN": "dc=x"}
     await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {**ldap, "caCertificate": authority[0]}})
-    await areas.certificate_watch.look()
+    await areas.app.certificate_files.watch.look()
     assert areas.sample(DOMAINS, domain=str(areas.domain), use="first_factor") == authority[1]
     await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": ldap})
-    await areas.certificate_watch.look()
+    await areas.app.certificate_files.watch.look()
     assert not areas.sample(DOMAINS, domain=str(areas.domain), use="first_factor")
 
 

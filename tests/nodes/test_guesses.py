@@ -12,11 +12,11 @@ import trio
 from sallyport.areas.login.login import Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.signin.area import FAILED_SIGN_INS
 from sallyport.areas.signin.sessions import Browser, Sessions
 from sallyport.areas.users.totp import MAX_WRONG_CODES, OneTimeSeeds
 from sallyport.base.errors import NotFound, TooMany, Unauthenticated
 from sallyport.radius.attributes import STATE, pull_attributes
-from sallyport.service.app import FAILED_SIGN_INS
 from tests.areas.login.conftest import Answers, FakeListener
 from tests.areas.login.second.scripted import NAME, Script, provider
 from tests.areas.policy.lockouts.guesses import LOCKED, log_in, stored, trail

@@ -103,12 +103,12 @@ async def test_a_paused_leader_deletes_nothing(pair: Pair) -> None:
     await fill(pair.one, 1)
     before = await left(pair.one)
     await pair.move_lease()
-    for purge in (pair.one.retention.purge, pair.one.audit_retention.purge):
+    for purge in (pair.one.app.events.retention.purge, pair.one.app.audit.retention.purge):
         with pytest.raises(LeaseLost):
             await purge()
     assert await left(pair.one) == before
-    await pair.two.retention.purge()
-    await pair.two.audit_retention.purge()
+    await pair.two.app.events.retention.purge()
+    await pair.two.app.audit.retention.purge()
     assert await left(pair.one) == (0, before[1] - 1)
 
 
@@ -118,8 +118,8 @@ async def test_a_leader_with_a_fast_clock_deletes_nothing_early(pair: Pair, cloc
     await fill(pair.one, clock.now)
     before = await left(pair.one)
     clock.pass_by(4000 * DAY_S)
-    await pair.one.retention.purge()
-    await pair.one.audit_retention.purge()
+    await pair.one.app.events.retention.purge()
+    await pair.one.app.audit.retention.purge()
     assert before[0] == 1
     assert await left(pair.one) == before
 

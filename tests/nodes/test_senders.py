@@ -19,14 +19,14 @@ pytestmark = needs_postgres
 
 async def listed(areas: Areas, **arguments: JSON) -> list[Row]:
     """Return the rows that a node lists."""
-    return entries(await commands(areas).ready("listen.senders", arguments)())
+    return entries(await commands(areas.app).ready("listen.senders", arguments)())
 
 
 async def write(*nodes: Areas) -> None:
     """Write the senders of these nodes to the database."""
     for areas in nodes:
-        assert isinstance(areas.node_senders, SharedSenders)
-        await areas.node_senders.write()
+        assert isinstance(areas.login.node_senders, SharedSenders)
+        await areas.login.node_senders.write()
 
 
 def hear(areas: Areas, host: str, *, after_s: int = 0) -> None:

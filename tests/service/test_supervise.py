@@ -21,11 +21,9 @@ from sallyport.base.errors import ConfigError, StoreError
 from sallyport.host.notify import Notifier
 from sallyport.service.supervise import LOOK_S, feed_watchdog, reload, watch_room
 from sallyport.web.server import Tls
-from tests.areas import Areas, areas, clock, running_store
+from tests.areas import Areas, running_store
 from tests.areas.mfa.certificates import self_signed
 from tests.running_service import RunningService, running_service
-
-__all__ = ["areas", "clock"]
 
 WAIT_S = 30.0
 
@@ -151,10 +149,10 @@ def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
 
 async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:
     """If a certificate cannot be used, the new log level does not apply either."""
-    areas.tls = Tls(Path("/there/is/no.pem"), Path("/there/is/no.key"))
+    areas.app.tls = Tls(Path("/there/is/no.pem"), Path("/there/is/no.key"))
     before = logs.level()
     with pytest.raises(ConfigError, match="tls_certificate"):
-        await reload(areas, lambda: areas.settings.model_copy(update={"log_level": "debug"}))
+        await reload(areas.app, lambda: areas.settings.model_copy(update={"log_level": "debug"}))
     assert logs.level() == before != "debug"
 
 
@@ -162,18 +160,18 @@ async def test_a_failed_reload_keeps_the_certificate(areas: Areas, tmp_path: Pat
     """If the store cannot be read, new connections still get the former certificate. The next reload uses the new
     one."""
     context, chain = self_signed(tmp_path, "first")
-    areas.tls = Tls(chain, chain.with_suffix(".key"))
-    areas.tls.load(context)
+    areas.app.tls = Tls(chain, chain.with_suffix(".key"))
+    areas.app.tls.load(context)
     first = presented(context)
     _, other = self_signed(tmp_path, "second")
     for suffix in (".pem", ".key"):
         other.with_suffix(suffix).replace(chain.with_suffix(suffix))
     await areas.store.write(lambda tx: tx.execute("alter table config_version rename to away"))
     with pytest.raises(StoreError):
-        await reload(areas, lambda: areas.settings)
+        await reload(areas.app, lambda: areas.settings)
     assert presented(context) == first
     await areas.store.write(lambda tx: tx.execute("alter table away rename to config_version"))
-    await reload(areas, lambda: areas.settings)
+    await reload(areas.app, lambda: areas.settings)
     assert presented(context) != first
 
 

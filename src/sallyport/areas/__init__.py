@@ -11,6 +11,7 @@
     directory   people, groups and units that are imported; passwords: password policies
     did         decentralized identity: DIDs, credentials, wallets, presentations
 
-The files have the same names in each area: a module of values, `bodies` (requests and answers), `repo` (SQL), `service`
-(rules), `operations` (declarations) and `cli` (commands).
+The entrance of an area is `area`: one object that declares all that the area adds to the service (`entrance.Area`). The
+other files have the same names in each area: a module of values, `bodies` (requests and answers), `repo` (SQL),
+`service` (rules), `operations` (declarations) and `cli` (commands).
 """

@@ -82,6 +82,6 @@ class Local:
     async def _hold(self, settings: Settings, environ: Mapping[str, str], new: New) -> None:
         async with build(settings, environ, new=new) as app:
             stop = trio.Event()
-            gate = Gate(app.authentication, app.domains)
+            gate = Gate(app.tenancy.authentication, app.domains.service)
             self._opened.set_result((Requests(app, operations(app, gate)), stop, trio.lowlevel.current_trio_token()))
             await stop.wait()

@@ -92,6 +92,10 @@ class Dictionary:
             return attribute.name
         return f"Attr-26.{vendor}.{number}" if vendor else f"Attr-{number}"
 
+    def value_name(self, attribute: str, number: int) -> str | None:
+        """Return the name of a value of an attribute, or None if it has none. Raises the errors of `attribute`."""
+        return self.attribute(attribute).value_name(number)
+
     def decode(self, vendor: int, number: int, octets: bytes) -> str:
         """Return a value as printable text in one line, for a log or JSON. The tag is left out, and a secret becomes
         `***`.

@@ -68,9 +68,9 @@ async def build(
                 await nursery.start(store.run)
                 app = App(settings, store, vault, dictionary, registry)
                 if joins:
-                    await app.cluster.join()
+                    await app.parts.cluster.join()
                 else:
-                    await app.cluster.check_key()
+                    await app.parts.cluster.check_key()
                 await app.prepare()
                 if new != "empty":
                     await _first_start(app)
@@ -97,8 +97,8 @@ def _opened(settings: Settings, metrics: StoreMetrics, reserve: Reserve, name: s
 
 
 async def _first_start(app: App) -> None:
-    path = app.settings.data_dir / TOKEN_FILE
-    if await app.tenancy.first_start(lambda token: disk.write(path, f"{token}\n".encode())):
+    path = app.parts.settings.data_dir / TOKEN_FILE
+    if await app.tenancy.service.first_start(lambda token: disk.write(path, f"{token}\n".encode())):
         log.info("first_token_written", organization=1, tenant=1, file=str(path))
-    if not app.domains.table.by_id:
-        await app.domains.add(await app.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)
+    if not app.domains.service.table.by_id:
+        await app.domains.service.add(await app.tenancy.service.ensure_tenant(1, 1), FIRST_DOMAIN)

@@ -10,40 +10,18 @@ tenantId in the body, or from the domain. A domain is given by its name or id.
 
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import trio
 from pydantic import Field, ValidationError
 
-from sallyport.areas.audit import commands as audit_commands
-from sallyport.areas.clients import commands as client_commands
-from sallyport.areas.devices import commands as device_commands
-from sallyport.areas.directory import commands as directory_commands
-from sallyport.areas.domains import commands as domain_commands
-from sallyport.areas.domains.bodies import AddDomain
-from sallyport.areas.domains.operations import added
-from sallyport.areas.events import commands as event_commands
-from sallyport.areas.login.listen import senders
-from sallyport.areas.signin import commands as administrator_commands
-from sallyport.areas.tenancy import commands as token_commands
-from sallyport.areas.tenancy.tenants import Tenants
-from sallyport.areas.users import commands as endpoint_commands
-from sallyport.base import log
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.clock import now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.fair import in_parts
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
-from sallyport.certs import commands as cert_commands
-from sallyport.deploy import commands as setting_commands
-from sallyport.metrics import render
-from sallyport.nodes import commands as node_commands
 from sallyport.service.app import App
-from sallyport.settings.settings import Settings
-from sallyport.shell.command import Arguments, Command, Commands, command
-from sallyport.store import commands as store_commands
+from sallyport.shell.command import Arguments, Commands
 from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
@@ -77,30 +55,12 @@ class Scope(Arguments):
     tenantId: Whole  # noqa: N815
 
 
-class Level(Arguments):
-    """Arguments of log.level. level: the lowest level to log. If None, the command only returns the current level."""
-
-    level: Literal["debug", "info", "warning", "error"] | None = None
-
-
-class Unanswered(Arguments):
-    """Arguments of listen.senders. own: whether to leave out the senders of other machines."""
-
-    own: bool = False
-
-
-class DomainOf(Arguments):
-    """Arguments of session.domain. session: the id of a session."""
-
-    session: int
-
-
 class Requests:
     """The service that runs the requests of the command line."""
 
     def __init__(self, app: App, operations: Iterable[Operations]) -> None:
-        self._tenancy = app.tenancy
-        self._domains = app.domains
+        self._tenancy = app.tenancy.service
+        self._domains = app.domains.service
         self._commands = commands(app)
         self._operations: dict[str, Operation] = {}
         for each in (operation for several in operations for operation in several.all):
@@ -169,94 +129,4 @@ def _octets(result: JSON) -> bytes:
 
 def commands(app: App) -> Commands:
     """Return every command of the control socket, by name."""
-
-    def find_domain(name: str) -> int:
-        return app.domains.anywhere(name).id
-
-    return Commands(
-        [
-            token_commands.commands(app.tenancy, Tenants(app.store, app.tenancy, now_us), now_us),
-            administrator_commands.commands(
-                app.administrators, app.identities, app.console_sessions, app.tenancy, app.administrator_uri
-            ),
-            cert_commands.commands(
-                app.certificate_files,
-                app.issued,
-                app.tenancy,
-                app.note,
-                app.revocations.revoke_certified,
-                _certificates(app.settings),
-            ),
-            audit_commands.commands(app.audit, app.tenancy, find_domain),
-            domain_commands.commands(app.domains, app.removal),
-            client_commands.commands(
-                app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
-            ),
-            device_commands.commands(app.devices),
-            endpoint_commands.commands(app.store, app.instances, app.accounts, app.seeds, find_domain),
-            directory_commands.commands(app.directory.directories, find_domain),
-            event_commands.commands(app.events, app.domains.anywhere),
-            node_commands.commands(app.cluster),
-            setting_commands.commands(app.settings),
-            store_commands.commands(app.copies, app.rotation),
-            _single_commands(app),
-        ]
-    )
-
-
-def _certificates(settings: Settings) -> dict[str, Path]:
-    """Return the files of certificates that the settings name, by the names of the settings."""
-    named = {"tls_certificate": settings.tls_certificate, "eap_certificate": settings.eap_certificate}
-    found = {name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None}
-    return dict(found)
-
-
-def _single_commands(app: App) -> dict[str, Command]:
-    """Return the commands of areas that have only one command, and the commands that workers send to each other."""
-
-    async def add(wanted: AddDomain) -> JSON:
-        """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""
-        before = await app.tenancy.numbers()
-        made = await added(app.domains, app.tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
-        return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
-
-    async def own_senders(_: Arguments) -> JSON:
-        return list[JSON](senders.listed(app.senders, app.clients.table.find, app.cluster.name))
-
-    async def unanswered(wanted: Unanswered) -> JSON:
-        elsewhere = [] if wanted.own else await app.node_senders.elsewhere()
-        lists = [
-            await own_senders(wanted),
-            *(await app.siblings.ask("worker.senders")).values(),
-            list[JSON](senders.still_unknown(elsewhere, app.clients.table.find)),
-        ]
-        return list[JSON](
-            senders.merged([row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict)])
-        )
-
-    async def own_level(wanted: Level) -> JSON:
-        if wanted.level is not None:
-            log.set_level(wanted.level)
-        return log.level()
-
-    async def level(wanted: Level) -> JSON:
-        await app.siblings.ask("worker.level", level=wanted.level)
-        return await own_level(wanted)
-
-    async def own_metrics(_: Arguments) -> JSON:
-        return (await trio.to_thread.run_sync(render, app.registry)).decode()
-
-    async def domain(wanted: DomainOf) -> JSON:
-        """Return the domain of a session. The command line has only the id of the session, but operations need the
-        domain."""
-        return await app.sessions.domain_of(wanted.session)
-
-    return {
-        "domain.add": command(AddDomain, add),
-        "listen.senders": command(Unanswered, unanswered),
-        "log.level": command(Level, level),
-        "session.domain": command(DomainOf, domain),
-        "worker.level": command(Level, own_level),
-        "worker.metrics": command(Arguments, own_metrics),
-        "worker.senders": command(Arguments, own_senders),
-    }
+    return Commands([area.commands() for area in app.areas])

@@ -25,7 +25,7 @@ from sallyport.host.notify import Notifier, ToParent
 from sallyport.metrics import render
 from sallyport.metrics.workers import merged
 from sallyport.nodes.periodic import while_leading
-from sallyport.service import supervise, tasks
+from sallyport.service import supervise
 from sallyport.service.app import App
 from sallyport.service.build import build
 from sallyport.service.commands import Requests, commands
@@ -82,22 +82,22 @@ async def serve(
         app.apply(settings)
         if worker is not None:
             paths = {each: socket_of(settings.control_path, each) for each in range(1, settings.workers + 1)}
-            app.siblings = Siblings(paths, worker.number)
+            app.installation.siblings = Siblings(paths, worker.number)
         with ExitStack() as held:
             sockets = bind(settings, held) if worker is None else worker.sockets
             async with trio.open_nursery() as background:
-                await background.start(app.notices.run)
+                await background.start(app.parts.notices.run)
                 if settings.log_logins:
-                    await background.start(app.login_log.run)
-                for task in tasks.of_node(app):
+                    await background.start(app.events.login_log.run)
+                for task in app.node_tasks:
                     background.start_soon(task)
-                if app.spool is not None:
-                    await background.start(app.spool.run)
-                background.start_soon(while_leading, app.cluster, tasks.of_leader(app))
-                await background.start(app.logins.first.run)
-                await background.start(app.logins.second.run)
+                if app.login.spool is not None:
+                    await background.start(app.login.spool.run)
+                background.start_soon(while_leading, app.parts.cluster, app.leader_tasks)
+                await background.start(app.login.first.run)
+                await background.start(app.login.second.run)
                 background.start_soon(_measure_lag, app)
-                background.start_soon(supervise.feed_watchdog, app.store, notifier)
+                background.start_soon(supervise.feed_watchdog, app.parts.store, notifier)
                 background.start_soon(
                     supervise.watch_room, settings.database_path.parent, settings.disk_warning_mib << 20
                 )
@@ -160,7 +160,7 @@ async def _answer_requests(
     listeners = sockets.radius
     async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
         services = _services(app)
-        gate = Gate(app.authentication, app.domains)
+        gate = Gate(app.tenancy.authentication, app.domains.service)
         declared = operations(app, gate)
         exchanges = await _exchanges(app, services, listeners, waiting)
         over_tls = _radsec(app)
@@ -178,12 +178,12 @@ async def _answer_requests(
                             udp.receive,
                             sock,
                             exchange.receive,
-                            app.journal.flush,
-                            owner=app.clients.owner,
+                            app.login.journal.flush,
+                            owner=app.clients.service.owner,
                             refuse=exchange.refuse,
                         )
                     )
-                path, requests = app.settings.control_path, Requests(app, declared)
+                path, requests = app.parts.settings.control_path, Requests(app, declared)
                 if sockets.control is not None and worker is not None:
                     await listening.start(serve_socket, sockets.control, requests.run)
                     path = socket_of(path, worker.number)
@@ -195,14 +195,17 @@ async def _answer_requests(
                 task_status.started(bound)
                 if worker is None:
                     log.info(
-                        "ready", **bound.shown(), console=app.settings.link_base(app.http_address), version=app.version
+                        "ready",
+                        **bound.shown(),
+                        console=app.parts.link_base(),
+                        version=app.version,
                     )
                 else:
-                    log.info("worker_ready", node=app.settings.node)
+                    log.info("worker_ready", node=app.parts.settings.node)
                 notifier.ready(STATUS)
                 await stop.wait()
-                app.agents.states.close()
-                notifier.stopping(app.settings.drain_s + GRACE_S)
+                app.agents.service.states.close()
+                notifier.stopping(app.parts.settings.drain_s + GRACE_S)
                 log.info("stopping", waiting=sum(each.in_flight for each in exchanges))
                 listening.cancel_scope.cancel()
                 over_tls.stop()
@@ -223,11 +226,11 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
     async def ended() -> None:
         while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
             await trio.sleep(0.01)
-        await app.journal.drained()
+        await app.login.journal.drained()
 
-    with trio.move_on_after(app.settings.drain_s):
+    with trio.move_on_after(app.parts.settings.drain_s):
         await ended()
-    await app.logins.second.stop_waiting()
+    await app.login.second.stop_waiting()
     with trio.move_on_after(LAST_WORDS_S):
         await ended()
     waiting.cancel_scope.cancel()
@@ -235,17 +238,17 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
 
 def _services(app: App) -> Services:
     return Services(
-        find_client=app.clients.find,
-        domains=app.domains,
-        sightings=app.devices.sightings,
-        pipeline=app.logins.pipeline,
-        journal=app.journal,
-        senders=app.senders,
-        waiting=Waiting(app.settings.max_waiting_requests),
-        radius_metrics=app.radius_metrics,
-        login_metrics=app.login_metrics,
-        learn=app.clients.latch,
-        ready=lambda: app.store.ready,
+        find_client=app.clients.service.find,
+        domains=app.domains.service,
+        sightings=app.devices.service.sightings,
+        pipeline=app.login.pipeline,
+        journal=app.login.journal,
+        senders=app.login.senders,
+        waiting=Waiting(app.parts.settings.max_waiting_requests),
+        radius_metrics=app.login.radius_metrics,
+        login_metrics=app.login.metrics,
+        learn=app.clients.service.latch,
+        ready=lambda: app.parts.store.ready,
     )
 
 
@@ -257,7 +260,7 @@ async def _exchanges(
     An exchange contains the answers that were sent before a restart. A retransmitted request gets the same answer
     again.
     """
-    kept = await app.journal.recent()
+    kept = await app.login.journal.recent()
     exchanges = []
     for number, (kind, sock) in enumerate(listeners):
         exchange = Exchange(
@@ -266,8 +269,8 @@ async def _exchanges(
             number,
             udp.sender(sock),
             waiting,
-            duplicate_window_s=app.settings.duplicate_window_s,
-            reject_delay_s=app.settings.reject_delay_s,
+            duplicate_window_s=app.parts.settings.duplicate_window_s,
+            reject_delay_s=app.parts.settings.reject_delay_s,
         )
         exchange.restore(kept)
         exchanges.append(exchange)
@@ -275,8 +278,13 @@ async def _exchanges(
 
 
 def _radsec(app: App) -> radsec.RadSec:
+    login = app.login
     return radsec.RadSec(
-        app.certificates.server, lambda: app.clients.table, app.journal.flush, app.radius_metrics, app.senders
+        app.certificates.server,
+        lambda: app.clients.service.table,
+        login.journal.flush,
+        login.radius_metrics,
+        login.senders,
     )
 
 
@@ -292,8 +300,8 @@ def _radsec_exchanges(
             number + more,
             over_tls.send,
             waiting,
-            duplicate_window_s=app.settings.duplicate_window_s,
-            reject_delay_s=app.settings.reject_delay_s,
+            duplicate_window_s=app.parts.settings.duplicate_window_s,
+            reject_delay_s=app.parts.settings.reject_delay_s,
             label=radsec.LABEL,
         )
         for more, kind in enumerate(Kind)
@@ -312,7 +320,7 @@ def _watch_listeners(app: App, listeners: Sequence[tuple[Kind, socket.socket]], 
 
         return read
 
-    app.radius_metrics.watch_listeners(
+    app.login.radius_metrics.watch_listeners(
         summed(lambda: [exchange.in_flight for exchange in exchanges]),
         summed(lambda: udp.receive_drops([sock for _, sock in listeners])),
     )
@@ -327,20 +335,20 @@ async def _serve_http(
     *,
     task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    settings = app.settings
+    settings = app.parts.settings
     observe = app.http_metrics.observe
 
     def metrics() -> bytes:
-        own = render(app.registry)
-        if not app.siblings:
+        own = render(app.parts.registry)
+        if not app.installation.siblings:
             return own
-        texts = {app.siblings.own: own.decode()}
-        for number, text in trio.from_thread.run(app.siblings.ask, "worker.metrics").items():
+        texts = {app.installation.siblings.own: own.decode()}
+        for number, text in trio.from_thread.run(app.installation.siblings.ask, "worker.metrics").items():
             texts[number] = str(text)
         return merged(texts).encode()
 
     def not_ready() -> list[str]:
-        return [] if app.store.ready and not stop.is_set() else ["the store does not take writes"]
+        return [] if app.parts.store.ready and not stop.is_set() else ["the store does not take writes"]
 
     site = console(app, gate, declared, commands(app), stop)
     main = create_app(

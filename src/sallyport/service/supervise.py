@@ -78,13 +78,13 @@ async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     certificates stay in force.
     """
     settings = read()
-    await app.configuration.reload()
+    await app.parts.configuration.reload()
     if app.tls is not None:
         app.tls.reload()
     app.apply(settings)
     app.reloaded()
     changed = [
-        name for name in Settings.model_fields if getattr(settings, name) != getattr(app.settings, name)
+        name for name in Settings.model_fields if getattr(settings, name) != getattr(app.parts.settings, name)
     ]  # compared with the settings at the start
     return [name for name in changed if name not in AT_ONCE]
 

@@ -72,15 +72,14 @@ def reader(areas: Areas) -> Reader:
     """Return a recording reader that replaces the LDAP reader."""
     reader = Reader()
     areas.directory = DirectoryArea(
-        areas.store,
-        areas.vault,
-        areas.settings.data_dir,
-        areas.cluster,
+        areas.parts,
         areas.revocations,
-        {"ldap": reader.read},
-        {},
-        areas.clock,
         DirectoryMetrics(CollectorRegistry()),
+        http_of=lambda _domain_id: areas.http,
+        domains_of=lambda _tenant_id: {areas.domain},
+        find_domain=lambda name: areas.domains.anywhere(name).id,
+        read={"ldap": reader.read},
+        check={},
     )
     return reader
 

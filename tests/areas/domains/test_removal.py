@@ -107,13 +107,13 @@ async def test_a_removed_domain_is_gone_at_once(areas: Areas) -> None:
     """
     domain_id = await branch(areas)
     _, key = await areas.keys.create(NewKey(domain_id, Agent.ENDPOINT))
-    assert (await areas.authentication.authenticate(key)).domain_id == domain_id
+    assert (await areas.app.tenancy.authentication.authenticate(key)).domain_id == domain_id
     await areas.first_settings.set(areas.domains.table.by_id[domain_id], FirstFactor.LOCAL, {})
     await areas.removal.remove(domain_id)
     assert [each.name for each in areas.domains.of_tenant(areas.tenant)] == ["corp"]
     assert areas.domains.table.by_realm(areas.tenant, "branch.example") is None
     with pytest.raises(Unauthenticated):
-        await areas.authentication.authenticate(key)
+        await areas.app.tenancy.authentication.authenticate(key)
     with pytest.raises(NotFound):
         await areas.removal.remove(domain_id)
     with pytest.raises(NotFound):

@@ -72,7 +72,9 @@ class RemovingEvents(Events):
 async def test_logins_of_a_removed_domain_are_not_found(areas: Areas, branch: Domain) -> None:
     """If a domain is removed while its log is read, the log is not found."""
     caller = Caller(0, 1, 1, areas.tenant, Role.ADMIN, "root", is_installation=True)
-    (listing,) = operations(RemovingEvents(areas), areas.domains, Gate(areas.authentication, areas.domains)).all
+    (listing,) = operations(
+        RemovingEvents(areas), areas.domains, Gate(areas.app.tenancy.authentication, areas.domains)
+    ).all
     assert listing.run is not None
     with pytest.raises(NotFound, match="no such domain"):
         await listing.run(b'{"orgId": 1, "tenantId": 1, "domainId": %d}' % branch.id, caller)
@@ -85,7 +87,7 @@ REQUESTS: dict[str, Callable[[Areas, Domain], Awaitable[object]]] = {
     "key": lambda areas, domain: areas.keys.create(NewKey(domain.id, Agent.ENDPOINT)),
     "impact": lambda areas, domain: areas.preview.impact(domain.id),
     "survey": lambda areas, domain: areas.preview.survey(domain.id),
-    "rule test": lambda areas, domain: areas.logins.rule_test.run(domain.id, Question("ann", at=areas.clock())),
+    "rule test": lambda areas, domain: areas.app.preview.rule_test.run(domain.id, Question("ann", at=areas.clock())),
     "disconnect": lambda areas, domain: areas.dynamic.disconnect_user(domain.id, "ann"),
 }
 

@@ -140,7 +140,7 @@ async def compare(areas: Areas, scene: Scene) -> None:
         scene.user, areas.clock(), "192.0.2.1", nas_identifier=NAS.decode(), service_type=scene.service_type,
         station=STATION.decode() if scene.station else "",
     )  # fmt: skip
-    tested = await areas.logins.rule_test.run(areas.domain, asked)
+    tested = await areas.app.preview.rule_test.run(areas.domain, asked)
     assert (tested.decision.applied, tested.decision.reason) == (live.applied, live.reason), scene
     monitored = recorded.decision.applied.value
     assert impact.counts.denied >= (monitored == "accept" and live.applied.value == "reject" and not scene.gone)

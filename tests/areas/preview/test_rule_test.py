@@ -30,7 +30,7 @@ async def rule(areas: Areas, name: str, action: str, **fields: Any) -> int:
 
 async def ask(areas: Areas, user: str = "ann", **facts: Any) -> Answer:
     """Return the result of a hypothetical login now."""
-    return await areas.logins.rule_test.run(areas.domain, Question(user, areas.clock(), **facts))
+    return await areas.app.preview.rule_test.run(areas.domain, Question(user, areas.clock(), **facts))
 
 
 def read(answer: Answer) -> list[tuple[str, str, str, str]]:
@@ -92,7 +92,7 @@ async def test_the_given_time_is_used(office: Areas) -> None:
     office.clock.pass_by(1800)  # type: ignore[attr-defined]
     assert (await ask(office)).rule is None
     later = Question("ann", office.clock() + 3600 * SECOND)
-    answer = await office.logins.rule_test.run(office.domain, later)
+    answer = await office.app.preview.rule_test.run(office.domain, later)
     assert read(answer) == [("at night", "decides", "", "")]
     assert (answer.decision.decision, answer.decision.applied) == (Verdict.REJECT, Verdict.ACCEPT)
 
@@ -159,7 +159,7 @@ async def test_rejections_of_the_first_factor(office: Areas) -> None:
     assert (await ask(office, "ann@corp")).first is Reason.NONE
     unset = await office.domains.add(office.tenant, "unset", first_factor=FirstFactor.LDAP)
     asked = Question("ann", office.clock())
-    assert (await office.logins.rule_test.run(unset, asked)).first is Reason.FIRST_FACTOR_UNAVAILABLE
+    assert (await office.app.preview.rule_test.run(unset, asked)).first is Reason.FIRST_FACTOR_UNAVAILABLE
     await office.first_settings.set(office.domains.table.by_id[office.domain], FirstFactor.NONE, {})
     assert (await ask(office, client="vpn")).first is Reason.MAY_NOT_VOUCH
 

@@ -1,63 +1,77 @@
-"""Create all services of decentralized identity."""
+"""The entrance of decentralized identity: DIDs, schemas, credentials, wallets, presentations."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Sequence
 
+from starlette.routing import BaseRoute
+
+from sallyport.areas.did import public
+from sallyport.areas.did.credentials import operations as credentials_api
 from sallyport.areas.did.credentials.schemas import Schemas
 from sallyport.areas.did.credentials.service import Credentials
 from sallyport.areas.did.credentials.status import StatusLists
+from sallyport.areas.did.dids import operations as dids_api
 from sallyport.areas.did.dids.resolver import Resolver
 from sallyport.areas.did.dids.service import Dids
 from sallyport.areas.did.peers import AccessTargets, Guesses, Sessions, Tokens
+from sallyport.areas.did.presentations import operations as presentations_api
 from sallyport.areas.did.presentations.prompts import LoginPrompts, OpenRequests
 from sallyport.areas.did.presentations.service import Presentations
 from sallyport.areas.did.presentations.verifier import Verifier
+from sallyport.areas.did.wallets import operations as wallets_api
 from sallyport.areas.did.wallets.guard import Tries
 from sallyport.areas.did.wallets.service import Wallets
 from sallyport.areas.did.wallets.users import UserCredentials
-from sallyport.base.clock import Clock, now_us
+from sallyport.areas.entrance import Area, Parts
+from sallyport.base.clock import now_us
 from sallyport.metrics import CredentialMetrics, PresentationMetrics
-from sallyport.nodes.notices import Notices
-from sallyport.outgoing.http import HttpFactory
-from sallyport.store.model import Store
-from sallyport.store.vault import Vault
+from sallyport.store.model import Tx
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
 
 
-class DidArea:
+class DidArea(Area):
     """The services of decentralized identity.
 
     users: the service for the credentials of endpoint users. prompts: the service that asks a wallet for the second
-    factor of a login. base: a function that returns the base URL of the service's own DIDs, schemas and status lists.
-    hosts: the hosts from which the service may request foreign did:web documents.
+    factor of a login. guesses: limits the wrong keys, and the wrong presentations, of one token.
     """
 
     def __init__(
-        self,
-        store: Store,
-        vault: Vault,
-        sessions: Sessions,
-        tokens: Tokens,
-        targets: AccessTargets,
-        guesses: Guesses,
-        credential_metrics: CredentialMetrics,
-        presentation_metrics: PresentationMetrics,
-        base: Callable[[], str],
-        notices: Notices,
-        clock: Clock = now_us,
-        *,
-        http: HttpFactory | None = None,
-        hosts: Collection[str] = (),
+        self, parts: Parts, sessions: Sessions, tokens: Tokens, targets: AccessTargets, guesses: Guesses
     ) -> None:
-        requests, tries = OpenRequests(clock, notices), Tries(guesses, clock)
-        self.dids = Dids(store, vault, sessions, requests, base, clock)
-        self.resolver = Resolver(store, http, hosts)
+        store, vault, clock, settings = parts.store, parts.vault, parts.clock, parts.settings
+
+        def base() -> str:
+            return settings.did_url or parts.link_base()
+
+        self.requests, tries = OpenRequests(clock, parts.notices), Tries(guesses, clock)
+        self.dids = Dids(store, vault, sessions, self.requests, base, clock)
+        self.resolver = Resolver(store, parts.http, settings.did_web_hosts)
         self.schemas = Schemas(store, vault, base, clock)
         self.lists = StatusLists(store, vault, base, clock)
-        self.credentials = Credentials(
-            store, vault, self.schemas, self.lists, sessions, requests, credential_metrics, clock
-        )
+        metrics = CredentialMetrics(parts.registry)
+        self.credentials = Credentials(store, vault, self.schemas, self.lists, sessions, self.requests, metrics, clock)
         self.users = UserCredentials(clock)
         self.wallets = Wallets(store, tokens, vault, tries, clock)
         self.verifier = Verifier(store, targets, clock)
-        self.presentations = Presentations(store, vault, requests, tries, presentation_metrics, clock)
-        self.prompts = LoginPrompts(store, requests, clock)
-        self.requests = requests
+        shown = PresentationMetrics(parts.registry)
+        self.presentations = Presentations(store, vault, self.requests, tries, shown, clock)
+        self.prompts = LoginPrompts(store, self.requests, clock)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of DIDs, schemas, credentials, wallets and presentations."""
+        return [
+            wallets_api.operations(self.wallets, gate),
+            presentations_api.operations(self.verifier, self.presentations, gate),
+            dids_api.operations(self.dids, gate),
+            credentials_api.schema_operations(self.schemas, gate),
+            credentials_api.operations(self.credentials, now_us, gate),
+        ]
+
+    def routes(self, gate: Gate) -> Sequence[BaseRoute]:
+        """Return the public documents, and the resolution of DIDs."""
+        return public.routes(self.dids, self.schemas, self.lists, self.resolver, gate)
+
+    def void(self, tx: Tx, at: int) -> None:
+        """Withdraw the open presentation requests."""
+        self.requests.void(tx)

@@ -13,10 +13,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.areas.did.area import DidArea
 from sallyport.areas.did.credentials.schemas import PATH as SCHEMA_PATH
+from sallyport.areas.did.credentials.schemas import Schemas
 from sallyport.areas.did.credentials.status import PATH as STATUS_PATH
-from sallyport.areas.did.dids.service import FOLDER
+from sallyport.areas.did.credentials.status import StatusLists
+from sallyport.areas.did.dids.resolver import Resolver
+from sallyport.areas.did.dids.service import FOLDER, Dids
 from sallyport.base.actor import Actor, acting_as
 from sallyport.web import problem
 from sallyport.web.operation import source_of, token_of
@@ -30,19 +32,19 @@ _CACHEABLE: Final = {**_ANY_ORIGIN, "cache-control": "public, max-age=60"}
 TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
 
 
-def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
+def routes(dids: Dids, schemas: Schemas, lists: StatusLists, resolver: Resolver, gate: Gate) -> list[BaseRoute]:
     """Return the routes that serve the published documents, and the route that resolves DIDs."""
 
     async def document(request: Request) -> Response:
-        content = await issuing.dids.published(str(request.path_params["name"]))
+        content = await dids.published(str(request.path_params["name"]))
         return JSONResponse(content, headers=_CACHEABLE, media_type="application/did+json")
 
     async def schema(request: Request) -> Response:
-        text = await issuing.schemas.published(str(request.path_params["name"]))
+        text = await schemas.published(str(request.path_params["name"]))
         return Response(text, headers=_CACHEABLE, media_type="application/schema+json")
 
     async def status(request: Request) -> Response:
-        found = await issuing.lists.published(str(request.path_params["name"]))
+        found = await lists.published(str(request.path_params["name"]))
         headers = {**_CACHEABLE, "vary": "accept"}
         if TOKEN_KIND in request.headers.get("accept", ""):
             return Response(found.token, headers=headers, media_type=TOKEN_KIND)
@@ -51,7 +53,7 @@ def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
     async def resolution(request: Request) -> Response:
         caller = await gate.caller(token_of(request), source_of(request))
         with acting_as(caller.actor):
-            found = await issuing.resolver.resolve(_did(request))
+            found = await resolver.resolve(_did(request))
         return JSONResponse(
             {
                 "@context": "https://w3id.org/did-resolution/v1",

@@ -1,59 +1,87 @@
-"""Create the services of directories, for the composition root and the tests."""
+"""The entrance of directories: people, groups and units that other systems keep."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
+from sallyport.areas.directory import commands
+from sallyport.areas.directory import operations as api
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.handover import Handover
 from sallyport.areas.directory.imports.job import Check, Read, Revocations
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
+from sallyport.areas.directory.readers import checks, readers
 from sallyport.areas.directory.runs.service import Runs
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.areas.directory.service import Directories
 from sallyport.areas.directory.trial import Trials
-from sallyport.base.clock import Clock
+from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics
-from sallyport.nodes.periodic import store_of_leader
-from sallyport.nodes.service import Cluster
-from sallyport.store.model import Engine
-from sallyport.store.vault import Vault
+from sallyport.outgoing.http import HttpFactory
+from sallyport.shell.command import Command
+from sallyport.store.foreign import PRINCIPALS
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
 
 
-class DirectoryArea:
+class DirectoryArea(Area):
     """The services of directories.
 
-    readers: functions that read directories, by kind of directory. checks: functions that test directories, by kind of
-    directory. advice: a function that `trial.Trials` describes.
+    http_of: returns the HTTP client and the permitted addresses of a domain's tenant. domains_of: returns the ids of a
+    tenant's domains. find_domain: returns the id of the domain with a name or id. read, check: functions that read and
+    test directories, by kind of directory; the default ones read them over the network.
     """
 
     def __init__(
         self,
-        store: Engine,
-        vault: Vault,
-        data_dir: Path,
-        cluster: Cluster,
+        parts: Parts,
         revocations: Revocations,
-        readers: Mapping[str, Read],
-        checks: Mapping[str, Check],
-        clock: Clock,
         metrics: DirectoryMetrics,
-        advice: Callable[[int], list[str]] = lambda _: [],
+        *,
+        http_of: Callable[[int], HttpFactory],
+        domains_of: api.DomainsOf,
+        find_domain: Callable[[str], int],
+        read: Mapping[str, Read] | None = None,
+        check: Mapping[str, Check] | None = None,
     ) -> None:
-        files = ImportFiles(data_dir)
+        store, vault, cluster, clock = parts.store, parts.vault, parts.cluster, parts.clock
+        self._domains_of, self._find_domain = domains_of, find_domain
+        read = readers(http_of, clock) if read is None else read
+        check = checks(http_of, clock) if check is None else check
+        files = ImportFiles(parts.settings.data_dir)
         self.principals = Principals(store)
         changed = self.principals.changed
-        self.jobs = Jobs(store, vault, files, cluster, revocations, readers, clock, metrics=metrics, changed=changed)
-        self.handover = Handover(store_of_leader(store, cluster), cluster, self.jobs)
+        self.jobs = Jobs(store, vault, files, cluster, revocations, read, clock, metrics=metrics, changed=changed)
+        self.handover = Handover(parts.leader_store, cluster, self.jobs)
         self.directories = Directories(store, vault, files, self.jobs, clock)
-        self.trials = Trials(self.directories, checks, advice, clock)
+        self.trials = Trials(self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock)
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, cluster, self.directories, clock)
+        self.node_tasks = (self.jobs.run,)  # the node's own files, and jobs without a file
+        self.leader_tasks = (self.schedules.run, self.handover.run)
+        self.foreign = {PRINCIPALS: self.principals.changed_elsewhere}
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations for admins and for directory agents."""
+        return [
+            api.operations(self.directories, self.trials, self.mappings, self.schedules, self._domains_of, gate),
+            api.agent_operations(self.runs, gate),
+        ]
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the commands of imports."""
+        return commands.commands(self.directories, self._find_domain)
+
+    async def prepare(self) -> None:
+        """Load the groups and units of principals."""
+        await self.principals.load()
+
+    def forget(self) -> None:
+        """Empty the cache of principals."""
+        self.principals.forget()
 
     async def restored(self) -> None:
-        """Cancel the running jobs and load the principals again. Call this method after a backup has replaced the
-        store. Raises StoreError if the store cannot be read."""
+        """Cancel the running jobs, and load the principals again. Raises StoreError."""
         self.jobs.forget()
         await self.principals.load()

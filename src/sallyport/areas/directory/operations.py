@@ -7,7 +7,6 @@ from typing import Final, TypeAlias, TypeVar
 from pydantic import SecretStr
 
 from sallyport.areas.directory.answers import directory_entry, group_entry, job_entry, schedule_entry, user_entry
-from sallyport.areas.directory.area import DirectoryArea
 from sallyport.areas.directory.bodies import (
     CheckDirectory,
     DeleteDirectory,
@@ -70,14 +69,16 @@ DomainsOf = Callable[[int], Collection[int]]
 """Return the ids of a tenant's domains."""
 
 
-def operations(area: DirectoryArea, domains_of: DomainsOf, gate: Gate) -> Operations:
+def operations(
+    service: Directories, trials: Trials, mappings: Mappings, schedules: Schedules, domains_of: DomainsOf, gate: Gate
+) -> Operations:
     """Declare the operations for admins."""
     declared = Operations("Directories", gate)
-    _declare_lists(declared, area.directories)
-    _declare_configuration(declared, area.directories, area.trials)
-    _declare_imports(declared, area.directories, domains_of)
-    _declare_mappings(declared, area.mappings, area.directories, domains_of)
-    _declare_schedules(declared, area.schedules, area.directories)
+    _declare_lists(declared, service)
+    _declare_configuration(declared, service, trials)
+    _declare_imports(declared, service, domains_of)
+    _declare_mappings(declared, mappings, service, domains_of)
+    _declare_schedules(declared, schedules, service)
     return declared
 
 

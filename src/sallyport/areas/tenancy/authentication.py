@@ -7,12 +7,15 @@ remain free for logins.
 
 import ipaddress
 from collections.abc import Callable
+from functools import partial
 from heapq import nlargest
 from typing import Final, Generic, Protocol, TypeVar
 
 from sallyport.base.bounded import BoundedMap
+from sallyport.base.clock import Clock
 from sallyport.base.fair import FairLimiter
 from sallyport.base.secret import KEY_PREFIX
+from sallyport.nodes.notices import Notices
 from sallyport.store.model import Store, Tx
 from sallyport.web.scope import Authenticator, Caller
 
@@ -145,6 +148,15 @@ class Guesses:
     def _zero_at(self, spent: float, at: int) -> float:
         """Return the time in microseconds at which a count reaches zero."""
         return at + spent * self.refill_us
+
+
+def guesses_of_all_nodes(notices: Notices, kind: str, clock: Clock, *, burst: int) -> Guesses:
+    """Return the rate limit for wrong keys of one kind. A wrong key counts on every node, whichever node has received
+    it. kind: the name of the kind. clock: a function that returns the time in microseconds."""
+    notice = f"wrong_{kind}"
+    guesses = Guesses(burst=burst, tell=partial(notices.send, notice))
+    notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), clock() - age_us))
+    return guesses
 
 
 def network_of(source: str) -> str:

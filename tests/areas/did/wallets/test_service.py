@@ -43,11 +43,11 @@ async def test_the_token_of_a_removed_domain_is_refused(world: World) -> None:
     ours = await wallets.register(areas.tenant, NewWallet(areas.domain, "eve", "eve@corp.example", ""))
     theirs = await wallets.register(areas.tenant, NewWallet(branch, "eve", "eve@corp.example", ""))
     for token in (ours.token, theirs.token):
-        assert (await areas.authentication.authenticate(token)).role is Role.WALLET
+        assert (await areas.app.tenancy.authentication.authenticate(token)).role is Role.WALLET
     await areas.removal.remove(branch)
     with pytest.raises(Unauthenticated):
-        await areas.authentication.authenticate(theirs.token)
-    assert (await areas.authentication.authenticate(ours.token)).role is Role.WALLET
+        await areas.app.tenancy.authentication.authenticate(theirs.token)
+    assert (await areas.app.tenancy.authentication.authenticate(ours.token)).role is Role.WALLET
 
 
 async def test_wallets_are_listed_and_searched(world: World) -> None:

@@ -1,0 +1,47 @@
+"""The entrance of endpoint agents: the service's side."""
+
+from collections.abc import Sequence
+
+from sallyport.areas.agents import operations as api
+from sallyport.areas.agents.desired import PolicyRules
+from sallyport.areas.agents.service import Agents
+from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.tenancy.keys.service import Keys
+from sallyport.areas.users.instances.service import Instances
+from sallyport.areas.users.service import EndpointUsers
+from sallyport.metrics import AgentMetrics
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class AgentsArea(Area):
+    """The desired states of machines, and the reports of their agents."""
+
+    def __init__(
+        self, parts: Parts, users: EndpointUsers, instances: Instances, policies: PolicyRules, keys: Keys
+    ) -> None:
+        self.service = Agents(
+            parts.store,
+            parts.vault,
+            users,
+            instances,
+            policies,
+            keys,
+            AgentMetrics(parts.registry),
+            parts.cluster,
+            parts.clock,
+        )
+        self.node_tasks = (self.service.states.run, self.service.presence.run)
+        self.leader_tasks = (self.service.presence.watch, self.service.orders.run, self.service.rotations.run)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of agents, for admins and for the agents themselves."""
+        return [api.operations(self.service, gate)]
+
+    async def prepare(self) -> None:
+        """Load the states that agents wait for."""
+        await self.service.prepare()
+
+    async def restored(self) -> None:
+        """Load the states of the restored store."""
+        await self.service.prepare()

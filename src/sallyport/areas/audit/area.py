@@ -1,0 +1,29 @@
+"""The entrance of the audit trail."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sallyport.areas.audit import commands
+from sallyport.areas.audit import operations as api
+from sallyport.areas.audit.service import Audit, Retention
+from sallyport.areas.entrance import Area, Parts
+from sallyport.shell.command import Command, Tenants
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class AuditArea(Area):
+    """The audit trail. find_domain: returns the id of the domain with a name or id."""
+
+    def __init__(self, parts: Parts, tenants: Tenants, *, find_domain: Callable[[str], int]) -> None:
+        self._tenants, self._find_domain = tenants, find_domain
+        self.service = Audit(parts.store)
+        self.retention = Retention(parts.leader_store, days=parts.settings.audit_days, clock=parts.cluster.earlier_now)
+        self.leader_tasks = (self.retention.run,)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operation that lists the audit trail."""
+        return [api.operations(self.service, gate)]
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the command that lists the audit trail of the installation."""
+        return commands.commands(self.service, self._tenants, self._find_domain)

@@ -1,0 +1,35 @@
+"""The entrance of network devices and stations."""
+
+from collections.abc import Mapping, Sequence
+
+from sallyport.areas.devices import commands
+from sallyport.areas.devices import operations as api
+from sallyport.areas.devices.service import Devices
+from sallyport.areas.devices.sightings import Sightings
+from sallyport.areas.entrance import Area, Parts
+from sallyport.base.clock import now_us
+from sallyport.metrics import InventoryMetrics
+from sallyport.shell.command import Command
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class DevicesArea(Area):
+    """Network devices, and the stations behind them."""
+
+    def __init__(self, parts: Parts, metrics: InventoryMetrics) -> None:
+        self._attribute_name = parts.dictionary.name
+        self.service = Devices(parts.store, Sightings(), metrics, parts.clock)
+        self.node_tasks = (self.service.run,)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of devices and stations."""
+        return [api.operations(self.service, self._attribute_name, gate, now_us)]
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the commands of devices."""
+        return commands.commands(self.service)
+
+    def forget_all(self) -> None:
+        """Drop the devices and stations in memory."""
+        self.service.sightings.forget_all()

@@ -1,0 +1,45 @@
+"""The entrance of domains: their modes and realms, the switch to enforce, and their removal."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sallyport.areas.domains import commands
+from sallyport.areas.domains import operations as api
+from sallyport.areas.domains.enforcement import Enforcement, ImpactPreview, ProviderChecks, Reverts
+from sallyport.areas.domains.removal import Removal
+from sallyport.areas.domains.service import Domains
+from sallyport.areas.entrance import Area, Parts
+from sallyport.metrics import DomainMetrics
+from sallyport.shell.command import Command
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class DomainsArea(Area):
+    """Domains. has_provider: whether a domain has an MFA provider. forget: empties the caches of all areas, after the
+    removal of a domain."""
+
+    def __init__(self, parts: Parts, *, has_provider: Callable[[int], bool], forget: Callable[[], None]) -> None:
+        clock = parts.clock
+        self.service = Domains(parts.configuration, DomainMetrics(parts.registry), clock, has_provider=has_provider)
+        self.reverts = Reverts(self.service, parts.cluster, clock)
+        self.removal = Removal(parts.configuration, parts.cluster, clock, forget=forget)
+        self.enforcement: Enforcement
+        # Each node knows the deadlines of the modes, but only the node with the lease reverts a mode.
+        self.node_tasks = (self.reverts.run,)
+        self.leader_tasks = (self.removal.run,)
+
+    def preview_with(self, preview: ImpactPreview, providers: ProviderChecks) -> None:
+        """Set the preview that the switch to enforce uses. It needs the domains itself, so it is made later."""
+        self.enforcement = Enforcement(self.service, preview, providers)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of domains."""
+        return [api.operations(self.service, self.enforcement, self.removal, gate)]
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the commands of domains: break-glass and removal."""
+        return commands.commands(self.service, self.removal)
+
+    async def prepare(self) -> None:
+        """Revert the modes whose time is over."""
+        await self.reverts.revert_due()

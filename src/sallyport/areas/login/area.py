@@ -1,0 +1,217 @@
+"""The entrance of logins: the steps of a decision, the record of it, and the senders without an answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sallyport.areas.clients.area import ClientsArea
+from sallyport.areas.devices.area import DevicesArea
+from sallyport.areas.directory.principals import Principals
+from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.domains.service import Domains
+from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.login.first import operations as first_factors_api
+from sallyport.areas.login.first.checker import Host
+from sallyport.areas.login.first.fields import Fields
+from sallyport.areas.login.first.people import People
+from sallyport.areas.login.first.settings import KINDS, FirstFactorSettings
+from sallyport.areas.login.first.trial import Trials
+from sallyport.areas.login.first.winbind.helpers import Helpers
+from sallyport.areas.login.journal import Journal
+from sallyport.areas.login.listen import senders
+from sallyport.areas.login.listen.senders import Senders
+from sallyport.areas.login.login import Login
+from sallyport.areas.login.pipeline import Pipeline
+from sallyport.areas.login.second import session
+from sallyport.areas.login.second.calls import Calls
+from sallyport.areas.login.second.challenges import Challenges
+from sallyport.areas.login.second.repo import Limit
+from sallyport.areas.login.second.service import SecondFactor
+from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
+from sallyport.areas.login.spool import Spool
+from sallyport.areas.login.spool_file import paths_of
+from sallyport.areas.mfa.circuit import Attached
+from sallyport.areas.mfa.service import Providers
+from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.areas.policy.lockouts.area import LockoutsArea
+from sallyport.areas.policy.lockouts.failures import WINDOW_US
+from sallyport.areas.policy.lockouts.service import MINUTE_US
+from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.areas.sessions.service import Sessions
+from sallyport.areas.users.service import EndpointUsers
+from sallyport.base.wire import Row
+from sallyport.certs.credentials import Credentials
+from sallyport.metrics import LoginMetrics, MfaMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
+from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
+from sallyport.outgoing.http import HttpFactory
+from sallyport.radius.salted import hidden_places
+from sallyport.store.model import Tx
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class LoginArea(Area):
+    """The path of a login, and its record.
+
+    http_of: returns the HTTP client and the permitted addresses of a domain's tenant. organization_of: returns the
+    organization of a domain. credentials: returns the files of the server's certificate for EAP. patience: returns the
+    time that a login may wait for the second factor. kinds: the classes of first factors. ntlm_auth: returns the
+    winbind helpers of a domain; the default is the winbind of this host.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        domains: Domains,
+        clients: ClientsArea,
+        devices: DevicesArea,
+        sessions: Sessions,
+        users: EndpointUsers,
+        principals: Principals,
+        rules: LoginRules,
+        bypass: Bypass,
+        lockouts: LockoutsArea,
+        providers: Providers,
+        metrics: LoginMetrics,
+        radius_metrics: RadiusMetrics,
+        mfa_metrics: MfaMetrics,
+        *,
+        http_of: Callable[[int], HttpFactory],
+        organization_of: Callable[[int], int | None],
+        credentials: Callable[[], Credentials | None],
+        patience: Callable[[Login, Attached], float],
+        kinds: Mapping[FirstFactor, type[Fields]] | None,
+        ntlm_auth: Callable[[int], Helpers | None] | None,
+    ) -> None:
+        settings, store, clock = parts.settings, parts.store, parts.clock
+        self._parts, self._domains, self._clients = parts, domains, clients
+        self._http_of, self._organization_of = http_of, organization_of
+        self.metrics, self.radius_metrics = metrics, radius_metrics
+        self._upstream_metrics = UpstreamMetrics(parts.registry)
+        self._hidden = hidden_places(parts.dictionary.attributes.values())
+        self._winbind = Helpers(settings.ntlm_auth)
+        self._ntlm_auth_of = ntlm_auth or self._winbind_of
+        self.challenges, self.calls = self._shared()
+        self.second = SecondFactor(
+            self.challenges,
+            self.calls,
+            providers,
+            mfa_metrics,
+            patience=patience,
+            clock=clock,
+            hidden=self._hidden,
+        )
+        kinds = KINDS if kinds is None else kinds
+        self.first_settings = FirstFactorSettings(parts.configuration, parts.vault, kinds, self._first_host, clock)
+        self.first = self.first_settings.factors
+        self.people = People(store, self.first, lambda domain_id: domains.table.present(domain_id))  # noqa: PLW0108
+        self.trials = Trials(
+            domains, users, self.first, self.second.has_codes, lockouts.service.refuses, parts.notices, clock
+        )
+        self.pipeline = Pipeline(
+            domains=domains.snapshot,
+            bypass=bypass,
+            principals=principals,
+            lockouts=lockouts.service,
+            users=users,
+            first=self.first,
+            sightings=devices.service.sightings,
+            rules=rules,
+            second=self.second,
+            credentials=credentials,
+            certificate_tenant=clients.service.certificate_tenant,
+            node=lambda: parts.cluster.id,
+            duplicate_window_s=settings.duplicate_window_s,
+        )
+        self.spool = self._own_spool(devices, sessions)
+        self.journal = Journal(
+            store,
+            devices.service.count_written,
+            sessions.count_records,
+            keep_answers_s=2.0 * settings.duplicate_window_s,
+            clock=clock,
+            cluster=parts.cluster,
+            spool=self.spool,
+            as_text=rules.translation.shown,
+        )
+        self.senders = Senders()
+        self.node_senders = self._senders_of_nodes()
+        self.node_tasks = (self.node_senders.run, self._winbind.run)
+        self.leader_tasks = (self.journal.purge,)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of first factors."""
+        return [first_factors_api.operations(self.first_settings, self.trials, self._domains, gate)]
+
+    def forget_all(self) -> None:
+        """Drop the prompts and enrolments in memory."""
+        self.second.forget()
+
+    def void(self, tx: Tx, at: int) -> None:
+        """Delete the pending challenges."""
+        session.void(tx)
+
+    def own_senders(self, most: int = senders.MAX_SENDERS) -> list[Row]:
+        """Return the senders without an answer of this process, the latest first. most: the maximum number."""
+        return senders.listed(self.senders, self._clients.service.table.find, self._parts.cluster.name, most)
+
+    async def senders_elsewhere(self) -> list[Row]:
+        """Return the senders without an answer of the other nodes."""
+        return senders.still_unknown(await self.node_senders.elsewhere(), self._clients.service.table.find)
+
+    def _shared(self) -> tuple[Challenges, Calls]:
+        """Return two objects: one for challenges, and one for the calls of providers. On a shared database, all nodes
+        share the challenges and the calls."""
+        parts, settings = self._parts, self._parts.settings
+        if not parts.cluster.is_shared:
+            return Challenges(parts.store, parts.vault, parts.clock), Calls()
+        codes = Limit(settings.lockout_failures, min(WINDOW_US, settings.lockout_minutes * MINUTE_US))
+        calls = SharedCalls(parts.store, parts.vault, parts.cluster.session, codes)
+        return SharedChallenges(parts.store, parts.vault, parts.clock), calls
+
+    def _own_spool(self, devices: DevicesArea, sessions: Sessions) -> Spool | None:
+        """Return the spool of accounting records, or None with the embedded database. A spool next to the embedded
+        database would be useless, because it would be on the same disk."""
+        parts, settings = self._parts, self._parts.settings
+        if not parts.store.is_shared:
+            return None
+        own, left = paths_of(settings.data_dir, settings.worker, settings.workers)
+        return Spool(
+            parts.store,
+            own,
+            settings.accounting_spool_mib << 20,
+            SpoolMetrics(parts.registry),
+            devices.service.count_written,
+            sessions.count_records,
+            left,
+        )
+
+    def _senders_of_nodes(self) -> NodeSenders:
+        """Return the object that exchanges senders without an answer with other nodes."""
+        parts = self._parts
+        if not parts.store.is_shared:
+            return NoOtherNodes()
+        return SharedSenders(
+            parts.store, parts.cluster, parts.settings.nodes, lambda: self.senders.changes, self.own_senders
+        )
+
+    def _first_host(self, domain_id: int) -> Host:
+        """Return the parts of the service that a domain's first factor may use."""
+        return Host(
+            domain_id=domain_id,
+            domain=self._domains.table.present(domain_id).name,
+            egress=self._http_of(domain_id).egress,
+            clock=self._parts.clock,
+            upstream=self._upstream_metrics,
+            hidden=self._hidden,
+            ntlm_auth=self._ntlm_auth_of(domain_id),
+        )
+
+    def _winbind_of(self, domain_id: int) -> Helpers | None:
+        """Return the helpers for the winbind of this host. Return None if the domain's organization may not use
+        winbind.
+
+        This host has joined the Active Directory of one company. Other organizations must not use this Active
+        Directory.
+        """
+        allowed = self._parts.settings.winbind_orgs
+        is_allowed = allowed is None or self._organization_of(domain_id) in allowed
+        return self._winbind if is_allowed else None

@@ -1,0 +1,42 @@
+"""The entrance of lock-outs."""
+
+from collections.abc import Callable, Sequence
+
+from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.policy.lockouts import operations as api
+from sallyport.areas.policy.lockouts.service import Lockouts
+from sallyport.metrics import LockoutMetrics
+from sallyport.store.model import Tx
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class LockoutsArea(Area):
+    """Users and stations that are refused after too many failures. forget_codes: forgets the wrong codes of a user in
+    the store."""
+
+    def __init__(self, parts: Parts, *, forget_codes: Callable[[Tx, tuple[int, str]], None]) -> None:
+        settings = parts.settings
+        self.service = Lockouts(
+            parts.store,
+            LockoutMetrics(parts.registry),
+            parts.notices,
+            parts.vault.derived("guesses"),
+            limit=settings.lockout_failures,
+            minutes=settings.lockout_minutes,
+            clock=parts.clock,
+            forget_codes=forget_codes,
+        )
+        self.node_tasks = (self.service.run,)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of lock-outs."""
+        return [api.operations(self.service, gate)]
+
+    async def prepare(self) -> None:
+        """Load the locks."""
+        await self.service.load()
+
+    async def restored(self) -> None:
+        """Load the locks of the restored store."""
+        await self.service.load()

@@ -1,0 +1,44 @@
+"""The entrance of previews: how enforce mode, or a login rule, would decide logins."""
+
+from collections.abc import Callable, Sequence
+
+from sallyport.areas.clients.area import ClientsArea
+from sallyport.areas.clients.client import Client
+from sallyport.areas.domains.service import Domains
+from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.login.area import LoginArea
+from sallyport.areas.mfa.service import Providers
+from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.areas.preview import operations as api
+from sallyport.areas.preview.enrolled import SecondFactors
+from sallyport.areas.preview.rule_test import RuleTest
+from sallyport.areas.preview.service import Preview
+from sallyport.areas.preview.traffic import TrafficReader
+from sallyport.base.clock import now_us
+from sallyport.web.operation import Operations
+from sallyport.web.scope import Gate
+
+
+class PreviewArea(Area):
+    """Previews of enforcement and tests of login rules."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        domains: Domains,
+        clients: ClientsArea,
+        rules: LoginRules,
+        providers: Providers,
+        login: LoginArea,
+        *,
+        find_client: Callable[[str], Client | None],
+    ) -> None:
+        self._translation = rules.translation
+        enrolled = SecondFactors(providers, login.second.enrolments)
+        traffic = TrafficReader(parts.store, find_client)
+        self.service = Preview(traffic, parts.configuration, domains, rules, enrolled, parts.clock)
+        self.rule_test = RuleTest(parts.store, login.pipeline, enrolled, lambda: clients.service.table)
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operations of previews."""
+        return api.operations(self.service, self.rule_test, self._translation, gate, now_us)

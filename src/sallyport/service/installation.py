@@ -1,0 +1,173 @@
+"""The entrances of what belongs to the whole installation: its certificates, nodes, workers, settings, and the copies
+and keys of its store."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import trio
+
+from sallyport.areas.clients.issued import IssuedCertificates
+from sallyport.areas.domains.bodies import AddDomain
+from sallyport.areas.domains.operations import added
+from sallyport.areas.domains.service import Domains
+from sallyport.areas.dynamic.revocations import Revocations
+from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.login.area import LoginArea
+from sallyport.areas.login.listen import senders
+from sallyport.areas.login.listen.siblings import Siblings
+from sallyport.areas.tenancy.commands import new
+from sallyport.areas.tenancy.service import Tenancy
+from sallyport.base import log
+from sallyport.base.wire import JSON
+from sallyport.certs import commands as certificate_commands
+from sallyport.certs.credentials import Certificates
+from sallyport.certs.directory import Directory
+from sallyport.certs.expiry import FileExpiries
+from sallyport.deploy import commands as setting_commands
+from sallyport.metrics import CertificateMetrics, NodeMetrics, render
+from sallyport.nodes import commands as node_commands
+from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
+from sallyport.nodes.watch import Watch
+from sallyport.service.certificates import CertificateWatch
+from sallyport.shell.command import Arguments, Command, command
+from sallyport.store import commands as store_commands
+from sallyport.store.audit import INSTALLATION, record
+from sallyport.store.copies import Copies
+from sallyport.store.foreign import CERTIFICATES
+from sallyport.store.rotation import Rotation
+
+
+class CertificatesArea(Area):
+    """The certificates of the installation, for EAP and RadSec, and when certificates expire."""
+
+    def __init__(
+        self, parts: Parts, issued: IssuedCertificates, tenancy: Tenancy, revocations: Revocations, login: LoginArea
+    ) -> None:
+        settings = parts.settings
+        self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
+        kept = SharedFiles if parts.store.is_shared else OwnFiles
+        self.files: CertificateFiles = kept(parts.store, parts.vault, Directory(settings.data_dir.absolute()))
+        expiries = FileExpiries(settings.tls_certificate, certificates_of(parts).server)  # read by another thread
+        metrics = CertificateMetrics(parts.registry, expiries.read)
+        self.watch = CertificateWatch(parts.store, login.first_settings, metrics)
+        self.node_tasks = (self.files.run, self.watch.run)
+        self.foreign = {CERTIFICATES: lambda _domain_id: self.files.changed()}
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the commands of certificates."""
+        settings = self._parts.settings
+        named = {"tls_certificate": settings.tls_certificate, "eap_certificate": settings.eap_certificate}
+        used: dict[str, Path] = {
+            name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None
+        }
+        return certificate_commands.commands(
+            self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, used
+        )
+
+    async def prepare(self) -> None:
+        """Load the files that all nodes share."""
+        await self.files.load()
+
+    async def restored(self) -> None:
+        """Load the files of the restored store."""
+        await self.files.load()
+
+    async def _note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
+        """Write an entry of the audit trail about a change that is not in the store, such as a new certificate file.
+        The entry belongs to no tenant, but to the whole installation."""
+        clock = self._parts.clock
+        await self._parts.store.write(
+            lambda tx: record(tx, action, at=clock(), tenant_id=INSTALLATION, target=target, changes=changes)
+        )
+
+
+def certificates_of(parts: Parts) -> Certificates:
+    """Return the reader of the certificates that the settings or `sallyport cert` have set up."""
+    settings = parts.settings
+    return Certificates(
+        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
+    )
+
+
+class Level(Arguments):
+    """Arguments of log.level. level: the lowest level to log. If None, the command only returns the current level."""
+
+    level: Literal["debug", "info", "warning", "error"] | None = None
+
+
+class Unanswered(Arguments):
+    """Arguments of listen.senders. own: whether to leave out the senders of other machines."""
+
+    own: bool = False
+
+
+class InstallationArea(Area):
+    """The nodes, workers, settings and log of the service, and the copies and keys of its store. siblings: the other
+    workers of this node; they are known when the service starts."""
+
+    def __init__(self, parts: Parts, tenancy: Tenancy, domains: Domains, login: LoginArea, copies: Copies) -> None:
+        self._parts, self._tenancy, self._domains, self._login = parts, tenancy, domains, login
+        self.siblings = Siblings({})
+        self.copies = copies
+        self.rotation = Rotation(parts.store, parts.vault, parts.clock, without=partial(nodes_without_key, parts))
+        self.watch = Watch(parts.cluster, parts.store, NodeMetrics(parts.registry))
+        self.node_tasks = (parts.cluster.run, self.watch.run, parts.configuration.watch)
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the commands of nodes, workers, settings and the store."""
+        return {
+            **node_commands.commands(self._parts.cluster),
+            **setting_commands.commands(self._parts.settings),
+            **store_commands.commands(self.copies, self.rotation),
+            "domain.add": command(AddDomain, self._add_domain),
+            "listen.senders": command(Unanswered, self._senders),
+            "log.level": command(Level, self._set_level),
+            "worker.level": command(Level, self._set_own_level),
+            "worker.metrics": command(Arguments, self._own_metrics),
+            "worker.senders": command(Arguments, self._own_senders),
+        }
+
+    async def prepare(self) -> None:
+        """Delete unfinished copies, and read the time of the last backup."""
+        self.copies.clear()
+        await self.copies.remember()
+
+    async def _add_domain(self, wanted: AddDomain) -> JSON:
+        """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""
+        before = await self._tenancy.numbers()
+        made = await added(self._domains, self._tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
+        return {**made.model_dump(), "new": new(before, wanted.orgId, wanted.tenantId)}
+
+    async def _own_senders(self, _: Arguments) -> JSON:
+        return list[JSON](self._login.own_senders())
+
+    async def _senders(self, wanted: Unanswered) -> JSON:
+        elsewhere = [] if wanted.own else await self._login.senders_elsewhere()
+        of_workers = (await self.siblings.ask("worker.senders")).values()
+        lists = [self._login.own_senders(), *of_workers, elsewhere]
+        return list[JSON](
+            senders.merged([row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict)])
+        )
+
+    async def _set_own_level(self, wanted: Level) -> JSON:
+        if wanted.level is not None:
+            log.set_level(wanted.level)
+        return log.level()
+
+    async def _set_level(self, wanted: Level) -> JSON:
+        await self.siblings.ask("worker.level", level=wanted.level)
+        return await self._set_own_level(wanted)
+
+    async def _own_metrics(self, _: Arguments) -> JSON:
+        return (await trio.to_thread.run_sync(render, self._parts.registry)).decode()
+
+
+async def nodes_without_key(parts: Parts, version: int) -> list[str]:
+    """Return the names of the other live nodes whose master key is older than this version. Raises StoreError."""
+    return [
+        each.name
+        for each in await parts.cluster.everyone()
+        if each.is_alive and each.id != parts.cluster.id and each.key_version < version
+    ]

@@ -1,0 +1,5 @@
+"""Fixtures of this folder."""
+
+from tests.areas import areas, clock
+
+__all__ = ["areas", "clock"]

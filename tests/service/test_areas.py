@@ -1,0 +1,127 @@
+"""A made-up area: one class, and one entry in the list of areas. Its operation, command, public page and periodic tasks
+follow, and so do its reactions to changes of other nodes and to a restore."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from sallyport.areas.entrance import Area, Parts
+from sallyport.base.wire import JSON
+from sallyport.service.commands import commands
+from sallyport.shell.command import Arguments, Command, command
+from sallyport.store.foreign import ForeignChange
+from sallyport.store.model import Tx
+from sallyport.web.operation import Operations
+from sallyport.web.scope import READERS, Caller, Gate, Role, Scoped
+from tests.areas import Areas, SetClock, running_engine
+from tests.console.visitor import site_of
+
+
+class ShelvesArea(Area):
+    """Shelves. done: what the service has asked the area to do."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.done: list[str] = []
+        self.node_tasks = (self._dust,)
+        self.leader_tasks = (self._count,)
+        self.foreign = {"shelves": lambda domain_id: self.done.append(f"changed in {domain_id}")}
+        self._node = parts.settings.node
+
+    def operations(self, gate: Gate) -> Sequence[Operations]:
+        """Return the operation /shelf/Count."""
+        shelves = Operations("Shelves", gate)
+
+        @shelves.post("/shelf/Count", roles=READERS)
+        async def count_shelves(body: Scoped, caller: Caller) -> str:
+            """Return the number of shelves."""
+            return "three"
+
+        return [shelves]
+
+    def commands(self) -> Mapping[str, Command]:
+        """Return the command shelf.node."""
+
+        async def node(_: Arguments) -> JSON:
+            return self._node
+
+        return {"shelf.node": command(Arguments, node)}
+
+    def routes(self, gate: Gate) -> Sequence[BaseRoute]:
+        """Return the page /shelf."""
+
+        async def page(_: Request) -> Response:
+            return PlainTextResponse("a shelf")
+
+        return [Route("/shelf", page)]
+
+    async def prepare(self) -> None:
+        """Note the call."""
+        self.done.append("prepared")
+
+    def forget(self) -> None:
+        """Note the call."""
+        self.done.append("forgot")
+
+    def void(self, tx: Tx, at: int) -> None:
+        """Note the call."""
+        self.done.append("void")
+
+    def revoke(self, tx: Tx, at: int) -> None:
+        """Note the call."""
+        self.done.append("revoked")
+
+    async def restored(self) -> None:
+        """Note the call."""
+        self.done.append("restored")
+
+    async def _dust(self) -> None: ...
+
+    async def _count(self) -> None: ...
+
+
+async def test_a_new_area_is_one_entry(tmp_path: Path, clock: SetClock) -> None:
+    """The API, the control socket, the pages and the periodic tasks have what the area declares."""
+    async with running_engine(tmp_path) as store:
+        areas = Areas(store, clock, further=[ShelvesArea])
+        await areas.prepare()
+        (shelves,) = [each for each in areas.app.areas if isinstance(each, ShelvesArea)]
+        site = site_of(areas, clock)
+        (operation,) = [each for group in site.declared for each in group.all if each.paths == ("/shelf/Count",)]
+        assert operation.run is not None
+        caller = Caller(0, 1, 1, areas.tenant, Role.AUDITOR, "ann", is_installation=False)
+        assert await operation.run(b'{"orgId": 1, "tenantId": 1}', caller) == b'"three"'
+        assert await commands(areas.app).ready("shelf.node", {})() == areas.settings.node
+        async with site.visitor() as visitor:
+            assert (await visitor.get("/shelf")).text == "a shelf"
+        assert shelves.node_tasks[0] in areas.app.node_tasks
+        assert shelves.leader_tasks[0] in areas.app.leader_tasks
+        await areas.app.prepare()
+        areas.app.follower.changed(ForeignChange("shelves", 7))
+        assert shelves.done == ["prepared", "changed in 7"]
+
+
+async def test_a_new_area_is_restored(tmp_path: Path, clock: SetClock) -> None:
+    """The area takes part in a restore: it makes codes invalid, revokes tokens on request, and loads its data again."""
+    async with running_engine(tmp_path) as store:
+        areas = Areas(store, clock, further=[ShelvesArea])
+        await areas.prepare()
+        (shelves,) = [each for each in areas.app.areas if isinstance(each, ShelvesArea)]
+        backup = tmp_path / "backup.db"
+        await areas.copies.backup(backup)
+        await areas.copies.restore(backup)
+        assert [each for each in shelves.done if each != "forgot"] == ["void", "restored"]
+        shelves.done.clear()
+        await areas.copies.restore(backup, revoke_tokens=True)
+        assert [each for each in shelves.done if each != "forgot"] == ["void", "revoked", "restored"]
+
+
+async def test_two_areas_have_no_common_command(tmp_path: Path, clock: SetClock) -> None:
+    """If two areas declare the same command, the service does not start."""
+    async with running_engine(tmp_path) as store:
+        areas = Areas(store, clock, further=[ShelvesArea, ShelvesArea])
+        with pytest.raises(ValueError, match=r"shelf\.node"):
+            commands(areas.app)
