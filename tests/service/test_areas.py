@@ -16,9 +16,25 @@ from sallyport.shell.command import Arguments, Command, command
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx
 from sallyport.web.operation import Operations
+from sallyport.web.pages import Context, Pages, Visit
 from sallyport.web.scope import READERS, Caller, Gate, Role, Scoped
 from tests.areas import Areas, SetClock, running_engine
-from tests.console.visitor import site_of
+from tests.console.visitor import site_of, text_of
+
+PAGE = """{% extends "base.html" %}{% block content %}<p>{{ count }} shelves</p>{% endblock %}"""
+
+
+def pages_of(templates: Path) -> Pages[Visit]:
+    """Return a page of the console. templates: the folder of the area's templates."""
+    templates.mkdir(exist_ok=True)
+    (templates / "shelves.html").write_text(PAGE, encoding="utf-8")
+    pages = Pages[Visit](templates)
+
+    @pages.show("/shelves", "Shelves", roles=READERS, template="shelves.html", menu="Network")
+    async def shelves(visit: Visit) -> Context:
+        return {"count": (await visit.call("/shelf/Count"))["message"]}
+
+    return pages
 
 
 class ShelvesArea(Area):
@@ -28,6 +44,7 @@ class ShelvesArea(Area):
         self.done: list[str] = []
         self.node_tasks = (self._dust,)
         self.leader_tasks = (self._count,)
+        self.pages = (pages_of(parts.settings.data_dir / "templates"),)
         self.foreign = {"shelves": lambda domain_id: self.done.append(f"changed in {domain_id}")}
         self._node = parts.settings.node
 
@@ -97,6 +114,9 @@ async def test_a_new_area_is_one_entry(tmp_path: Path, clock: SetClock) -> None:
         assert await commands(areas.app).ready("shelf.node", {})() == areas.settings.node
         async with site.visitor() as visitor:
             assert (await visitor.get("/shelf")).text == "a shelf"
+            await visitor.sign_in(await site.token(Role.AUDITOR))
+            page = text_of(await visitor.get("/shelves"))
+            assert "three shelves" in page and "Shelves" in page
         assert shelves.node_tasks[0] in areas.app.node_tasks
         assert shelves.leader_tasks[0] in areas.app.leader_tasks
         await areas.app.prepare()

@@ -5,7 +5,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from starlette.routing import BaseRoute
@@ -22,6 +22,7 @@ from sallyport.store.model import Engine, Store, Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.web.operation import Operations
+from sallyport.web.pages import Pages
 from sallyport.web.scope import Gate
 
 Task: TypeAlias = Callable[[], Awaitable[object]]
@@ -60,6 +61,8 @@ class Area:
     """The tasks that every node runs."""
     leader_tasks: Sequence[Task] = ()
     """The tasks that the node with the lease runs for all nodes."""
+    pages: Sequence[Pages[Any]] = ()
+    """The pages of the console."""
     foreign: Mapping[str, Callable[[int], None]] = {}
     """What to do after another node has changed rows, by the kind of the change (`store.foreign`). The function gets
     the id of a domain, or 0 for all."""

@@ -5,13 +5,14 @@ turns.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Final, TypeVar
 
 import trio
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -38,12 +39,12 @@ so did the pages: all threads share one interpreter lock."""
 
 
 class Assets:
-    """The templates and static files."""
+    """The templates and static files. folders: the folders of the templates of areas."""
 
-    def __init__(self) -> None:
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._files = {name: files(__package__).joinpath("static", name).read_bytes() for name in TYPES}
         self._environment = Environment(
-            loader=PackageLoader(__package__),
+            loader=ChoiceLoader([PackageLoader(__package__), *map(FileSystemLoader, folders)]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import trio
 from starlette.datastructures import QueryParams
@@ -16,7 +16,7 @@ from sallyport.areas.signin import openid
 from sallyport.areas.signin.person import Person
 from sallyport.base.errors import Forbidden, NotFound, Refused
 from sallyport.console import running, sign_in
-from sallyport.console.declare import Context, Form, Page, Pages, Redirect
+from sallyport.console.declare import Context, Form, Page, Redirect
 from sallyport.console.export import Exports
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
 from sallyport.console.sign_in import SignIn
@@ -25,6 +25,7 @@ from sallyport.console.visit import Problem, Services, Visit, address
 from sallyport.nodes.answers import SlowAnswers
 from sallyport.web import problem
 from sallyport.web.content import headers_of
+from sallyport.web.pages import Pages as AnyPages
 from sallyport.web.peer import PEER
 from sallyport.web.routing import TemplateRoute
 from sallyport.web.scope import INSTALLATIONS, Role
@@ -72,7 +73,9 @@ class Site:
     Raises ValueError if two pages have the same path, or if a form has no page.
     """
 
-    def __init__(self, areas: Sequence[Pages], services: Services, public_url: str, answers: SlowAnswers) -> None:
+    def __init__(
+        self, areas: Sequence[AnyPages[Any]], services: Services, public_url: str, answers: SlowAnswers
+    ) -> None:
         self._services = services
         self._guard = Guard(public_url)
         self._assets = services.assets

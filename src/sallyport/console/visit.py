@@ -1,8 +1,9 @@
 """One request of a signed-in person, and the operations that its page may run."""
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 from urllib.parse import urlencode
@@ -39,8 +40,7 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 class Services:
     """The objects that pages may use: the operations of the API, the commands of the control socket, the sessions, the
     stream of new logins, the status line, and the settings for display. stopping: an event that is set when the
-    service begins to stop.
-    open_id: the identity providers.
+    service begins to stop. open_id: the identity providers. templates: the folders of the templates of areas.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Services:
         open_id: OpenId,
         status: StatusLine,
         clock: Clock,
+        templates: Iterable[Path] = (),
     ) -> None:
         self.commands = commands
         self.gate = gate
@@ -67,7 +68,7 @@ class Services:
         self.status = status
         self.clock = clock
         self.settings = settings
-        self.assets = Assets()
+        self.assets = Assets(templates)
         self.events = events
         self.streams = Streams(Feed(events), stopping)
         self._operations: dict[str, Operation] = {}

@@ -30,6 +30,7 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
     """Return the console, which runs these operations and commands. stopping: is set when the service begins to
     stop."""
     settings, clock = app.parts.settings, app.parts.clock
+    of_areas = [each for area in app.areas for each in area.pages]
     services = Services(
         declared,
         commands,
@@ -43,5 +44,6 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
         app.signin.open_id,
         StatusLine(app.version, settings.node, app.installation.copies.last_backup, clock),
         clock,
+        [each.templates for each in of_areas if each.templates is not None],
     )
-    return Site(ALL, services, settings.public_url, answers_of(app.parts))
+    return Site([*ALL, *of_areas], services, settings.public_url, answers_of(app.parts))
