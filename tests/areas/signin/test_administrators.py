@@ -18,7 +18,7 @@ async def test_the_store_has_neither_password_nor_seed(areas: Areas) -> None:
     octets = stored(areas.store)
     assert PASSWORD.encode() not in octets
     assert seed.encode() not in octets
-    assert b"$6$" not in octets
+    assert b"$argon2id$" not in octets
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,14 @@
 import secrets
 from base64 import b32encode
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import trio
 
 from sallyport.areas.signin import repo
+from sallyport.areas.signin.passwords import hashed
 from sallyport.areas.signin.person import Administrator
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
-from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.base.text import existing, fold_name
 from sallyport.base.wire import JSON
 from sallyport.store import audit
@@ -116,7 +115,7 @@ class Administrators:
         if failed:
             fields = tuple(FieldError("password", each) for each in failed)
             raise Invalid("the password does not meet the policy: " + "; ".join(failed), fields)
-        return await trio.to_thread.run_sync(partial(sha512_crypt, password.encode()))
+        return await trio.to_thread.run_sync(hashed, password.encode())
 
 
 def _named(tx: Tx, name: str) -> Administrator:

@@ -14,6 +14,7 @@ import trio
 from sallyport.areas.signin import repo
 from sallyport.areas.signin.administrators import LONGEST_PASSWORD
 from sallyport.areas.signin.openid import OpenId, Started
+from sallyport.areas.signin.passwords import checked
 from sallyport.areas.signin.person import Administrator, Person, Session
 from sallyport.areas.tenancy.authentication import LONGEST, Guesses, network_of
 from sallyport.base.actor import Actor, acting, acting_as
@@ -21,7 +22,6 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Unauthenticated
 from sallyport.base.fair import FairLimiter, PerMinute
 from sallyport.base.secret import token_hash
-from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.base.text import fold_name, plain_code
 from sallyport.base.wire import JSON
 from sallyport.store import audit
@@ -137,7 +137,7 @@ class Sessions:
         async with self._hashing.slot(browser.source):
             self._check_rate(browser, name_key)  # others may have failed during the wait
             await self._take_attempt(browser, name_key)  # before the check, so that concurrent attempts count
-            step = await self._checked(held, password, code)
+            step, new_hash = await self._checked(held, password, code)
         key, at = _new_key(), self._clock()
 
         def work(tx: Tx) -> bool:
@@ -145,6 +145,8 @@ class Sessions:
                 return False
             if not repo.spend(tx, who.id, step):
                 return False
+            if new_hash:
+                repo.set_password(tx, self._vault, who.id, new_hash)
             for bucket, limit in self._limits(browser, name_key):
                 repo.return_attempt(tx, bucket, limit.refill_us)
             tenant_id = who.tenant_id or _only_tenant(tx)
@@ -218,21 +220,20 @@ class Sessions:
             raise Forbidden(NO_ROLE)
         return key
 
-    async def _checked(self, held: repo.Secrets | None, password: str, code: str) -> int | None:
-        """Return the time step of the code if the password and the code are right. Without an administrator, it takes
-        the same time."""
+    async def _checked(self, held: repo.Secrets | None, password: str, code: str) -> tuple[int | None, str]:
+        """Return the time step of the code if the password and the code are right, and the hash that replaces an
+        outdated one. Without an administrator, it takes the same time."""
         octets = password[: LONGEST_PASSWORD + 1].encode(errors="replace").replace(b"\0", b"?")
         try:
-            hashed, seed = ("", "") if held is None else (held.open_password(self._vault), held.open_seed(self._vault))
+            known, seed = ("", "") if held is None else (held.open_password(self._vault), held.open_seed(self._vault))
         except SecretError:
-            hashed, seed = "", ""
-        if not hashed:
-            await trio.to_thread.run_sync(sha512_crypt, octets)
-            return None
-        is_right = await trio.to_thread.run_sync(matches, octets, hashed)
+            known, seed = "", ""
+        is_right, new_hash = await trio.to_thread.run_sync(checked, octets, known)
         digits = plain_code(code)
-        step = self._step(seed, digits, self._clock()) if len(digits) == 6 and digits.isascii() else None
-        return step if is_right else None
+        if not known or len(digits) != 6 or not digits.isascii():
+            return None, ""
+        step = self._step(seed, digits, self._clock())
+        return (step if is_right else None), new_hash
 
     def _add(
         self,
