@@ -21,22 +21,22 @@ from tests.areas.did.world import identity
 
 __all__ = ["areas", "clock"]
 SEALING = {
-    "did/credentials/repo.py",
-    "did/dids/service.py",
-    "directory/imports/collect.py",
-    "directory/service.py",
-    "endpoints/agents/rotation.py",
-    "endpoints/agents/signers.py",
-    "endpoints/agents/states.py",
-    "endpoints/repo.py",
-    "inventory/clients/repo.py",
-    "login/first/settings.py",
-    "login/second/session.py",  # devices keep a State for two minutes
-    "mfa/service.py",
+    "areas/did/credentials/repo.py",
+    "areas/did/dids/service.py",
+    "areas/directory/imports/collect.py",
+    "areas/directory/service.py",
+    "areas/agents/rotation.py",
+    "areas/agents/signers.py",
+    "areas/agents/states.py",
+    "areas/users/repo.py",
+    "areas/clients/repo.py",
+    "areas/login/first/settings.py",
+    "areas/login/second/session.py",  # devices keep a State for two minutes
+    "areas/mfa/service.py",
     "nodes/answers.py",  # the console keeps an answer for two minutes
     "nodes/certificates.py",
     "store/rotation.py",
-    "tenancy/signin/repo.py",
+    "areas/signin/repo.py",
 }
 LATE_S = 0.05
 

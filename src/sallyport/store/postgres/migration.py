@@ -13,6 +13,7 @@ know. A step is not applied while a node runs that does not work with the new sc
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import psycopg
@@ -21,6 +22,7 @@ from sallyport.base.errors import SchemaError
 from sallyport.store.foreign import DEAD_US
 from sallyport.store.postgres import schema
 from sallyport.store.postgres.connection import OLDEST, Connection, as_ours, connect
+from sallyport.store.schema import steps
 
 MIGRATION: Final = 0x53414C4C59 + 1
 """The advisory lock of a migration."""
@@ -46,23 +48,7 @@ Steps = Sequence[Step]
 BASELINE: Final = "p0001_baseline"
 STEPS: Final[Steps] = (
     Step(BASELINE, schema.create),
-    Step("p0002_signin", schema.create_sign_in, beside=BASELINE),
-    Step("p0003_identities", schema.create_identities, beside=BASELINE),
-    Step("p0004_login_steps", schema.add_login_steps, beside=BASELINE),
-    Step("p0005_node_senders", schema.create_node_senders, beside=BASELINE),
-    Step("p0006_request_list", schema.create_request_list, beside=BASELINE),
-    Step("p0007_console_answers", schema.create_console_answers, beside=BASELINE),
-    Step("p0008_login_attributes", schema.add_login_attributes, beside=BASELINE),
-    Step("p0009_answers_by_id", schema.drop_answers_at, beside=BASELINE),
-    Step("p0010_did_kinds", schema.create_did_kinds, beside=BASELINE),
-    Step("p0011_domain_realms", schema.create_domain_realms, beside=BASELINE),
-    Step("p0012_network_bits", schema.add_network_bits, beside=BASELINE),
-    Step("p0013_references", schema.create_references, beside=BASELINE),
-    Step("p0014_group_keys", schema.add_group_keys, beside=BASELINE),
-    Step("p0015_learned_values", schema.add_learned_values, beside=BASELINE),
-    Step("p0016_mac_forms", schema.add_mac_forms, beside=BASELINE),
-    Step("p0017_bounded_writes", schema.create_bounded_writes, beside=BASELINE),
-    Step("p0018_sign_in_attempts", schema.create_sign_in_attempts, beside=BASELINE),
+    *(Step(name, partial(schema.apply, file=file), beside=BASELINE) for name, file in steps("p", has_nodes=True)),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

@@ -4,7 +4,7 @@ Texts are compared by their code points (collation C), as in SQLite. So names ha
 keys and prefixes match the same texts. `lower` converts only the letters A to Z; `fold` converts all letters.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from typing import Final
 
@@ -13,26 +13,7 @@ import psycopg
 from sallyport.base.addresses import network_bits
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
-from sallyport.store.schema import (
-    ANSWERS_BY_ID,
-    BOUNDED_WRITES,
-    DID_KINDS,
-    DOMAIN_REALMS,
-    GROUP_KEYS,
-    IDENTITIES,
-    LEARNED_VALUES,
-    LOGIN_ATTRIBUTES,
-    LOGIN_STEPS,
-    MAC_FORMS,
-    NETWORK_BITS,
-    REFERENCES,
-    REQUEST_LIST,
-    SEARCHED,
-    SIGN_IN,
-    SIGN_IN_ATTEMPTS,
-    statements,
-    statements_of,
-)
+from sallyport.store.schema import SEARCHED, statements, statements_of
 
 LAST_CASED: Final = 0x1FFFF
 """All letters with upper and lower case have code points up to this one."""
@@ -131,68 +112,18 @@ def create(connection: Connection) -> None:
             )
 
 
-def create_sign_in(connection: Connection) -> None:
-    """Create the tables of the console: local administrators and sessions."""
-    for statement in statements_of(SIGN_IN, PostgresDialect()):
+def apply(connection: Connection, file: str) -> None:
+    """Apply a step of the history. file: the name of its file."""
+    for statement in statements_of(file, PostgresDialect()):
         connection.execute(statement.encode())
+    if further := _FURTHER.get(file):
+        further(connection)
 
 
-def create_identities(connection: Connection) -> None:
-    """Create the table of people who sign in to the console through an identity provider."""
-    for statement in statements_of(IDENTITIES, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def add_login_steps(connection: Connection) -> None:
-    """Add the columns for the steps of a login. PostgreSQL changes no row for this."""
-    for statement in statements_of(LOGIN_STEPS, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def create_node_senders(connection: Connection) -> None:
-    """Create the table of the senders without an answer of each node, see `nodes.senders`."""
-    connection.execute(
-        "create table node_senders (node_id bigint primary key references nodes (id) on delete cascade, "
-        "senders text not null)"
-    )
-
-
-def create_console_answers(connection: Connection) -> None:
-    """Create the table of the answers of the console's slow actions, see `nodes.answers`."""
-    connection.execute(
-        'create table console_answers (id text collate "C" primary key, session_id bigint not null, '
-        "node_session text not null, at bigint not null default now_us(), answer bytea)"
-    )
-
-
-def create_request_list(connection: Connection) -> None:
-    """Create the index of a domain's presentation requests by their age."""
-    for statement in statements_of(REQUEST_LIST, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def add_login_attributes(connection: Connection) -> None:
-    """Add the column for the attributes of a login's answer. PostgreSQL changes no row for this."""
-    for statement in statements_of(LOGIN_ATTRIBUTES, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def drop_answers_at(connection: Connection) -> None:
-    """Drop the index of kept answers by their time. A node of an earlier release purges them without it."""
-    for statement in statements_of(ANSWERS_BY_ID, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def create_did_kinds(connection: Connection) -> None:
-    """Create the index of a domain's issuers and holders."""
-    for statement in statements_of(DID_KINDS, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def create_domain_realms(connection: Connection) -> None:
-    """Create the table of the realms of domains, and fill it. A node of an earlier release does not write to it. So a
-    trigger corrects the rows of a domain that such a node adds, changes or removes."""
-    for statement in (*statements_of(DOMAIN_REALMS, PostgresDialect()), *_realms_trigger()):
+def _keep_realms(connection: Connection) -> None:
+    """Create a trigger. A node of an earlier release does not write to `domain_realms`. So the trigger corrects the
+    rows of a domain that such a node adds, changes or removes."""
+    for statement in _realms_trigger():
         connection.execute(statement.encode())
 
 
@@ -209,28 +140,18 @@ def _realms_trigger() -> Iterator[str]:
     yield from PostgresDialect().trigger("domains_realms", event, [delete, insert])
 
 
-def add_network_bits(connection: Connection) -> None:
-    """Add the networks of RADIUS clients as bits. A node of an earlier release does not write the bits. So a trigger
+def _fill_network_bits(connection: Connection) -> None:
+    """Fill the networks of RADIUS clients as bits. A node of an earlier release does not write the bits. So a trigger
     removes them if such a node changes the network."""
-    for statement in statements_of(NETWORK_BITS, PostgresDialect()):
-        connection.execute(statement.encode())
     rows = connection.execute("select id, network from radius_clients").fetchall()
     bits = [(network_bits(ip_network(str(network))), number) for number, network in rows]
     connection.cursor().executemany("update radius_clients set network_bits = $1 where id = $2", bits)
     _forget_stale(connection, "radius_clients", "network", "network_bits")
 
 
-def create_references(connection: Connection) -> None:
-    """Create the indexes of references between tables."""
-    for statement in statements_of(REFERENCES, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def add_group_keys(connection: Connection) -> None:
-    """Add the names of directory groups in the form for comparison. A node of an earlier release does not write them.
-    So a trigger removes such a name if the node renames the group."""
-    for statement in statements_of(GROUP_KEYS, PostgresDialect()):
-        connection.execute(statement.encode())
+def _forget_stale_group_keys(connection: Connection) -> None:
+    """Create a trigger. A node of an earlier release does not write the names of directory groups in the form for
+    comparison. So the trigger removes such a name if the node renames the group."""
     _forget_stale(connection, "directory_groups", "name", "name_key")
 
 
@@ -241,29 +162,12 @@ def _forget_stale(connection: Connection, table: str, source: str, derived: str)
         connection.execute(statement.encode())
 
 
-def add_learned_values(connection: Connection) -> None:
-    """Add the age of the learned values of devices, and the detail of an event. A node of an earlier release counts
-    without it."""
-    for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def add_mac_forms(connection: Connection) -> None:
-    """Add the forms of MAC authentication bypass to RADIUS clients. PostgreSQL changes no row for this."""
-    for statement in statements_of(MAC_FORMS, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def create_bounded_writes(connection: Connection) -> None:
-    """Create the indexes for writes of bounded length."""
-    for statement in statements_of(BOUNDED_WRITES, PostgresDialect()):
-        connection.execute(statement.encode())
-
-
-def create_sign_in_attempts(connection: Connection) -> None:
-    """Create the table of the rate limits of sign-ins to the console. A node of an earlier release counts in memory."""
-    for statement in statements_of(SIGN_IN_ATTEMPTS, PostgresDialect()):
-        connection.execute(statement.encode())
+_FURTHER: Final[Mapping[str, Callable[[Connection], None]]] = {
+    "domain_realms": _keep_realms,
+    "network_bits": _fill_network_bits,
+    "group_keys": _forget_stale_group_keys,
+}
+"""What steps do after their SQL, by their files."""
 
 
 def _has_trigrams(connection: Connection) -> bool:

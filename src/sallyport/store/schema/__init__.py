@@ -3,7 +3,7 @@
 The parts of a statement that differ between the engines are placeholders, such as `{id}`. `dialect` has the SQL of each
 engine for the placeholders.
 
-tables    `FILES`, one for each area; a later step has a file of its own
+tables    `FILES`, one for each area; the steps after them are `HISTORY`, each in a file of its own
 limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
 TRIGGERS  all other triggers
 SEARCHED  the tables with a search index
@@ -18,36 +18,29 @@ from sallyport.store.schema.dialect import Dialect
 
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
 """The files of the baseline. The order matters, because a table must come after the tables to which it refers."""
-SIGN_IN: Final = "signin"
-"""The file of the step after the baseline."""
-IDENTITIES: Final = "identities"
-"""The file of the step after that of `SIGN_IN`."""
-LOGIN_STEPS: Final = "login_steps"
-"""The file of the step after that of `IDENTITIES`."""
-REQUEST_LIST: Final = "request_list"
-"""The file of the step that indexes presentation requests."""
-LOGIN_ATTRIBUTES: Final = "login_attributes"
-"""The file of the step that adds the attributes of an answer to the events."""
-ANSWERS_BY_ID: Final = "answers_by_id"
-"""The file of the step that drops the index of kept answers by their time."""
-DID_KINDS: Final = "did_kinds"
-"""The file of the step that indexes a domain's DIDs by their kind."""
-DOMAIN_REALMS: Final = "domain_realms"
-"""The file of the step that adds the table of the realms of domains."""
-NETWORK_BITS: Final = "network_bits"
-"""The file of the step that indexes the networks of RADIUS clients."""
-REFERENCES: Final = "references"
-"""The file of the step that indexes references between tables."""
-GROUP_KEYS: Final = "group_keys"
-"""The file of the step that adds the names of directory groups in the form for comparison."""
-LEARNED_VALUES: Final = "learned_values"
-"""The file of the step that adds the age of the learned values of devices."""
-MAC_FORMS: Final = "mac_forms"
-"""The file of the step that adds the forms of MAC authentication bypass to RADIUS clients."""
-BOUNDED_WRITES: Final = "bounded_writes"
-"""The file of the step that adds the indexes for writes of bounded length."""
-SIGN_IN_ATTEMPTS: Final = "sign_in_attempts"
-"""The file of the step that adds the rate limits of sign-ins to the console."""
+HISTORY: Final = (
+    "signin",
+    "identities",
+    "login_steps",
+    "node_senders",
+    "request_list",
+    "console_answers",
+    "login_attributes",
+    "answers_by_id",
+    "did_kinds",
+    "domain_realms",
+    "network_bits",
+    "references",
+    "group_keys",
+    "learned_values",
+    "mac_forms",
+    "bounded_writes",
+    "sign_in_attempts",
+)
+"""The files of the steps after the baseline, oldest first. A released step is never changed. An engine may do more in a
+step than its file."""
+OF_NODES: Final = frozenset({"node_senders", "console_answers"})
+"""The steps that only a database of several nodes needs."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
@@ -76,6 +69,15 @@ def statements_of(name: str, dialect: Dialect) -> Iterator[str]:
     for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
         text = text.replace(f"{{{mark}}}", written)
     yield from (statement for statement in text.split(";\n") if statement.strip())
+
+
+def steps(letter: str, *, has_nodes: bool) -> Iterator[tuple[str, str]]:
+    """Yield (name, file) of each step after the baseline, such as ("m0002_signin", "signin").
+
+    letter: the first letter of an engine's names. has_nodes: whether several nodes use a database of the engine.
+    """
+    files_of_engine = [each for each in HISTORY if has_nodes or each not in OF_NODES]
+    yield from ((f"{letter}{number:04}_{file}", file) for number, file in enumerate(files_of_engine, start=2))
 
 
 def _triggers(dialect: Dialect) -> Iterator[str]:

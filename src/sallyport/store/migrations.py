@@ -1,55 +1,67 @@
-"""The migrations of the SQLite schema: the baseline, and one module for each later step. A released step is never
-changed.
+"""The migrations of the SQLite schema: the baseline, and each later step of `schema.HISTORY`.
 
 `migrate` upgrades a database to the schema of this program with sqlite-utils, or raises SchemaError.
 """
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from ipaddress import ip_network
 from pathlib import Path
+from typing import Final
 
 from sqlite_utils import Database, Migrations
 
+from sallyport.base.addresses import network_bits
 from sallyport.base.errors import SchemaError
 from sallyport.store.connections import add_fold
-from sallyport.store.migrations import (
-    m0001_baseline,
-    m0002_signin,
-    m0003_identities,
-    m0004_login_steps,
-    m0005_request_list,
-    m0006_login_attributes,
-    m0007_answers_by_id,
-    m0008_did_kinds,
-    m0009_domain_realms,
-    m0010_network_bits,
-    m0011_references,
-    m0012_group_keys,
-    m0013_learned_values,
-    m0014_mac_forms,
-    m0015_bounded_writes,
-    m0016_sign_in_attempts,
-)
+from sallyport.store.schema import SEARCHED, limits, statements, statements_of, steps
+from sallyport.store.schema.dialect import SqliteDialect
 
 BASELINE = "m0001_baseline"
-ALL = Migrations("sallyport")
-ALL(name=BASELINE)(m0001_baseline.apply)
-ALL(name="m0002_signin")(m0002_signin.apply)
-ALL(name="m0003_identities")(m0003_identities.apply)
-ALL(name="m0004_login_steps")(m0004_login_steps.apply)
-ALL(name="m0005_request_list")(m0005_request_list.apply)
-ALL(name="m0006_login_attributes")(m0006_login_attributes.apply)
-ALL(name="m0007_answers_by_id")(m0007_answers_by_id.apply)
-ALL(name="m0008_did_kinds")(m0008_did_kinds.apply)
-ALL(name="m0009_domain_realms")(m0009_domain_realms.apply)
-ALL(name="m0010_network_bits")(m0010_network_bits.apply)
-ALL(name="m0011_references")(m0011_references.apply)
-ALL(name="m0012_group_keys")(m0012_group_keys.apply)
-ALL(name="m0013_learned_values")(m0013_learned_values.apply)
-ALL(name="m0014_mac_forms")(m0014_mac_forms.apply)
-ALL(name="m0015_bounded_writes")(m0015_bounded_writes.apply)
-ALL(name="m0016_sign_in_attempts")(m0016_sign_in_attempts.apply)
+MERGED_BY_HAND = "directory_users_search"
+"""The search index to which imports add many rows. `SearchIndex.merge` merges it in small parts, so that logins do not
+wait."""
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
+
+
+def _create(db: Database) -> None:
+    """Create all tables, indexes, triggers and search indexes of the baseline."""
+    for statement in (*statements(SqliteDialect()), *limits.triggers()):
+        db.execute(statement)
+    db.execute("insert into config_version (id, version) values (1, 1)")
+    for name in SEARCHED:
+        options = "tokenize = 'trigram case_sensitive 1', columnsize = 0"
+        db.execute(f"create virtual table {name}_search using fts5 (texts, {options})")
+    db.execute(f"insert into {MERGED_BY_HAND} ({MERGED_BY_HAND}, rank) values ('automerge', 0)")  # noqa: S608
+
+
+def _fill_network_bits(db: Database) -> None:
+    for number, network in db.execute("select id, network from radius_clients").fetchall():
+        bits = network_bits(ip_network(network))
+        db.execute("update radius_clients set network_bits = ? where id = ?", (bits, number))
+
+
+_FURTHER: Final[Mapping[str, Callable[[Database], None]]] = {"network_bits": _fill_network_bits}
+"""What steps do after their SQL, by their files."""
+
+
+def _step(file: str) -> Callable[[Database], None]:
+    """Return the function that applies a step of the history."""
+
+    def apply(db: Database) -> None:
+        for statement in statements_of(file, SqliteDialect()):
+            db.execute(statement)
+        if further := _FURTHER.get(file):
+            further(db)
+
+    return apply
+
+
+ALL = Migrations("sallyport")
+ALL(name=BASELINE)(_create)
+for _name, _file in steps("m", has_nodes=False):
+    ALL(name=_name)(_step(_file))
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
