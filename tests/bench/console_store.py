@@ -18,7 +18,7 @@ from sallyport.areas.did.crypto.documents import key_did
 from sallyport.areas.did.crypto.jws import Signer
 from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind, NewDid
+from sallyport.areas.did.dids.did import DidKind, NewDid
 from sallyport.areas.did.wallets import repo as wallets
 from sallyport.areas.did.wallets.key import new_wallet_key
 from sallyport.areas.did.wallets.wallet import NewWallet
@@ -159,7 +159,7 @@ async def _credentials(store: SqliteStore, domain_id: int, tenant_id: int, size:
 
 def _did(domain_id: int, tenant_id: int, tx: Tx, number: int) -> None:
     """Add a holder, or an issuer in place of each hundredth holder."""
-    kind, name = (Kind.USER, f"more holder {number}") if number % 100 else (Kind.ISSUER, f"more issuer {number}")
+    kind, name = (DidKind.USER, f"more holder {number}") if number % 100 else (DidKind.ISSUER, f"more issuer {number}")
     new = NewDid(domain_id, "key", name, "", ED25519.name)
     dids.add(tx, tenant_id, new, kind, f"did:key:zMore{number}", 0, wallet_id=None, issuer_id=None)
 

@@ -22,11 +22,11 @@ from sallyport.areas.did.crypto.documents import did_of, key_did, resolve
 from sallyport.areas.did.crypto.jws import Signer
 from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind, NewDid, Search
+from sallyport.areas.did.dids.did import DidKind, NewDid, Search
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
 from sallyport.store.model import Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.sqlite import SqliteStore
 
 from .lists import Case, Tenant, add_tenant, environ_of, measure_inside, measure_outside, open_store, table, tell
@@ -60,7 +60,7 @@ class ListCase:
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
         """Run the same query inside the process."""
-        stretch = Stretch(tenant.domain_id, (self.page - 1) * self.size, self.size)
+        stretch = ListQuery(tenant.domain_id, (self.page - 1) * self.size, self.size)
         return lambda tx: repo.entries(tx, stretch)[1]
 
 
@@ -203,13 +203,13 @@ def begin(domain_id: int, token: str, tx: Tx) -> Callable[[Tx, int], None]:
     """Add an issuer, its holders and a schema. Return a function that adds the credential with a given number."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
-    def did(name: str, kind: Kind) -> int:
+    def did(name: str, kind: DidKind) -> int:
         new = NewDid(domain_id, "key", name, "", "Ed25519")
         return dids.add(tx, tenant_id, new, kind, f"did:key:{name}", START_US, wallet_id=None, issuer_id=None)
 
-    issuer = did("issuer", Kind.ISSUER)
+    issuer = did("issuer", DidKind.ISSUER)
     for number in range(WALLETS):
-        did(f"holder {number}", Kind.USER)
+        did(f"holder {number}", DidKind.USER)
     schema = repo.add_schema(
         tx, Schema(0, tenant_id, domain_id, f"schema-{domain_id}", "Badge", "{}"), issuer, START_US
     )

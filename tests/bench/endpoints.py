@@ -24,7 +24,7 @@ from sallyport.areas.users.instances.instance import InstanceQuery, NewInstance
 from sallyport.areas.users.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action
 from sallyport.base.secret import Secret
 from sallyport.store.model import Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 
@@ -103,7 +103,7 @@ class NameCase:
         """Run the same query inside the process."""
         offset = (self.page - 1) * self.size
         if self.of_groups:
-            return lambda tx: groups.page(tx, Stretch(tenant.domain_id, offset, self.size), self.filter)[1]
+            return lambda tx: groups.page(tx, ListQuery(tenant.domain_id, offset, self.size), self.filter)[1]
         query = InstanceQuery(tenant.domain_id, self.filter, offset=offset, limit=self.size)
         return lambda tx: instances.page(tx, query)[1]
 

@@ -7,7 +7,7 @@ import pytest
 from sallyport.areas.did.credentials import repo as credentials
 from sallyport.areas.did.credentials.credential import Schema
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind, NewDid
+from sallyport.areas.did.dids.did import DidKind, NewDid
 from sallyport.areas.did.wallets.wallet import NewWallet
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.console.table import SIZE
@@ -32,10 +32,10 @@ async def add_many(site: Site, count: int = SIZE, domain: int = 0) -> None:
 
     def work(tx: Tx) -> None:
         for number in range(count):
-            for kind in Kind:
+            for kind in DidKind:
                 new, did = NewDid(domain, "key", f"{kind} {number}", "", "Ed25519"), f"did:key:z{kind}{number}"
                 added = dids.add(tx, areas.tenant, new, kind, did, 1, wallet_id=None, issuer_id=None)
-                if kind == Kind.ISSUER:
+                if kind == DidKind.ISSUER:
                     schema = Schema(0, areas.tenant, domain, f"{domain}-{number}", f"badge {number}", "{}")
                     credentials.add_schema(tx, schema, added, 1)
 
@@ -73,7 +73,7 @@ async def add_many_more(site: Site) -> None:
     await areas.did.wallets.register(areas.tenant, NewWallet(areas.domain, "last", "last@x.example", ""))
 
     def work(tx: Tx) -> None:
-        for kind in Kind:
+        for kind in DidKind:
             new = NewDid(areas.domain, "key", f"last {kind}", "", "Ed25519")
             added = dids.add(tx, areas.tenant, new, kind, f"did:key:zLast{kind}", 1, wallet_id=None, issuer_id=None)
             schema = Schema(0, areas.tenant, areas.domain, f"last-{kind}", "last", "{}")

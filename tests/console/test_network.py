@@ -7,7 +7,7 @@ from sallyport.areas.clients.client import SIGNED, Signatures
 from sallyport.areas.devices.device import Posture
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
-from sallyport.radius.dynamic import Kind
+from sallyport.radius.dynamic import RequestKind
 from sallyport.web.scope import Role
 from tests.areas.dynamic.nas import ack, nak, running_nas
 from tests.areas.dynamic.world import STOP, device, session
@@ -57,7 +57,7 @@ async def test_a_session_is_changed(site: Site, admin: Visitor) -> None:
         assert nas.requests == []
         answer = text_of(await admin.send(form, {"replies": "Filter-Id=guests\nSession-Timeout = 600"}))
         assert "1 of 1 session done" in answer and "the device has changed it" in answer
-        assert [each[0] for each in nas.requests] == [Kind.CHANGE]
+        assert [each[0] for each in nas.requests] == [RequestKind.CHANGE]
         assert b"guests" in nas.requests[0]
 
 

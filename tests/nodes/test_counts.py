@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from sallyport.areas.login.login import Reason
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.signin.sessions import Browser
 from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.store.model import Tx
@@ -90,7 +90,7 @@ async def test_an_admin_unlocks_on_all_nodes(nodes: tuple[FakeListener, FakeList
     one, two = nodes
     await fail(one, LIMIT)
     await until(lambda: bool(two.areas.lockouts._users.locked))
-    assert await two.areas.lockouts.unlock(one.areas.domain, Kind.USER, "ann")
+    assert await two.areas.lockouts.unlock(one.areas.domain, LockoutKind.USER, "ann")
     await until(lambda: not one.areas.lockouts._users.locked)
     assert await log_in(one, "ann", "hello") is Reason.NONE
 

@@ -11,7 +11,7 @@ import trio
 
 from sallyport.areas.login.login import Reason
 from sallyport.areas.mfa.provider import Outcome
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.signin.area import FAILED_SIGN_INS
 from sallyport.areas.signin.sessions import Browser, Sessions
 from sallyport.areas.users.totp import MAX_WRONG_CODES, OneTimeSeeds
@@ -120,7 +120,7 @@ async def test_an_approval_resets_the_codes_of_all_nodes(nodes: Nodes, script: S
 async def test_an_admin_resets_the_codes_of_all_nodes(nodes: Nodes) -> None:
     """A user whose codes have reached the limit over two nodes can log in after the user was unlocked."""
     await guess_codes(nodes, LOCKOUT)
-    await nodes[1].areas.lockouts.unlock(nodes[0].areas.domain, Kind.USER, "Ann")
+    await nodes[1].areas.lockouts.unlock(nodes[0].areas.domain, LockoutKind.USER, "Ann")
     assert await log_in(nodes[1], "ann", RIGHT) is Reason.NONE
 
 

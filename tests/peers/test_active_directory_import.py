@@ -7,7 +7,7 @@ import trio
 
 from sallyport.areas.directory.directory import Configuration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas, SetClock, running_areas
 from tests.areas.directory.reading.readings import needs_bonsai
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
@@ -28,13 +28,13 @@ async def synced(areas: Areas) -> Job:
 
 async def people(areas: Areas) -> dict[str, User]:
     """Return the people of the domain, keyed by name."""
-    found, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
+    found, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 1000), "")
     return {user.name: user for user in found}
 
 
 async def members(areas: Areas, name: str) -> set[str]:
     """Return the people in a group and in its nested groups."""
-    directories, stretch = areas.directory.directories, Stretch(areas.domain, 0, 1000)
+    directories, stretch = areas.directory.directories, ListQuery(areas.domain, 0, 1000)
     (group,) = [group for group in (await directories.groups(stretch, name))[0] if group.name == name]
     return {user.name for user in (await directories.users_of_group(group.id, stretch, ""))[0]}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sallyport.cli.connection import Connection
-from sallyport.cli.demo_story import Story
+from sallyport.cli.demo_story import DemoRun
 from sallyport.cli.line import Line
 from sallyport.service.serve import Bound
 from sallyport.settings.settings import load
@@ -64,7 +64,7 @@ def send_the_demo(service: RunningService) -> None:
     )
     line = Line(lambda: Connection(settings=settings))
     with closing(line.connection):
-        assert Story(line, settings, Bound(radius_auth=auth, radius_acct=acct, http=http)).tell() == 0
+        assert DemoRun(line, settings, Bound(radius_auth=auth, radius_acct=acct, http=http)).tell() == 0
 
 
 def use_a_wrong_secret(service: RunningService, prometheus: Prometheus) -> None:

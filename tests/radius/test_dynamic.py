@@ -21,14 +21,14 @@ from sallyport.radius.attributes import (
     pull_attributes,
     push_attribute,
 )
-from sallyport.radius.dynamic import ROOM, Kind, Reply, decode, encode
+from sallyport.radius.dynamic import ROOM, Reply, RequestKind, decode, encode
 from sallyport.radius.packet import SharedSecret
 from tests.areas.dynamic.nas import answer
 
 SECRET = SharedSecret(b"xyzzy5461")
 AT = 1_767_225_600
 SESSION = push_attribute(USER_NAME, b"ann") + push_attribute(ACCT_SESSION_ID, b"s1")
-REQUEST = encode(Kind.DISCONNECT, 7, SECRET, SESSION, at=AT)
+REQUEST = encode(RequestKind.DISCONNECT, 7, SECRET, SESSION, at=AT)
 
 
 def answered(code: int, attributes: bytes = b"", *, request: bytes = REQUEST, secret: bytes = SECRET.octets) -> bytes:
@@ -50,9 +50,9 @@ def test_a_request_by_the_letter_of_the_rfc() -> None:
     assert REQUEST[4:20] == md5(REQUEST[:4] + bytes(16) + REQUEST[20:] + SECRET.octets).digest()
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", RequestKind)
 @given(identifier=st.integers(0, 255), value=st.binary(min_size=1, max_size=253), secret=st.binary(min_size=1))
-def test_pyrad_takes_our_requests(kind: Kind, identifier: int, value: bytes, secret: bytes) -> None:
+def test_pyrad_takes_our_requests(kind: RequestKind, identifier: int, value: bytes, secret: bytes) -> None:
     """pyrad accepts both authenticators of a request."""
     packet = encode(kind, identifier, SharedSecret(secret), push_attribute(ACCT_SESSION_ID, value), at=AT)
     read = CoAPacket(packet=packet, secret=secret, dict=Dictionary())
@@ -62,9 +62,9 @@ def test_pyrad_takes_our_requests(kind: Kind, identifier: int, value: bytes, sec
     assert read[ACCT_SESSION_ID] == [value]
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", RequestKind)
 @pytest.mark.parametrize("acknowledged", [True, False])
-def test_pyrads_answers_are_read(kind: Kind, acknowledged: bool) -> None:
+def test_pyrads_answers_are_read(kind: RequestKind, acknowledged: bool) -> None:
     """An answer that pyrad makes is read with its Error-Cause, whether it is signed or not."""
     request = encode(kind, 9, SECRET, SESSION, at=AT)
     for signed in (True, False):
@@ -90,7 +90,7 @@ def test_an_error_cause_of_no_length_is_none() -> None:
         (answered(45), "unknown_type"),
         (answered(40), "unknown_type"),
         (answered(2), "unknown_type"),
-        (answered(41, request=encode(Kind.DISCONNECT, 7, SECRET, SESSION, at=AT + 1)), "bad_authenticator"),
+        (answered(41, request=encode(RequestKind.DISCONNECT, 7, SECRET, SESSION, at=AT + 1)), "bad_authenticator"),
         (answered(41, request=bytes((40, 8)) + REQUEST[2:]), "malformed"),
         (answered(41, push_attribute(MESSAGE_AUTHENTICATOR, bytes(16))), "bad_message_authenticator"),
         (answered(41)[:19], "malformed"),
@@ -123,4 +123,4 @@ def test_any_attributes_of_a_nas_are_read_or_refused(attributes: bytes) -> None:
 
 def test_the_room_fills_the_packet() -> None:
     """If a request fills the room that is reported, it has 4096 octets."""
-    assert len(encode(Kind.CHANGE, 1, SECRET, bytes(ROOM), at=AT)) == 4096
+    assert len(encode(RequestKind.CHANGE, 1, SECRET, bytes(ROOM), at=AT)) == 4096

@@ -12,7 +12,7 @@ from sallyport.base.text import fold
 from sallyport.store.connections import LONGEST_PHRASE, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, ROW_BITS, Entry, Minimum, SearchIndex, Stretch
+from sallyport.store.search import MOST_COUNTED, ROW_BITS, Entry, ListQuery, Minimum, SearchIndex
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3
@@ -86,7 +86,7 @@ def _id(*, id: int) -> int:
 
 def page(tx: Tx, text: str, offset: int, limit: int = 2) -> tuple[list[int], int]:
     """Return one page of the table `searched`."""
-    return INDEX.page(tx, _id, "select id from searched", Stretch(DOMAIN, offset, limit), text)
+    return INDEX.page(tx, _id, "select id from searched", ListQuery(DOMAIN, offset, limit), text)
 
 
 @pytest.mark.parametrize("text", ["a", "ab", "abc"])

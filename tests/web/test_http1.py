@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.web.http1 import Answer, BrokenAnswer, Head, Malformed, Parser, common_head
+from sallyport.web.http1 import BrokenAnswer, Head, Malformed, Parser, ResponseFraming, common_head
 
 LIMIT = 1024
 GET = b"GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -158,7 +158,7 @@ def test_any_octets_are_parsed_or_malformed(octets: bytes, step: int) -> None:
 
 def test_an_answer_of_known_length_keeps_the_connection() -> None:
     """The answer has a Content-Length."""
-    answer = Answer(head())
+    answer = ResponseFraming(head())
     sent = answer.begin(200, [(b"content-length", b"2")]) + answer.piece(b"ab", more=False)
     assert sent.startswith(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ndate: ")
     assert sent.endswith(b"\r\n\r\nab")
@@ -167,7 +167,7 @@ def test_an_answer_of_known_length_keeps_the_connection() -> None:
 
 def test_an_answer_of_unknown_length_is_chunked() -> None:
     """Each piece is sent as a chunk, and the last chunk ends the body. An empty piece sends nothing."""
-    answer = Answer(head())
+    answer = ResponseFraming(head())
     assert b"transfer-encoding: chunked" in answer.begin(200, [])
     pieces = [answer.piece(b"ab", more=True), answer.piece(b"", more=True), answer.piece(b"c", more=False)]
     assert pieces == [b"2\r\nab\r\n", b"", b"1\r\nc\r\n0\r\n\r\n"]
@@ -175,7 +175,7 @@ def test_an_answer_of_unknown_length_is_chunked() -> None:
 
 def test_an_answer_of_unknown_length_ends_an_http_1_0_connection() -> None:
     """HTTP/1.0 has no chunks, so that the body ends when the connection is closed."""
-    answer = Answer(head(version=b"1.0", keeps_alive=False))
+    answer = ResponseFraming(head(version=b"1.0", keeps_alive=False))
     assert b"connection: close" in answer.begin(200, [])
     assert answer.piece(b"ab", more=False) == b"ab"
 
@@ -183,7 +183,7 @@ def test_an_answer_of_unknown_length_ends_an_http_1_0_connection() -> None:
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
 def test_an_answer_to_head_or_with_204_or_304_has_no_body(method: str, status: int) -> None:
     """If an answer must not have a body, the octets that the application sends are discarded."""
-    answer = Answer(head(method))
+    answer = ResponseFraming(head(method))
     answer.begin(status, [(b"content-length", b"2")])
     assert answer.piece(b"ab", more=False) == b""
 
@@ -191,7 +191,7 @@ def test_an_answer_to_head_or_with_204_or_304_has_no_body(method: str, status: i
 @pytest.mark.parametrize("body", [b"a", b"abc"], ids=["shorter", "longer"])
 def test_a_body_of_another_length_is_broken(body: bytes) -> None:
     """A body that is shorter or longer than its Content-Length raises BrokenAnswer."""
-    answer = Answer(head())
+    answer = ResponseFraming(head())
     answer.begin(200, [(b"content-length", b"2")])
     with pytest.raises(BrokenAnswer):
         answer.piece(body, more=False)
@@ -200,7 +200,7 @@ def test_a_body_of_another_length_is_broken(body: bytes) -> None:
 def test_a_header_with_a_line_break_is_broken() -> None:
     """A header value cannot start another header (response splitting)."""
     with pytest.raises(BrokenAnswer):
-        Answer(head()).begin(200, [(b"location", b"/\r\nset-cookie: a=b")])
+        ResponseFraming(head()).begin(200, [(b"location", b"/\r\nset-cookie: a=b")])
 
 
 _NAMES = st.sampled_from(

@@ -9,7 +9,7 @@ from sallyport.areas.clients.client import CHECK
 from sallyport.base.clock import iso, now_us
 from sallyport.cli.diagnosis import explain_reject, explain_silence
 from sallyport.cli.line import Line
-from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient
+from sallyport.cli.radius import NoAnswerError, RadiusAnswer, RadiusClient
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     ACCT_STATUS_TYPE,
@@ -127,7 +127,7 @@ def radius(
 
 def _log_in(
     line: Line, client: RadiusClient, user: bytes, password: bytes, code: str | None, nas: bytes, *, chap: bool
-) -> Answer:
+) -> RadiusAnswer:
     """Send an Access-Request. If the answer is an Access-Challenge and a code was given, send the code (RFC 2865
     section 4.4)."""
     answer = client.login(user, password, nas, chap=chap)
@@ -137,7 +137,7 @@ def _log_in(
     return client.login(user, os.fsencode(code), nas + push_attribute(STATE, answer.attributes[STATE]), chap=chap)
 
 
-def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bool) -> Answer:
+def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bool) -> RadiusAnswer:
     """Send an Accounting-Request (RFC 2866) or a Status-Server (RFC 5997)."""
     if not accounting:
         return client.ask(STATUS_SERVER, lambda _: nas)
@@ -148,7 +148,7 @@ def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bo
     return client.ask(ACCOUNTING_REQUEST, lambda _: record)
 
 
-def _print_answer(line: Line, client: RadiusClient, answer: Answer) -> int:
+def _print_answer(line: Line, client: RadiusClient, answer: RadiusAnswer) -> int:
     name = CODE_NAMES.get(answer.code, f"code {answer.code}")
     tries = "" if answer.tries == 1 else f", at try {answer.tries}"
     line.print(f"{name} from {client.server} in {answer.seconds * 1000:.1f} ms{tries}")

@@ -16,7 +16,7 @@ import trio
 
 from sallyport.base import log
 from sallyport.cli.connection import Connection
-from sallyport.cli.demo_story import Story
+from sallyport.cli.demo_story import DemoRun
 from sallyport.cli.line import Line
 from sallyport.service.serve import serve
 from sallyport.settings.listening import bound
@@ -74,7 +74,7 @@ async def _run(settings: Settings, once: bool) -> int:
 
             async def tell() -> None:
                 nonlocal status
-                story = Story(line, settings, ports, stays_up=not once)
+                story = DemoRun(line, settings, ports, stays_up=not once)
                 status = await trio.to_thread.run_sync(story.tell, abandon_on_cancel=True)
                 if once:
                     stop.set()

@@ -8,7 +8,7 @@ NAS.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient
+from sallyport.cli.radius import NoAnswerError, RadiusAnswer, RadiusClient
 from sallyport.radius.attributes import push_attribute, push_vendor_attribute
 from sallyport.radius.dictionary import Dictionary, load
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES
@@ -73,7 +73,7 @@ class Outcome:
     sender: Sender
     nas: Nas
     login: Login
-    answer: Answer | None
+    answer: RadiusAnswer | None
     trouble: str = ""
 
     @property

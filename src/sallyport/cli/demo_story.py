@@ -24,7 +24,7 @@ from sallyport.cli.demo_devices import (
     octets_of,
     send,
 )
-from sallyport.cli.radius import Answer, RadiusClient
+from sallyport.cli.radius import RadiusAnswer, RadiusClient
 from sallyport.radius.attributes import ACCT_STATUS_TYPE, REPLY_MESSAGE, STATE, USER_NAME, push_attribute
 from sallyport.radius.dictionary import load
 from sallyport.radius.packet import (
@@ -49,7 +49,7 @@ HTTP_S = 60.0  # the first request for /openapi.json generates it
 START = 1  # Acct-Status-Type (RFC 2866 section 5.1)
 
 
-class Story:
+class DemoRun:
     """One run of the demo against a running service. The methods block, so call them in a thread.
 
     stays_up: whether the service keeps running after the last step.
@@ -197,7 +197,7 @@ class Story:
         code = TOTP(self._seed).at(int(time.time()) + 30)
         with RadiusClient(self._radius, sender.secret, source=sender.source) as client:
 
-            def log_in(user: str, typed: bytes, after: Answer | None = None) -> Answer:
+            def log_in(user: str, typed: bytes, after: RadiusAnswer | None = None) -> RadiusAnswer:
                 state = b"" if after is None else push_attribute(STATE, after.attributes.get(STATE, b""))
                 return client.login(user.encode(), typed, octets + state)
 

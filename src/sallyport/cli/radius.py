@@ -46,7 +46,7 @@ class NoAnswerError(SallyportError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RadiusAnswer:
     """An authentic answer. attributes: the first value of each attribute type. seconds: the time between the last
     transmission and the answer."""
 
@@ -108,7 +108,7 @@ class RadiusClient:
 
     def login(
         self, user: bytes, password: bytes, attributes: bytes = b"", *, chap: bool = False, signed: bool = True
-    ) -> Answer:
+    ) -> RadiusAnswer:
         """Send an Access-Request with PAP or CHAP (RFC 2865 sections 5.2, 5.3), and return the answer.
 
         Raises NoAnswerError if no authentic answer arrives. Raises ValueError if a value is too long.
@@ -123,7 +123,7 @@ class RadiusClient:
 
         return self.ask(ACCESS_REQUEST, body, signed=signed)
 
-    def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
+    def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> RadiusAnswer:
         """Send a request, and return the answer. Raises NoAnswerError if no authentic answer arrives.
 
         body: a function that gets the Request Authenticator and returns the encoded attributes. signed: whether to add
@@ -139,7 +139,7 @@ class RadiusClient:
             packet = bytes((code, self._identifier)) + length.to_bytes(2) + authenticator + attributes
         return self._exchange(packet)
 
-    def _exchange(self, packet: bytes) -> Answer:
+    def _exchange(self, packet: bytes) -> RadiusAnswer:
         for tries in range(1, self._tries + 1):
             sent = time.perf_counter()
             try:
@@ -150,7 +150,7 @@ class RadiusClient:
             except OSError as error:
                 raise NoAnswerError(Why.UNREACHABLE, error.strerror or "") from error
             if found is not None:
-                return Answer(*found, time.perf_counter() - sent, tries)
+                return RadiusAnswer(*found, time.perf_counter() - sent, tries)
         raise NoAnswerError(
             Why.SILENT, f"{counted(self._tries, 'try', 'tries')}, each with a timeout of {self._timeout:g} s"
         )

@@ -64,12 +64,12 @@ class SharedAnswers:
             await self.drop(number)
             return
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             sealed = None if answer is None else self._vault.seal(answer, _identity(number))
             repo.forget_answers(tx, KEPT_US)
             repo.put_answer(tx, number, session_id, self._cluster.session, sealed)
 
-        await self._store.write_aside(work)
+        await self._store.write_aside(transaction)
 
     async def take(self, session_id: int, number: str) -> bytes | None:
         found = await self._store.read(lambda tx: repo.answer(tx, number, session_id))

@@ -233,7 +233,7 @@ class Nodes:
     async def _beat(self) -> None:
         began, before = self._monotonic(), self._clock()
 
-        def work(tx: Tx) -> tuple[int, repo.Lease | None]:
+        def transaction(tx: Tx) -> tuple[int, repo.Lease | None]:
             seen_at = repo.beat(tx, self.id, self.session, self._address())
             if seen_at is None:
                 raise StartError(
@@ -243,7 +243,7 @@ class Nodes:
             return seen_at, repo.renew(tx, self.id)
 
         led, held = self.leads, self._held is not None
-        seen_at, lease = await self._store.write_aside(work)
+        seen_at, lease = await self._store.write_aside(transaction)
         self._seen_at, self._beaten_at = seen_at, self._monotonic()
         self._compare_clocks(max(0, before - seen_at) or min(0, self._clock() - seen_at))
         self._held = None if lease is None else _Held(lease, began + LEASE_US / SECOND - MARGIN_S)

@@ -60,7 +60,7 @@ class TooLong(httpx.ReadError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A complete HTTP answer, unchanged from the server."""
 
     status: int
@@ -82,7 +82,7 @@ class Connection:
         self.has_answered = False
         self.used_at = 0.0
 
-    async def ask(self, request: h11.Request, body: bytes, most: int, limit_s: float) -> Answer:
+    async def ask(self, request: h11.Request, body: bytes, most: int, limit_s: float) -> HttpAnswer:
         """Send a request and read its whole answer, with a body of at most `most` octets.
 
         limit_s: the longest time, in seconds, for which this service waits for the server. After octets have arrived,
@@ -107,7 +107,7 @@ class Connection:
                 size += len(event.data)
                 if size > most:
                     raise TooLong(f"the server answered with more than {most // 1024} KiB")
-        return Answer(status, headers, b"".join(parts))
+        return HttpAnswer(status, headers, b"".join(parts))
 
     async def _next_event(self) -> h11.Event:
         while True:
@@ -173,7 +173,9 @@ class Pool(httpx.AsyncBaseTransport):
         answer = await self.fetch(request)
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
-    async def fetch(self, request: httpx.Request, most: int = MAX_BODY, *, is_repeatable: bool | None = None) -> Answer:
+    async def fetch(
+        self, request: httpx.Request, most: int = MAX_BODY, *, is_repeatable: bool | None = None
+    ) -> HttpAnswer:
         """Send a request and return its answer. Raises httpx.TransportError, ProviderError.
 
         If the server closes an idle connection just as the request arrives, a repeatable request is sent once more over
@@ -202,7 +204,7 @@ class Pool(httpx.AsyncBaseTransport):
 
     async def _fetch(
         self, origin: Origin, head: h11.Request, body: bytes, most: int, limit_s: float, *, again: bool
-    ) -> Answer:
+    ) -> HttpAnswer:
         began = trio.current_time()
         kept = self._take(origin)
         if kept is not None:
@@ -218,7 +220,7 @@ class Pool(httpx.AsyncBaseTransport):
 
     async def _ask(
         self, connection: Connection, origin: Origin, head: h11.Request, body: bytes, most: int, limit_s: float
-    ) -> Answer:
+    ) -> HttpAnswer:
         try:
             answer = await connection.ask(head, body, most, limit_s)
         except BaseException:

@@ -22,7 +22,7 @@ ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
 """Maximum length of the attributes in octets, without Message-Authenticator and Event-Timestamp."""
 
 
-class Kind(IntEnum):
+class RequestKind(IntEnum):
     """The kind of a request. The value is the packet code. The code of the ACK is higher by one, and the code of the
     NAK is higher by two (RFC 5176 section 2.3)."""
 
@@ -39,7 +39,7 @@ class Reply:
     error_cause: int | None
 
 
-def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes, *, at: int) -> bytes:
+def encode(kind: RequestKind, identifier: int, secret: SharedSecret, attributes: bytes, *, at: int) -> bytes:
     """Return a signed Disconnect-Request or CoA-Request in octets. It contains an Event-Timestamp, as protection
     against replay (RFC 5176 section 6.3).
 

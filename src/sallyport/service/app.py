@@ -193,7 +193,7 @@ class App:
                 tenancy,
                 tenant_of=domains.tenant_of,
                 find_domain=lambda tenant_id, name: domains.named(tenant_id, name).id,
-                heard=lambda tenant_id: self.devices.service.heard(tenant_id),
+                heard=lambda tenant_id: self.devices.service.heard_addresses(tenant_id),
             )
         )
         self.devices = self._add(DevicesArea(parts, inventory_metrics))

@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from sallyport.areas.login.listen import radsec, udp
-from sallyport.areas.login.listen.counts import Kind
+from sallyport.areas.login.listen.counts import RadiusService
 from sallyport.areas.login.listen.exchange import Exchange, Services
 from sallyport.areas.login.listen.siblings import Siblings, socket_of
 from sallyport.areas.login.listen.waiting import Waiting
@@ -253,7 +253,7 @@ def _services(app: App) -> Services:
 
 
 async def _exchanges(
-    app: App, services: Services, listeners: Sequence[tuple[Kind, socket.socket]], waiting: trio.Nursery
+    app: App, services: Services, listeners: Sequence[tuple[RadiusService, socket.socket]], waiting: trio.Nursery
 ) -> list[Exchange]:
     """Return an exchange for each socket.
 
@@ -304,11 +304,13 @@ def _radsec_exchanges(
             reject_delay_s=app.parts.settings.reject_delay_s,
             label=radsec.LABEL,
         )
-        for more, kind in enumerate(Kind)
+        for more, kind in enumerate(RadiusService)
     ]
 
 
-def _watch_listeners(app: App, listeners: Sequence[tuple[Kind, socket.socket]], exchanges: Sequence[Exchange]) -> None:
+def _watch_listeners(
+    app: App, listeners: Sequence[tuple[RadiusService, socket.socket]], exchanges: Sequence[Exchange]
+) -> None:
     kinds = [kind.value for kind, _ in listeners] + [radsec.LABEL] * (len(exchanges) - len(listeners))
 
     def summed(values: Callable[[], list[int]]) -> Callable[[], dict[tuple[str, ...], float]]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from sallyport.areas.login.listen import udp
-from sallyport.areas.login.listen.counts import Kind
+from sallyport.areas.login.listen.counts import RadiusService
 from sallyport.base.errors import StartError
 from sallyport.service import control
 from sallyport.settings.listening import bound, cannot_listen, has_family
@@ -50,7 +50,7 @@ class Sockets:
     these sockets here. A service with one process opens them itself.
     """
 
-    radius: tuple[tuple[Kind, socket.socket], ...]
+    radius: tuple[tuple[RadiusService, socket.socket], ...]
     radsec: tuple[socket.socket, ...]
     http: tuple[socket.socket, ...] = ()
     control: socket.socket | None = None
@@ -59,7 +59,7 @@ class Sockets:
         """Return the addresses of the sockets."""
         found = Bound(radsec=[_address(each) for each in self.radsec], http=[_address(each) for each in self.http])
         for kind, sock in self.radius:
-            (found.radius_auth if kind is Kind.AUTHENTICATION else found.radius_acct).append(_address(sock))
+            (found.radius_auth if kind is RadiusService.AUTHENTICATION else found.radius_acct).append(_address(sock))
         return found
 
 
@@ -103,10 +103,10 @@ def bind_for_workers(settings: Settings, held: ExitStack) -> list[Sockets]:
     ]
 
 
-def _radius(settings: Settings) -> Iterator[tuple[Kind, str, Address]]:
+def _radius(settings: Settings) -> Iterator[tuple[RadiusService, str, Address]]:
     """Yield the RADIUS addresses with their settings. An IPv6 address is left out if the machine has no IPv6."""
-    wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
-    wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
+    wanted = [(RadiusService.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
+    wanted += [(RadiusService.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
     for each in wanted:
         if has_family(each[2]):
             yield each

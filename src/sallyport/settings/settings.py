@@ -310,11 +310,6 @@ class Settings(BaseModel):
             return f"{scheme}://{socket.gethostname()}:{address.port}"
         return f"{scheme}://{address}"
 
-    def did_base(self, bound: Address | None = None) -> str:
-        """Return the base of the URLs of DIDs, schemas and status lists. bound: the actual address of the HTTP
-        listener."""
-        return self.did_url or self.link_base(bound)
-
     def below(self, directory: Path) -> "Settings":
         """Return a copy of these settings with absolute paths. A relative path is taken as a path below `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}

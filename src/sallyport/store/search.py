@@ -31,7 +31,7 @@ class Minimum(int):
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ListQuery:
     """The part of a domain's list that a caller requests."""
 
     domain_id: int
@@ -89,7 +89,7 @@ class SearchIndex:
         tx: Tx,
         shape: Callable[..., T],
         select: str,
-        stretch: Stretch,
+        stretch: ListQuery,
         text: str,
         only: str = "true",
         **more: Value,
@@ -119,7 +119,7 @@ def page(
     shape: Callable[..., T],
     select: str,
     ids: str,
-    stretch: Stretch,
+    stretch: ListQuery,
     *,
     counter: str | None,
     searched: bool = False,
@@ -141,7 +141,7 @@ def page(
 
 
 def _rows(
-    tx: Tx, shape: Callable[..., T], select: str, ids: str, stretch: Stretch, parameters: Mapping[str, Value]
+    tx: Tx, shape: Callable[..., T], select: str, ids: str, stretch: ListQuery, parameters: Mapping[str, Value]
 ) -> list[T]:
     return tx.all(
         shape,
@@ -152,7 +152,9 @@ def _rows(
     )
 
 
-def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, parameters: Mapping[str, Value]) -> int:
+def _searched_total(
+    tx: Tx, rows: Sequence[object], stretch: ListQuery, ids: str, parameters: Mapping[str, Value]
+) -> int:
     return bounded_total(tx, ids, len(rows), offset=stretch.offset, limit=stretch.limit, **parameters)
 
 
@@ -189,7 +191,7 @@ def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
 
 
 def whole_page(
-    tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str, only: str = "true"
+    tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: ListQuery, *, counter: str, only: str = "true"
 ) -> tuple[list[T], int]:
     """Return a page of all rows of a domain, and the total.
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import trio
 from starlette.types import Message, Scope
 
-from sallyport.web.http1 import Answer, Head, Malformed, Parser
+from sallyport.web.http1 import Head, Malformed, Parser, ResponseFraming
 
 PIPELINED = 1 << 16
 """Maximum number of octets of pipelined requests that are buffered while an answer is streamed."""
@@ -48,7 +48,7 @@ class Exchange:
         self._received = False
         self._disconnected = False
         self._unsent = b""  # the head of the answer, which is kept until the first part of its body
-        self.answer = Answer(head, closes=closing)
+        self.answer = ResponseFraming(head, closes=closing)
         if not parser.body_due:
             wire.body_received()
 

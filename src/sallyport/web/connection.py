@@ -25,7 +25,7 @@ from sallyport.base.tls import TlsStream
 from sallyport.web import problem
 from sallyport.web.asgi import Exchange, scope_of
 from sallyport.web.connections import ConnectionTable
-from sallyport.web.http1 import Answer, BrokenAnswer, Head, Malformed, Parser
+from sallyport.web.http1 import BrokenAnswer, Head, Malformed, Parser, ResponseFraming
 from sallyport.web.peer import PEER
 
 RECEIVE = 1 << 14
@@ -246,7 +246,7 @@ class Connection:
     async def _refuse(self, status: int, message: str) -> None:
         """Send an error answer if the application has not sent an answer, for example to malformed octets."""
         response = problem.body("", status, message)
-        answer = Answer(_ANY)
+        answer = ResponseFraming(_ANY)
         octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
         await self.write(octets, last=True)
 

@@ -201,7 +201,7 @@ class Parser:
         return bytes(taken)
 
 
-class Answer:
+class ResponseFraming:
     """The framing of one response.
 
     head: the head of the request. closes: whether the connection ends after this answer.

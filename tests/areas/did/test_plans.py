@@ -9,7 +9,7 @@ import pytest
 from sallyport.areas.did.credentials import repo as credentials
 from sallyport.areas.did.credentials.credential import Credential, Status
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind, NewDid, Search
+from sallyport.areas.did.dids.did import DidKind, NewDid, Search
 from sallyport.areas.did.presentations import repo as requests
 from sallyport.areas.did.wallets import repo as wallets
 from sallyport.areas.did.wallets.wallet import NewWallet
@@ -17,12 +17,12 @@ from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Work
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import new_database
 from tests.plans import plans
 
 PART = 1 << PART_BITS
-DEEP = Stretch(3, 500_000, 10)
+DEEP = ListQuery(3, 500_000, 10)
 CREDENTIAL = Credential(
     **dict.fromkeys(Credential._fields, 7) | {"domain_id": 3}  # type: ignore[arg-type]
 )
@@ -46,8 +46,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lambda tx: credentials.users_of(tx, CREDENTIAL),
         lambda tx: credentials.valid_of_wallet(tx, 5, 1),
         lambda tx: credentials.by_uuid(tx, 3, "urn:uuid:z"),
-        lambda tx: dids.get(tx, 3, "did:key:z", Kind.USER),
-        lambda tx: dids.of_tenant(tx, 1, "did:key:z", Kind.ISSUER),
+        lambda tx: dids.get(tx, 3, "did:key:z", DidKind.USER),
+        lambda tx: dids.of_tenant(tx, 1, "did:key:z", DidKind.ISSUER),
         lambda tx: dids.document(tx, "did:web:a.test"),
         lambda tx: requests.first_open(tx, 5, "did:key:z", 1),
         lambda tx: requests.listed(tx, 3, 0, 50),
@@ -79,8 +79,8 @@ def test_a_page_of_credentials_is_found_by_its_position(path: Path) -> None:
         lambda tx: dids.page(tx, DEEP, issuer_id=7),
         lambda tx: dids.page(tx, DEEP, wallet_id=5),
         lambda tx: dids.search(tx, Search(1, offset=500_000)),
-        lambda tx: dids.search(tx, Search(1, kind=Kind.USER, offset=500_000)),
-        lambda tx: dids.search(tx, Search(1, kind=Kind.ISSUER, domain_id=3, offset=500_000)),
+        lambda tx: dids.search(tx, Search(1, kind=DidKind.USER, offset=500_000)),
+        lambda tx: dids.search(tx, Search(1, kind=DidKind.ISSUER, domain_id=3, offset=500_000)),
         lambda tx: wallets.page(tx, DEEP),
         lambda tx: credentials.of_wallet(tx, 5, Status.ACCEPTED, DEEP),
     ],
@@ -105,15 +105,15 @@ def test_other_pages_skip_rows_in_an_index(path: Path, work: Work[object]) -> No
 
 
 def test_a_whole_did_is_found_by_its_index(path: Path) -> None:
-    found = plans(path, lambda tx: dids.search(tx, Search(1, "did:key:z", Kind.USER)))
+    found = plans(path, lambda tx: dids.search(tx, Search(1, "did:key:z", DidKind.USER)))
     assert "SEARCH dids USING INDEX dids_did (did=?)" in found
-    found = plans(path, lambda tx: dids.search(tx, Search(1, kind=Kind.USER, domain_id=3, did_id=7)))
+    found = plans(path, lambda tx: dids.search(tx, Search(1, kind=DidKind.USER, domain_id=3, did_id=7)))
     assert "SEARCH dids USING INTEGER PRIMARY KEY (rowid=?)" in found
 
 
 def test_few_issuers_beside_many_holders_are_found_by_their_kind(path: Path) -> None:
     """A page of a domain's issuers reads no holder, and no issuer of another domain."""
-    found = plans(path, lambda tx: dids.search(tx, Search(1, kind=Kind.ISSUER, domain_id=3)))
+    found = plans(path, lambda tx: dids.search(tx, Search(1, kind=DidKind.ISSUER, domain_id=3)))
     assert "SEARCH dids USING COVERING INDEX dids_domain_kind (domain_id=? AND kind=? AND deleted_at=?)" in found
 
 
@@ -126,16 +126,16 @@ def test_a_late_page_equals_the_part_of_the_whole_list() -> None:
         for number in range(PART + PART // 2):
             domain = 4 if number % 8 == 0 else 3
             new = NewDid(domain, "key", "", "", "Ed25519")
-            kind = Kind.USER if number % 2 else Kind.ISSUER
+            kind = DidKind.USER if number % 2 else DidKind.ISSUER
             dids.add(tx, 1, new, kind, f"did:key:{number}", 1, wallet_id=None, issuer_id=None)
             wallets.add(tx, NewWallet(domain, "", f"{number}@corp.example", ""), "wk_x", number, 1)
-        for record in dids.page(tx, Stretch(3, 7, 40))[0]:
+        for record in dids.page(tx, ListQuery(3, 7, 40))[0]:
             dids.delete(tx, record, 2)
         sql = "select id from {} where domain_id = 3 order by id"
         left = [row for (row,) in tx.rows(sql.format("dids").replace(" order", " and deleted_at is null order"))]
         every = [row for (row,) in tx.rows(sql.format("wallets"))]
         for offset in (0, PART - 1, PART, PART + 3, len(left) - 3, len(left), 10 * PART):
-            listed, total = dids.page(tx, Stretch(3, offset, 5))
+            listed, total = dids.page(tx, ListQuery(3, offset, 5))
             assert ([each.id for each in listed], total) == (left[offset : offset + 5], len(left)), offset
-            found, total = wallets.page(tx, Stretch(3, offset, 5))
+            found, total = wallets.page(tx, ListQuery(3, offset, 5))
             assert ([each.id for each in found], total) == (every[offset : offset + 5], len(every)), offset

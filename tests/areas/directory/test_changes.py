@@ -9,7 +9,7 @@ import trio
 
 from sallyport.areas.directory.entries import memberships
 from sallyport.areas.directory.imports.lines import key_of
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import DN, at_work, counts, group, groups_of, imported, members, names, person, queue
 
@@ -60,8 +60,8 @@ async def test_member_and_member_uid_change_separately(areas: Areas) -> None:
     async def inside(*steps: str) -> list[str]:
         await imported(areas, people + ops)
         await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\n" + "".join(f"{step}\n-\n" for step in steps))
-        found, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1), "")
-        users, _ = await areas.directory.directories.users_of_group(found[0].id, Stretch(areas.domain, 0, 9), "")
+        found, _ = await areas.directory.directories.groups(ListQuery(areas.domain, 0, 1), "")
+        users, _ = await areas.directory.directories.users_of_group(found[0].id, ListQuery(areas.domain, 0, 9), "")
         return [user.name for user in users]
 
     assert await inside(f"replace: member\nmember: {DN.format('cid')}") == ["ben", "cid"]
@@ -178,5 +178,5 @@ async def test_a_change_of_other_attributes_keeps_an_account_disabled(areas: Are
     """A disabled account stays disabled when another status attribute changes."""
     change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: shadowExpire\nshadowExpire: 99999\n-\n\n"
     await imported(areas, person("ann", disabled) + change)
-    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 10), "")
+    users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 10), "")
     assert [user.status for user in users] == ["disabled"]

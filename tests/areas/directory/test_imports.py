@@ -15,7 +15,7 @@ from sallyport.areas.directory.imports.service import MOST_WAITING
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.base.errors import Conflict
 from sallyport.store.model import Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.slices import BATCH_S
 from tests.areas import Areas, only_sqlite
 from tests.areas.directory.world import (
@@ -40,7 +40,7 @@ async def test_an_unchanged_entry_is_skipped(areas: Areas) -> None:
     assert counts(await imported(areas, ldif)) == (2, 0, 0, 0, 2, 0)
     changed = person("ann", "mail: b@x") + group("ops")
     assert counts(await imported(areas, changed)) == (2, 0, 2, 0, 0, 0)
-    users, total = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "B@X")
+    users, total = await areas.directory.directories.users(ListQuery(areas.domain, 0, 9), "B@X")
     assert (users[0].id, users[0].email, total) == (1, "b@x", 1)
     assert await members(areas) == {"ops": 0}
 
@@ -183,8 +183,8 @@ async def test_a_long_cycle_of_groups(areas: Areas) -> None:
     count = 500
     circle = "".join(group(f"g{n}", f"cn=g{(n + 1) % count},dc=x", DN.format("ann")) for n in range(count))
     await imported(areas, person("ann") + circle)
-    found, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1), "")
-    users, total = await areas.directory.directories.users_of_group(found[0].id, Stretch(areas.domain, 0, 9), "")
+    found, _ = await areas.directory.directories.groups(ListQuery(areas.domain, 0, 1), "")
+    users, total = await areas.directory.directories.users_of_group(found[0].id, ListQuery(areas.domain, 0, 9), "")
     assert ([user.name for user in users], total) == (["ann"], 1)
     assert len(await groups_of(areas, "ann") or ()) == count
 
@@ -249,7 +249,7 @@ async def test_a_mapped_attribute_is_kept_among_many(areas: Areas) -> None:
     await areas.directory.mappings.set(await directories.named(areas.domain, "LDIF"), {"group": "zzz"}, apply=False)
     await imported(areas, person("ann", *(f"a{number}: x" for number in range(100)), "zzz: seven"))
     await imported(areas, f"dn: {DN.format('ann')}\nchangetype: modify\nadd: a000\na000: x\n-\nreplace: zz\nzz: y\n-\n")
-    users, _ = await directories.users(Stretch(areas.domain, 0, 9), "ann")
+    users, _ = await directories.users(ListQuery(areas.domain, 0, 9), "ann")
     assert '"group": "seven"' in users[0].fields
 
 
@@ -261,7 +261,7 @@ async def test_a_change_matches_values_without_case(areas: Areas) -> None:
     change = f"dn: {DN.format('ann')}\nchangetype: modify\ndelete: mail\nmail: ann@x\n-\n\n"
     renamed = f"dn: {DN.format('ann')}\nchangetype: modrdn\nnewrdn: uid=eve\ndeleteoldrdn: 1\n\n"
     await imported(areas, ann + group("ops", DN.format("ann")) + change + renamed)
-    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "")
+    users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 9), "")
     assert [(user.name, user.email) for user in users] == [("eve", "")]
     assert (await groups_of(areas, "ann"), await groups_of(areas, "eve")) == (frozenset(), {"ops"})
 
@@ -271,7 +271,7 @@ async def test_an_added_object_class_keeps_the_person(areas: Areas) -> None:
     await imported(areas, person("ann"))
     change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: objectClass\nobjectClass: ldapPublicKey\n-\n"
     job = await imported(areas, f"{change}replace: mail\nmail: a@x\n-\n")
-    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), "")
+    users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 9), "")
     assert (job.failed, [user.email for user in users]) == (0, ["a@x"])
 
 
@@ -283,7 +283,7 @@ async def test_the_last_entry_of_a_person_counts(areas: Areas) -> None:
     assert counts(await imported(areas, twice)) == (3, 2, 1, 0, 0, 0)
 
     async def found(text: str) -> list[str]:
-        users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 9), text)
+        users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 9), text)
         return [user.name for user in users]
 
     assert [await found("first@x"), await found("second@x"), await found("bob")] == [[], ["ann"], ["bob"]]

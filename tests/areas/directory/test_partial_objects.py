@@ -8,7 +8,7 @@ import trio
 
 from sallyport.areas.directory.directory import Configuration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.areas.directory.reading.okta_server import TOKEN, OktaServer
@@ -36,12 +36,12 @@ class Cloud:
 
     async def user(self, name: str = ANN) -> User:
         """Return a person."""
-        users, _ = await self.areas.directory.directories.users(Stretch(self.areas.domain, 0, 100), "")
+        users, _ = await self.areas.directory.directories.users(ListQuery(self.areas.domain, 0, 100), "")
         return next(user for user in users if user.name == name)
 
     async def users(self) -> list[str]:
         """Return the names of all people."""
-        users, _ = await self.areas.directory.directories.users(Stretch(self.areas.domain, 0, 100), "")
+        users, _ = await self.areas.directory.directories.users(ListQuery(self.areas.domain, 0, 100), "")
         return [user.name for user in users]
 
 

@@ -5,7 +5,7 @@ import trio.testing
 
 from sallyport.areas.directory.entries import repo
 from sallyport.areas.directory.principals import INVALIDATE_S, NOBODY, UNCLEAR, Invalidations, Principals
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas, only_sqlite
 from tests.areas.directory.world import group, groups_of, imported, person
 from tests.plans import plans
@@ -37,7 +37,7 @@ async def test_groups_and_units_are_found_and_cached(areas: Areas) -> None:
 async def test_the_groups_of_a_person_are_read_by_their_names(areas: Areas) -> None:
     """A list of people shows the groups of each person. It must not read all groups of the directory for each."""
     await imported(areas, person("Ann") + group("ops", ANN))
-    stretch = Stretch(areas.domain, 0, 10)
+    stretch = ListQuery(areas.domain, 0, 10)
     (ann,), _ = await areas.store.read(lambda tx: repo.users(tx, stretch, ""))
     assert await areas.store.read(lambda tx: repo.names_of_own_groups(tx, ann)) == ["ops"]
     found = plans(areas.store.path, lambda tx: repo.names_of_own_groups(tx, ann))

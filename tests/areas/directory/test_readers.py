@@ -16,7 +16,7 @@ from sallyport.areas.directory.reading.search import ACCOUNTS
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.areas.directory.world import over
@@ -131,7 +131,7 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
         await directories.save([(areas.domain, said)])
         job = await over(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.added, job.failed, job.message) == ("DONE", 5, 0, "")
-        stretch = Stretch(areas.domain, 0, 100)
+        stretch = ListQuery(areas.domain, 0, 100)
         users, _ = await directories.users(stretch, "", cloud=True)
         assert [(user.name, user.source, user.status) for user in users] == [
             (f"user{number}@corp.example", "graph", "active") for number in range(1, 4)

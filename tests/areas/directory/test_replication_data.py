@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import DN, counts, group, groups_of, imported, members, names, person
 
@@ -17,13 +17,13 @@ DELETED = f"vucsn-{CSN};vdcsn-{CSN};deleted"
 
 async def status_of(areas: Areas, name: str = "ann") -> str:
     """Return the status of a person."""
-    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 100), "")
+    users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 100), "")
     return next(user.status for user in users if user.name == name)
 
 
 async def email_of(areas: Areas) -> str:
     """Return the mail address of the only person."""
-    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 100), "")
+    users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 100), "")
     return users[0].email
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from sallyport.areas.directory.imports.job import Job
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 
 PATIENCE_S = 60.0
@@ -72,13 +72,13 @@ async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = 
 
 async def names(areas: Areas) -> list[str]:
     """Return the names of the people in the domain."""
-    users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
+    users, _ = await areas.directory.directories.users(ListQuery(areas.domain, 0, 1000), "")
     return [user.name for user in users]
 
 
 async def members(areas: Areas) -> dict[str, int]:
     """Return the number of direct members of each group in the domain."""
-    groups, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1000), "")
+    groups, _ = await areas.directory.directories.groups(ListQuery(areas.domain, 0, 1000), "")
     return {group.name: group.members for group in groups}
 
 

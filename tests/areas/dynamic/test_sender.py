@@ -10,10 +10,10 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sallyport.areas.dynamic.sender import AT_ONCE, Answer, Nas, RequestOutcome, Sender
+from sallyport.areas.dynamic.sender import AT_ONCE, Nas, NasAnswer, RequestOutcome, Sender
 from sallyport.outgoing.egress import Egress
 from sallyport.radius.attributes import EVENT_TIMESTAMP, USER_NAME, push_attribute
-from sallyport.radius.dynamic import Kind
+from sallyport.radius.dynamic import RequestKind
 from sallyport.radius.packet import SharedSecret
 from sallyport.settings.values import ANYWHERE
 from tests.areas import SECRET, SetClock
@@ -28,7 +28,7 @@ def sender(clock: SetClock) -> Sender:
     return Sender(Egress(ANYWHERE), clock=clock)
 
 
-async def ask(sender: Sender, nas: LocalNas, kind: Kind = Kind.DISCONNECT) -> Answer:
+async def ask(sender: Sender, nas: LocalNas, kind: RequestKind = RequestKind.DISCONNECT) -> NasAnswer:
     """Send a request to the NAS."""
     return await sender.ask(nas.where, kind, SESSION)
 
@@ -45,7 +45,7 @@ async def test_an_ack_is_returned(sender: Sender, autojump_clock: MockClock) -> 
 async def test_a_nak_is_returned_with_its_error_cause(sender: Sender, autojump_clock: MockClock) -> None:
     """A Disconnect-NAK and a CoA-NAK are returned with their Error-Cause."""
     async with running_nas(nak(503)) as nas:
-        for kind in Kind:
+        for kind in RequestKind:
             got = await ask(sender, nas, kind)
             assert (got.outcome, got.error_cause) == (RequestOutcome.NAK, 503)
         assert [each[0] for each in nas.requests] == [40, 43]
@@ -115,7 +115,7 @@ async def test_a_closed_port_is_reported_after_all_attempts(sender: Sender, auto
     async with running_nas(silent) as nas:
         where = nas.where
     begun = trio.current_time()
-    got = await sender.ask(where, Kind.DISCONNECT, SESSION)
+    got = await sender.ask(where, RequestKind.DISCONNECT, SESSION)
     assert (got.outcome, got.problem) == (RequestOutcome.TIMEOUT, "no program listens on this port")
     assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
 
@@ -129,10 +129,10 @@ async def test_a_forbidden_network_is_not_sent_a_request(sender: Sender, autojum
         assert "address not allowed" in got.problem
         assert nas.requests == []
     nowhere = Nas("255.255.255.255", 3799, SharedSecret(SECRET))
-    assert (await sender.ask(nowhere, Kind.DISCONNECT, SESSION)).outcome is RequestOutcome.UNREACHABLE
+    assert (await sender.ask(nowhere, RequestKind.DISCONNECT, SESSION)).outcome is RequestOutcome.UNREACHABLE
 
 
-async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answer]) -> None:
+async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[NasAnswer]) -> None:
     """Send many requests at the same time."""
 
     async def one() -> None:
@@ -145,7 +145,7 @@ async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answe
 
 async def test_requests_in_flight_are_limited(sender: Sender, autojump_clock: MockClock) -> None:
     """The number of requests that wait for an answer of a NAS is limited. In the end all are answered."""
-    answers: list[Answer] = []
+    answers: list[NasAnswer] = []
     async with running_nas(silent) as nas, trio.open_nursery() as nursery:
         nursery.start_soon(ask_all, sender, nas, 20, answers)
         await trio.testing.wait_all_tasks_blocked()
@@ -158,7 +158,7 @@ async def test_waiting_requests_to_a_silent_nas_fail_together(sender: Sender, au
     """A hundred requests to a silent NAS fail after half a minute in total. A later request is sent again."""
     async with running_nas(silent) as nas:
         begun = trio.current_time()
-        answers: list[Answer] = []
+        answers: list[NasAnswer] = []
         await ask_all(sender, nas, 100, answers)
         assert [each.outcome for each in answers] == [RequestOutcome.TIMEOUT] * 100
         assert trio.current_time() - begun < 31

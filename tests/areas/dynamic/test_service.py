@@ -314,8 +314,10 @@ async def test_a_cancelled_call_is_in_the_audit_trail(areas: Areas) -> None:
 @pytest.mark.parametrize(
     ("find", "index"),
     [
-        pytest.param(partial(repo.of_user, names=["ann", "ann@corp"]), "sessions_user", id="user in ASCII"),
-        pytest.param(partial(repo.of_user, names=["jörg", "jörg@corp"]), "sessions_order", id="user beyond ASCII"),
+        pytest.param(partial(repo.targets_of_user, names=["ann", "ann@corp"]), "sessions_user", id="user in ASCII"),
+        pytest.param(
+            partial(repo.targets_of_user, names=["jörg", "jörg@corp"]), "sessions_order", id="user beyond ASCII"
+        ),
         pytest.param(partial(repo.of_station, station="x", mac=None), "sessions_order", id="station"),
     ],
 )

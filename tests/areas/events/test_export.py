@@ -13,7 +13,7 @@ from sallyport.areas.events import repo
 from sallyport.areas.events.bodies import EventEntry
 from sallyport.areas.events.cli import ALL_COLUMNS, COLUMNS
 from sallyport.areas.events.commands import PAGE
-from sallyport.areas.events.repo import FOREVER, EventQuery, Stretch
+from sallyport.areas.events.repo import FOREVER, EventQuery, ExportQuery
 from sallyport.areas.events.service import Events
 from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.errors import Invalid, NotFound
@@ -158,19 +158,19 @@ async def test_a_late_page_is_as_fast_as_the_first(events: Log) -> None:
     many = 20_000
     await events.write(*range(many))
 
-    def steps(page: EventQuery | Stretch) -> int:
+    def steps(page: EventQuery | ExportQuery) -> int:
         """Return how many hundreds of instructions the database engine runs."""
         counted: list[int] = []
         with closing(open_connection(events.path, read_only=True)) as connection:
             connection.set_progress_handler(lambda: counted.append(1), 100)
             tx = SqliteTx(connection)
-            found = repo.oldest(tx, page) if isinstance(page, Stretch) else repo.newest(tx, page)
+            found = repo.oldest(tx, page) if isinstance(page, ExportQuery) else repo.newest(tx, page)
         assert len(found) == 10
         return len(counted)
 
     first, middle, last = ((START + at, at + 1) for at in (10, many // 2, many - 10))
-    assert steps(Stretch(DOMAIN, many, after=middle, limit=10)) <= 2 * steps(
-        Stretch(DOMAIN, many, after=first, limit=10)
+    assert steps(ExportQuery(DOMAIN, many, after=middle, limit=10)) <= 2 * steps(
+        ExportQuery(DOMAIN, many, after=first, limit=10)
     )
     assert steps(EventQuery(DOMAIN, before=middle)) <= 2 * steps(EventQuery(DOMAIN, before=last))
 

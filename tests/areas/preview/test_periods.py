@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.areas.policy.rules.match import DomainRules, Facts
-from sallyport.areas.policy.rules.rule import DAYS, Action, Definition, Kind, Rule, Window
+from sallyport.areas.policy.rules.rule import DAYS, AccountKind, Action, Definition, Rule, Window
 from sallyport.areas.preview.periods import MOST_COMPARED, Span, spans_of
 from sallyport.areas.preview.service import DAY
 from sallyport.areas.preview.traffic import SLICE_SPANS, parts_of
@@ -43,7 +43,7 @@ windows = st.builds(
 def holds(window: Window, at: int) -> bool:
     """Return whether the matcher finds that a window applies, or None if this is unknown."""
     matcher = DomainRules([rule(1, window)])
-    return matcher.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
+    return matcher.match(Facts("", AccountKind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
 
 
 @given(

@@ -7,10 +7,10 @@ import trio
 
 from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode
 from sallyport.areas.login.login import Reason, Verdict
-from sallyport.areas.login.second.session import Kind
+from sallyport.areas.login.second.session import ChallengeKind
 from sallyport.areas.mfa import provider as mfa
 from sallyport.areas.policy.rules.bodies import RuleFields
-from sallyport.areas.preview.rule_test import Answer, Question
+from sallyport.areas.preview.rule_test import Question, RuleTestResult
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound
 from tests.areas import Areas
@@ -28,12 +28,12 @@ async def rule(areas: Areas, name: str, action: str, **fields: Any) -> int:
     return await areas.rules.add(areas.domain, RuleFields.model_validate(body))
 
 
-async def ask(areas: Areas, user: str = "ann", **facts: Any) -> Answer:
+async def ask(areas: Areas, user: str = "ann", **facts: Any) -> RuleTestResult:
     """Return the result of a hypothetical login now."""
     return await areas.app.preview.rule_test.run(areas.domain, Question(user, areas.clock(), **facts))
 
 
-def read(answer: Answer) -> list[tuple[str, str, str, str]]:
+def read(answer: RuleTestResult) -> list[tuple[str, str, str, str]]:
     """Return the evaluated rules in order. Each has its name, its result, the scope and the value of the login."""
     return [(each.rule.name, each.result, each.scope, each.has) for each in answer.rules]
 
@@ -187,7 +187,7 @@ class Waits(Scripted):
 
 async def is_asked(areas: Areas, user: str) -> bool:
     """Return whether a prompt for an approval waits for the user."""
-    return [each.kind for each in (await ask(areas, user)).prompts] == [Kind.APPROVAL]
+    return [each.kind for each in (await ask(areas, user)).prompts] == [ChallengeKind.APPROVAL]
 
 
 async def test_open_prompts_of_the_user_are_listed(office: Areas) -> None:
@@ -203,7 +203,7 @@ async def test_open_prompts_of_the_user_are_listed(office: Areas) -> None:
     office.journal.flush()
     await office.journal.drained()
     (prompt,) = (await ask(office, "ANN")).prompts
-    assert (prompt.kind, prompt.question.device) == (Kind.CODE, "vpn-1")
+    assert (prompt.kind, prompt.question.device) == (ChallengeKind.CODE, "vpn-1")
     assert (await ask(office, "bob")).prompts == []
     await office.wait(600)
     assert (await ask(office)).prompts == []

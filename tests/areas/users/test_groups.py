@@ -9,7 +9,7 @@ from sallyport.areas.users.instances.instance import NewInstance
 from sallyport.areas.users.membership import MAX_PAIRS, Action
 from sallyport.areas.users.service import EndpointUsers, Missing
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.users import trail
 from tests.areas.users.test_service import SlowStore
@@ -17,7 +17,7 @@ from tests.areas.users.test_service import SlowStore
 
 async def listed(areas: Areas, name: str) -> tuple[Group, CredentialPolicy | None]:
     """Return the group whose name contains a text, with its credential policy."""
-    (found,), _ = await areas.groups.page(Stretch(areas.domain, 0, 10), name)
+    (found,), _ = await areas.groups.page(ListQuery(areas.domain, 0, 10), name)
     return found
 
 
@@ -108,11 +108,11 @@ async def test_groups_are_searched_and_counted(areas: Areas) -> None:
     users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
     await areas.groups.edit(areas.domain, ids[2], {"name": "Crew"})
-    whole, total = await areas.groups.page(Stretch(areas.domain, 0, 10))
+    whole, total = await areas.groups.page(ListQuery(areas.domain, 0, 10))
     assert [(group.name, group.users_count) for group, _ in whole] == [("Team-0", 0), ("Team-1", 2), ("Crew", 0)]
     assert total == 3
     found = [
-        (await areas.groups.page(Stretch(areas.domain, 0, 10), text))[1] for text in ("team", "am-1", "crew", "-2")
+        (await areas.groups.page(ListQuery(areas.domain, 0, 10), text))[1] for text in ("team", "am-1", "crew", "-2")
     ]
     assert found == [2, 1, 1, 0]
     await areas.remove_user(areas.domain, "ann")
@@ -162,7 +162,7 @@ async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
     with pytest.raises(NotFound):
         await areas.groups.delete(areas.domain, [*ids, 10**9])
     assert await areas.groups.delete(areas.domain, [*ids, ids[0]]) == 2
-    assert await areas.groups.page(Stretch(areas.domain, 0, 10)) == ([], 0)
+    assert await areas.groups.page(ListQuery(areas.domain, 0, 10)) == ([], 0)
 
 
 async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:

@@ -101,7 +101,7 @@ def of_instance(tx: Tx, instance_id: int) -> list[Grant]:
     return tx.all(Grant, f"{GRANTS} order by user_id, group_id", i=instance_id)
 
 
-def of_user(tx: Tx, instance_id: int, user_id: int) -> list[Grant]:
+def grants_of_user(tx: Tx, instance_id: int, user_id: int) -> list[Grant]:
     """Return the grants of one user to a machine, ordered by group."""
     sql = f"select * from ({GRANTS}) as grants where user_id = :u order by group_id"  # noqa: S608
     return tx.all(Grant, sql, i=instance_id, u=user_id)

@@ -102,10 +102,10 @@ class Machines:
         if domain_id is None:
             raise Invalid("missing domainId", (FieldError("domainId", MISSING),))
 
-        def work(tx: Tx) -> Registered:
+        def transaction(tx: Tx) -> Registered:
             return self._register(tx, caller, domain_id, machine)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     def _register(self, tx: Tx, caller: Caller, domain_id: int, machine: Machine) -> Registered:
         names = list(machine.names)

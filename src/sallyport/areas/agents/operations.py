@@ -22,7 +22,7 @@ from sallyport.base.clock import iso
 from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, AGENTS, ENROLMENTS, OPERATORS, READERS, Caller, Gate, not_allowed
 
@@ -43,7 +43,7 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
     async def list_agents(body: bodies.ListAgents, caller: Caller) -> Plain[bodies.AgentList]:
         """List the agents of a domain, ordered by instance."""
         page = body.page()
-        found, total = await agents.page(Stretch(body.domainId, page.offset, page.size), body.status)
+        found, total = await agents.page(ListQuery(body.domainId, page.offset, page.size), body.status)
         seen = agents.presence.seen_at
         entries: list[JSON] = [agent_entry(each, seen(each.instance_id, each.seen_at)) for each in found]
         return Plain({"agents": entries, "totalCount": total})

@@ -63,10 +63,10 @@ class Orders:
         if kind is TriggerKind.ROTATE and not accounts:
             by_instance = await self._with_passwords(domain_id, instance_ids)
 
-        def work(tx: Tx) -> list[int]:
+        def transaction(tx: Tx) -> list[int]:
             return [self.give_in(tx, domain_id, each, kind, names) for each, names in by_instance.items()]
 
-        ids = await self._store.write(work)
+        ids = await self._store.write(transaction)
         for each in instance_ids:
             self._states.touch(each)
         return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
@@ -123,10 +123,10 @@ class Orders:
         at = self._clock()
         overdue = await self._store.read(partial(repo.overdue_orders, before=at - LONGEST_US))
 
-        def work(tx: Tx, orders: Iterator[Order]) -> None:
+        def end(tx: Tx, orders: Iterator[Order]) -> None:
             for each in orders:
                 repo.end_order(tx, each.instance_id, each.id, "the agent did not carry out the order within a day", at)
 
-        await in_batches(self._store, overdue, work)
+        await in_batches(self._store, overdue, end)
         for each in overdue:
             self._states.touch(each.instance_id)

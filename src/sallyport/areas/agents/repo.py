@@ -10,7 +10,7 @@ from sallyport.areas.users.membership import INSTANCES, NOT_FOUND
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, decode
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 
 MOST_OPEN: Final = 50
 """Maximum number of open orders of a machine. The limit exists because the desired state contains all open orders."""
@@ -71,7 +71,7 @@ def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
     return tx.one(Agent, sql, d=domain_id, m=machine)
 
 
-def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
+def page(tx: Tx, stretch: ListQuery, status: str = "") -> tuple[list[Agent], int]:
     """Return one page of a domain's agents, ordered by instance, and the total number of agents. status: the status of
     the agents to return, or empty for all agents."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")

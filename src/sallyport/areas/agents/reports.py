@@ -108,11 +108,11 @@ class Reports:
         """Return the agent of an instance, or None if the agent's report with this number is stored already. Raises
         NotFound if the instance has no agent."""
 
-        def work(tx: Tx) -> repo.Agent | None:
+        def query(tx: Tx) -> repo.Agent | None:
             agent = repo.found(tx, instance_id)
             return None if stored.is_stored(tx, instance_id, number) else agent
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def _in_turns(
         self, agent: repo.Agent, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], object]
@@ -250,10 +250,10 @@ class Reports:
     async def newest(self, instance_id: int, limit: int, offset: int = 0) -> tuple[list[StoredReport], int]:
         """Return one page of a machine's reports, the newest first, and the number of stored reports."""
 
-        def work(tx: Tx) -> tuple[list[StoredReport], int]:
+        def query(tx: Tx) -> tuple[list[StoredReport], int]:
             return stored.reports(tx, instance_id, limit, offset), stored.count_reports(tx, instance_id)
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def privileges(self, instance_id: int) -> str:
         """Return the last privilege status of an agent as JSON, or `{}` if the agent has sent none."""

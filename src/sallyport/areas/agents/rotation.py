@@ -100,10 +100,10 @@ class Rotations:
         """
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             step(tx, repo.found(tx, instance_id), message)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
         self._states.touch(instance_id)
 
     def _escrow(self, tx: Tx, agent: repo.Agent, message: Rotation) -> None:
@@ -178,7 +178,7 @@ class Rotations:
         instance has no agent. Raises SecretError if the vault cannot open a password.
         """
 
-        def work(tx: Tx) -> list[ShownPassword]:
+        def transaction(tx: Tx) -> list[ShownPassword]:
             agent = repo.found(tx, instance_id, domain_id)
             shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
             target = f"account {user_name} on instance {instance_id} {agent.name}"
@@ -186,7 +186,7 @@ class Rotations:
             found = self._known(tx, agent, account_name(user_name), user_name)
             return found if reveal else [ShownPassword(HIDDEN, each.state, each.at) for each in found]
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     def _known(self, tx: Tx, agent: repo.Agent, account: str, user_name: str) -> list[ShownPassword]:
         current, candidates, former = (

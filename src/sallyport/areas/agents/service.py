@@ -28,7 +28,7 @@ from sallyport.metrics import AgentMetrics
 from sallyport.nodes.service import Cluster
 from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.vault import Vault
 
 NEWEST_ORDERS = 20
@@ -93,14 +93,14 @@ class Agents:
         cannot open the old key.
         """
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             if not signers.rotate(tx, self._vault, domain_id):
                 raise Conflict("the domain has no key for desired states yet, because no agent has registered")
             record_in(tx, "agent.key.rotate", domain_id, "the key that signs desired states", {}, at=self._clock())
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
-    async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
+    async def page(self, stretch: ListQuery, status: str = "") -> tuple[list[Agent], int]:
         """Return one page of a domain's agents, ordered by instance, and the total number of agents. status: the status
         of the agents to return, or empty for all agents."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
@@ -132,18 +132,18 @@ class Agents:
         """Return the settings of a domain, overridden by the settings of a machine. If instance_id is 0, return only
         the settings of the domain. Raises NotFound."""
 
-        def work(tx: Tx) -> dict[str, JSON]:
+        def query(tx: Tx) -> dict[str, JSON]:
             if instance_id:
                 membership.must_exist(tx, INSTANCES, domain_id, [instance_id])
             return repo.merged_settings(tx, domain_id, instance_id)
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def change_settings(self, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
         """Change the settings of a machine, or of a domain if instance_id is 0. A field that is None is reset to its
         default. Raises NotFound."""
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             if instance_id:
                 membership.must_exist(tx, INSTANCES, domain_id, [instance_id])
             old = repo.own_settings(tx, domain_id, instance_id)
@@ -154,7 +154,7 @@ class Agents:
                 target = f"instance {instance_id}" if instance_id else "all instances"
                 record_in(tx, "agent.settings", domain_id, target, changes, at=self._clock())
 
-        await self._store.write(work)
+        await self._store.write(transaction)
         self.states.touch(instance_id)
 
     async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
@@ -165,7 +165,7 @@ class Agents:
         Raises NotFound if an account was not discovered. Raises Conflict if an account is a system account.
         """
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             agent = repo.found(tx, instance_id, domain_id)
             step = self._take_over if action is Action.ADD else self._give_back
             for name in dict.fromkeys(names):
@@ -175,7 +175,7 @@ class Agents:
             record_in(tx, f"agent.takeover.{action}", domain_id, target, changes, at=self._clock())
 
         try:
-            await self._store.write(work)
+            await self._store.write(transaction)
         finally:
             self._users.drop(domain_id, *names)
         self.states.touch(instance_id)

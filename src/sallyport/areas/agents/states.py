@@ -255,10 +255,10 @@ class States:
     async def _signed(self, issued: Issued, key: bytes) -> dict[str, object]:
         state = replace(issued.desired.state, version=issued.version, issued=self._clock())
 
-        def work(tx: Tx) -> dict[str, str]:
+        def query(tx: Tx) -> dict[str, str]:
             return envelope(partial(signers.sign, tx, self._vault, issued.domain_id, by=key), state)
 
-        return dict(await self._store.read(work))
+        return dict(await self._store.read(query))
 
     # --- changes ------------------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ class AccessTarget:
     def _admits_user(self, tx: Tx, name: str, method: str) -> bool:
         sql = "select id from endpoint_users where domain_id = :d and name_key = :key"
         user_id = tx.value(int, sql, d=self.domain_id, key=name_key(name))
-        own = [] if user_id is None else grants.of_user(tx, self.id, user_id)
+        own = [] if user_id is None else grants.grants_of_user(tx, self.id, user_id)
         return not own or any(grant.allows(method) for grant in own)
 
 

@@ -33,11 +33,11 @@ class Audit:
     async def page(self, query: AuditQuery) -> tuple[list[AuditRow], int]:
         """Return one page of entries, the newest first, and the number of all matching entries. Raises StoreError."""
 
-        def work(tx: Tx) -> tuple[list[AuditRow], int]:
+        def look(tx: Tx) -> tuple[list[AuditRow], int]:
             rows = repo.newest(tx, query)
             return rows, repo.matching(tx, query, len(rows))
 
-        return await self._store.search(work)
+        return await self._store.search(look)
 
     async def newest(self, query: AuditQuery) -> list[AuditRow]:
         """Return one page of entries, the newest first, without the total. Raises StoreError."""

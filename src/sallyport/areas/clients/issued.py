@@ -84,7 +84,7 @@ class IssuedCertificates:
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
         """Store the tenant of a new certificate. Raises Conflict if the name belongs to another tenant."""
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             form = canonical_host(name)
             _check(tx, form, tenant_id)
             tx.execute(
@@ -94,17 +94,17 @@ class IssuedCertificates:
                 tenant=tenant_id,
             )
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
         """Remove revoked certificates. After the last certificate of a name is removed, the name may be issued for
         another tenant."""
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for each in fingerprints:
                 tx.execute("delete from issued_certificates where fingerprint = :value", value=each)
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
 
 
 def _check(tx: Tx, name: str, tenant_id: int) -> None:

@@ -209,13 +209,13 @@ class Clients:
             self._check_domains(tenant_id, new.domain_ids)
         rows = await trio.to_thread.run_sync(_rows, clients)
 
-        def work(tx: Tx) -> list[tuple[int, bytes]]:
+        def transaction(tx: Tx) -> list[tuple[int, bytes]]:
             _check_ranges(tx, tenant_id, [row.network for row in rows], by)
             for row in rows:
                 _check_certificate(tx, tenant_id, row.settings, by)
             return self._add(tx, tenant_id, rows)
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     def _add(self, tx: Tx, tenant_id: int, rows: Sequence[NewRow]) -> list[tuple[int, bytes]]:
         at = self._clock()
@@ -250,12 +250,12 @@ class Clients:
         moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
         rows = _rows(_new(step.wanted) for step in steps if step.action is Action.NEW)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)], None)
             self._update(tx, tenant_id, changes)
             self._add(tx, tenant_id, rows)
 
-        return work
+        return transaction
 
     async def update(
         self,
@@ -275,7 +275,7 @@ class Clients:
         """
         self._check_domains(tenant_id, domain_ids or ())
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             former = repo.described(tx, tenant_id, client_id)
             fields: dict[str, object] = {repo.API_NAMES[c]: repo.as_json(c, value) for c, value in changes.items()}
             if domain_ids is not None:
@@ -293,7 +293,7 @@ class Clients:
             _check_certificate(tx, tenant_id, certificate, by)
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids, mac_password)])
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
         return self.table.present(client_id)
 
     def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
@@ -311,12 +311,12 @@ class Clients:
         """Remove a client. The client's next request is dropped. Raises NotFound."""
         at = self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             removed = repo.described(tx, tenant_id, client_id)
             repo.delete(tx, tenant_id, client_id)
             _record(tx, "client.delete", tenant_id, client_id, at, before=removed)
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
 
     def latch(self, client: Client, what: str) -> None:
         """Apply a setting that the service has learned from an authentic request of the client. The setting applies at
@@ -369,7 +369,7 @@ class Clients:
         self._forget_learned(client.id)
         at = self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             before = repo.described(tx, client.tenant_id, client.id)
             for what in (SIGNED, LIMITED):
                 repo.learn(tx, client, what, None)
@@ -377,7 +377,7 @@ class Clients:
             after = repo.described(tx, client.tenant_id, client.id)
             _record(tx, "client.unlatch", client.tenant_id, client.id, at, before=before, after=after)
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):

@@ -25,7 +25,7 @@ from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import MOST_COUNTED, Entry, SearchIndex, Stretch, whole_page
+from sallyport.store.search import MOST_COUNTED, Entry, ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -336,7 +336,7 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
     A search in a filter with many devices examines the matches of the search, and stops when it has counted enough of
     them. A search in a filter with few devices examines these devices.
     """
-    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    stretch = ListQuery(query.domain_id, query.offset, query.limit)
     if not query.column:
         if query.search:
             return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search)
@@ -405,7 +405,7 @@ def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
     return tx.all(Forwarder, sql, limit=limit)
 
 
-def heard(tx: Tx, tenant_id: int, limit: int) -> list[Heard]:
+def heard_addresses(tx: Tx, tenant_id: int, limit: int) -> list[Heard]:
     """Return when each source address of a tenant's devices has sent requests, at most `limit` addresses. Requests of
     `sallyport check` do not count, because they do not come from the device."""
     sql = (

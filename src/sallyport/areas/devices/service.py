@@ -138,12 +138,12 @@ class Devices:
         devices."""
         return await self._store.search(lambda tx: repo.forwarders(tx, limit))
 
-    async def heard(self, tenant_id: int) -> list[Heard]:
+    async def heard_addresses(self, tenant_id: int) -> list[Heard]:
         """Return when each source address of a tenant's devices has sent requests. The times lag by up to a minute.
         Raises StoreError if the tenant has so many devices that the search reaches its time limit."""
         kept, now = self._heard.get(tenant_id), self._clock()
         if kept is None or not 0 <= now - kept[0] < HEARD_US:
-            kept = now, await self._store.search(lambda tx: repo.heard(tx, tenant_id, MOST_HEARD))
+            kept = now, await self._store.search(lambda tx: repo.heard_addresses(tx, tenant_id, MOST_HEARD))
             self._heard.put(tenant_id, kept)
         return kept[1]
 
@@ -184,7 +184,7 @@ class Devices:
     async def reset(self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None) -> int:
         """Forget the learned values of devices, and return the number of devices. Raises the errors of `delete`."""
 
-        def work(tx: Tx) -> tuple[set[int], int]:
+        def transaction(tx: Tx) -> tuple[set[int], int]:
             at = self._clock()
             rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
             for row in rows:
@@ -201,7 +201,7 @@ class Devices:
 
         await self._flush_or_log()  # the audit trail gets the values of now
         async with self._changing:  # a flush in between would write the old values again
-            reset, at = await self._store.write(work)
+            reset, at = await self._store.write(transaction)
             self.sightings.reset(domain_id, reset, at)
         return len(reset)
 

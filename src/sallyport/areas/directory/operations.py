@@ -54,7 +54,7 @@ from sallyport.base.clock import iso
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.store.search import Minimum, Stretch
+from sallyport.store.search import ListQuery, Minimum
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload
@@ -312,9 +312,9 @@ async def _of(
     return group
 
 
-def _stretch(body: ListBody) -> Stretch:
+def _stretch(body: ListBody) -> ListQuery:
     page = body.page()
-    return Stretch(body.domainId, page.offset, page.size)
+    return ListQuery(body.domainId, page.offset, page.size)
 
 
 def _total(total: int) -> dict[str, object]:

@@ -76,10 +76,10 @@ class Principals:
         """
         changes = self._changes
 
-        def work(tx: Tx) -> tuple[Membership, int]:
+        def query(tx: Tx) -> tuple[Membership, int]:
             return membership(tx, domain_id, name, realms), audit.share_of(tx, domain_id)
 
-        found, tenant_id = await self._store.read(work)
+        found, tenant_id = await self._store.read(query)
         if changes == self._changes:
             self._known.put((domain_id, self._versions[domain_id], fold(name)), found, tenant_id)
         return found

@@ -24,7 +24,7 @@ from sallyport.areas.directory.directory import (
 from sallyport.areas.directory.entries import repo as entries
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.files import ImportFiles
-from sallyport.areas.directory.imports.job import Job, Kind, NewJob, Source
+from sallyport.areas.directory.imports.job import Job, JobKind, NewJob, Source
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.areas.directory.reading.okta import key_flaw
 from sallyport.base.clock import Clock
@@ -33,7 +33,7 @@ from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN, changed
 from sallyport.store.model import Store, Tx, Value, Work
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.vault import Vault
 
 T = TypeVar("T")
@@ -61,26 +61,26 @@ class Directories:
 
     # --- people and groups ------------------------------------------------------------------------------------------
 
-    async def groups(self, stretch: Stretch, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+    async def groups(self, stretch: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
         """Return one page of a domain's groups, and the number of matches. directory_id: the directory of the groups; 0
         for all directories of the domain."""
         return await self._store.search(lambda tx: entries.groups(tx, stretch, search, directory_id))
 
-    async def users(self, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+    async def users(self, stretch: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
         """Return one page of a domain's people, and the number of matches."""
         return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
 
-    async def users_of_group(self, group_id: int, stretch: Stretch, search: str) -> tuple[list[User], int]:
+    async def users_of_group(self, group_id: int, stretch: ListQuery, search: str) -> tuple[list[User], int]:
         """Return one page of the people in a group and in its nested groups, and the number of matches. Raises
         NotFound."""
 
-        def work(tx: Tx) -> tuple[list[User], int]:
+        def query(tx: Tx) -> tuple[list[User], int]:
             group = entries.group(tx, group_id)
             if group is None or group.domain_id != stretch.domain_id:
                 raise NotFound(NO_GROUP)
             return entries.users_of_group(tx, group, stretch, search)
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
     async def groups_of(self, users: Sequence[User]) -> list[list[str]]:
         """Return, for each person, the names of the groups that the person is a direct member of."""
@@ -105,11 +105,11 @@ class Directories:
         """
         flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in configuration]
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for (domain_id, each), flaw in zip(configuration, flaws, strict=True):
                 self._save(tx, domain_id, each, flaw)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     def _save(self, tx: Tx, domain_id: int, configuration: Configuration, flaw: str) -> Directory:
         """Set the given fields of a directory. flaw: the result of `key_flaw` for the secret."""
@@ -131,11 +131,11 @@ class Directories:
         Invalid and Conflict in the same cases as `save`. Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
 
-        def work(tx: Tx) -> tuple[Directory | None, dict[str, Value]]:
+        def query(tx: Tx) -> tuple[Directory | None, dict[str, Value]]:
             known = repo.named_for_use(tx, domain_id, configuration.name)
             return known, _columns(tx, known, configuration, flaw)
 
-        known, columns = await self._store.read(work)
+        known, columns = await self._store.read(query)
         secret = Secret(configuration.secret) if configuration.secret else None
         if secret is None and known is not None and known.secret is not None:
             secret = Secret(self._vault.open(known.secret, repo.identity(known.id)))
@@ -161,34 +161,34 @@ class Directories:
     async def import_ldif(self, domain_id: int, file: str, file_name: str, name: str, *, complete: bool) -> int:
         """Queue the import of an uploaded file. Return the job's id. Raises Conflict if too many jobs are waiting."""
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             directory = self.make(tx, domain_id, name or LDIF_NAME, DirectoryKind.LDIF)
-            new = NewJob(directory.id, Kind.LDIF, file_name, file, complete)
+            new = NewJob(directory.id, JobKind.LDIF, file_name, file, complete)
             return self.queue(tx, directory, new)
 
-        return await self._asked(work)
+        return await self._asked(transaction)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
         """Queue jobs that read directories. Return the ids of the jobs. If a job cannot be queued, nothing is
         changed."""
 
-        def work(tx: Tx) -> list[int]:
+        def transaction(tx: Tx) -> list[int]:
             found = list[int]()
             for each in wanted:
                 directory = self._read_from(tx, each.domain_id, each.name, each.source["appUrl"])
                 source, complete = json.dumps(each.source), each.complete
-                new = NewJob(directory.id, Kind.READING, source=source, complete=complete, secret=each.secret)
+                new = NewJob(directory.id, JobKind.READING, source=source, complete=complete, secret=each.secret)
                 found.append(self.queue(tx, directory, new))
             return found
 
-        return await self._asked(work)
+        return await self._asked(transaction)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
         """Queue a job that reads a directory with the stored settings, and return the job's id. If such a job is
         already queued, return its id instead. Raises Invalid if the service cannot read the directory. Raises Conflict
         if too many jobs are waiting. Raises NotFound."""
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
@@ -197,9 +197,9 @@ class Directories:
                     "the directory has no server settings: set them with `sallyport directory set`", "directoryName"
                 )
             waits = jobs_repo.open_reading(tx, directory.id)
-            return waits or self.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
+            return waits or self.queue(tx, directory, NewJob(directory.id, JobKind.READING, complete=full))
 
-        return await self._asked(work)
+        return await self._asked(transaction)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
         """Queue the removal of directories. Return the ids of the jobs. If the removal of any directory cannot be
@@ -220,7 +220,7 @@ class Directories:
             return waits
         repo.update(tx, directory.id, {"secret": None}, self._clock())
         repo.note(tx, "directory.remove", directory, self._clock())
-        return self.jobs.add(tx, domain_id, NewJob(directory.id, Kind.REMOVAL))
+        return self.jobs.add(tx, domain_id, NewJob(directory.id, JobKind.REMOVAL))
 
     async def _asked(self, work: Work[T]) -> T:
         result = await self._store.write(work)
@@ -256,14 +256,14 @@ class Directories:
         """Return the last imports of the directory with this name. The directoryName of a domain selects all
         directories of the domain. Raises NotFound if no directory and no domain has the name."""
 
-        def work(tx: Tx) -> list[Job]:
+        def query(tx: Tx) -> list[Job]:
             called = [each for domain_id in domain_ids if (each := repo.called(tx, domain_id, name)) is not None]
             if not called:
                 raise NotFound(NO_DIRECTORY)
             found = chain.from_iterable(called)
             return [job for directory in found for job in jobs_repo.of_directory(tx, directory.id, SHOWN_JOBS)]
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def named(self, domain_id: int, name: str) -> Directory:
         """Return the directory with this name in a domain. Raises NotFound."""

@@ -77,7 +77,7 @@ class Removal:
         """
         at = self._clock()
 
-        def work(tx: Tx) -> Domain:
+        def transaction(tx: Tx) -> Domain:
             domain = _removable(tx, domain_id)
             repo.mark_removed(tx, domain_id, at)
             audit.record(
@@ -90,7 +90,7 @@ class Removal:
             )
             return domain
 
-        domain = await self._configuration.change(work)
+        domain = await self._configuration.change(transaction)
         self._forget()
         log.info("domain_removed", domain=domain_id, name=domain.name)
         self._removed.set()

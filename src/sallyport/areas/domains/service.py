@@ -91,7 +91,7 @@ class Domains:
         at = self._clock()
         keys = await trio.to_thread.run_sync(folded_realms, (name, *realms))
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             tenant_id = tenant if isinstance(tenant, int) else tenant(tx)
             domain_id = repo.add(
                 tx,
@@ -127,7 +127,7 @@ class Domains:
             )
             return domain_id
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     async def set_mode(
         self,
@@ -170,7 +170,7 @@ class Domains:
         named = (*filter(None, (change.name,)), *change.add_realms, *change.remove_realms)
         keys = await trio.to_thread.run_sync(folded_realms, named)
 
-        def work(tx: Tx) -> Domain:
+        def transaction(tx: Tx) -> Domain:
             before, after = repo.update(tx, domain_id, change, keys)
             changes = audit.changed(_settings(before), _settings(after))
             if changes:
@@ -185,7 +185,7 @@ class Domains:
                 )
             return after
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
         """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode

@@ -42,7 +42,7 @@ def one(tx: Tx, session_id: int) -> Target | None:
     return tx.one(Target, f"{_TARGETS} s.id = :id", id=session_id)
 
 
-def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
+def targets_of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
     """Return live sessions of a user at the devices of a domain, ordered by id.
 
     names: the user's names; case is ignored. after: only sessions with a higher id are returned.

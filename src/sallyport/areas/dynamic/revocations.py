@@ -89,11 +89,11 @@ class Revocations:
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for domain_id, user in sorted(bearing):  # a computer's accounting may have the outer identity host/NAME
                 self.revoke(tx, domain_id, [user, f"host/{user}"], "the client certificate was revoked")
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Return whether the live sessions of a user must end when the user loses this group.
@@ -189,7 +189,7 @@ class Revocations:
         names."""
         last = after
         while targets := await self._store.search(
-            partial(repo.of_user, domain_id=domain_id, names=names, after=last, limit=MOST)
+            partial(repo.targets_of_user, domain_id=domain_id, names=names, after=last, limit=MOST)
         ):
             last = targets[-1].id
             await self._dynamic.disconnect_all(targets, reason)

@@ -20,7 +20,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError
-from sallyport.radius.dynamic import Kind, decode, encode
+from sallyport.radius.dynamic import RequestKind, decode, encode
 from sallyport.radius.packet import MAX_LENGTH, SharedSecret
 from sallyport.radius.retransmission import RFC_5080, Retransmission, Timers
 
@@ -39,7 +39,7 @@ class RequestOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NasAnswer:
     """The result of a request.
 
     error_cause: the value of Error-Cause (RFC 5176 section 3.5), or None. problem: the reason why no answer came, in
@@ -82,18 +82,18 @@ class Sender:
         self._clock = clock
         self._queues: dict[tuple[str, int], _Queue] = {}
 
-    async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
+    async def ask(self, nas: Nas, kind: RequestKind, attributes: bytes) -> NasAnswer:
         """Send a request, and retransmit it until an answer arrives or the time is over. attributes: the encoded
         attributes, at most radius.dynamic.ROOM octets."""
         try:
             self._egress.check(nas.address, [nas.address])
         except ProviderError as error:
-            return Answer(RequestOutcome.UNREACHABLE, problem=str(error))
+            return NasAnswer(RequestOutcome.UNREACHABLE, problem=str(error))
         asked_at = trio.current_time()
         with self._queue(nas) as queue:
             async with queue.limiter:
                 if queue.silent_at >= asked_at:
-                    return Answer(
+                    return NasAnswer(
                         RequestOutcome.TIMEOUT, problem="not sent, because the NAS did not answer other requests"
                     )
                 packet = encode(kind, randbelow(256), nas.secret, attributes, at=self._clock() // SECOND)
@@ -113,16 +113,16 @@ class Sender:
             if not queue.callers:
                 del self._queues[key]
 
-    async def _exchange(self, nas: Nas, packet: bytes) -> Answer:
+    async def _exchange(self, nas: Nas, packet: bytes) -> NasAnswer:
         v6 = ipaddress.ip_address(nas.address).version == 6
         try:
             with trio.socket.socket(trio.socket.AF_INET6 if v6 else trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as udp:
                 await udp.connect((nas.address, nas.port))
                 return await self._converse(udp, packet, nas.secret)
         except OSError as error:
-            return Answer(RequestOutcome.UNREACHABLE, problem=error.strerror or type(error).__name__)
+            return NasAnswer(RequestOutcome.UNREACHABLE, problem=error.strerror or type(error).__name__)
 
-    async def _converse(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
+    async def _converse(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> NasAnswer:
         """Send the packet, retransmit it, and return the answer. Raises OSError if there is no route to the NAS."""
         begun, problem = trio.current_time(), "no answer"
         trying = Retransmission(begun, self._timers)
@@ -139,8 +139,8 @@ class Sender:
                     problem = f"the answer failed verification: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
-                    return Answer(outcome, reply.error_cause, latency_s=trio.current_time() - begun)
-        return Answer(RequestOutcome.TIMEOUT, problem=problem)
+                    return NasAnswer(outcome, reply.error_cause, latency_s=trio.current_time() - begun)
+        return NasAnswer(RequestOutcome.TIMEOUT, problem=problem)
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:

@@ -15,7 +15,7 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.domains.domain import Domain, DomainTable
 from sallyport.areas.dynamic import repo
 from sallyport.areas.dynamic.repo import Target
-from sallyport.areas.dynamic.sender import Answer, Nas, RequestOutcome, Sender
+from sallyport.areas.dynamic.sender import Nas, NasAnswer, RequestOutcome, Sender
 from sallyport.areas.policy.rules.rule import Reply
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.sessions.repo import end_unknown
@@ -40,7 +40,7 @@ from sallyport.radius.attributes import (
     pull_attributes,
     push_attribute,
 )
-from sallyport.radius.dynamic import NOT_FOUND, ROOM, Kind
+from sallyport.radius.dynamic import NOT_FOUND, ROOM, RequestKind
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
@@ -64,7 +64,7 @@ class Result:
     """The result for one session. error: the name of the Error-Cause, or the reason why no answer came."""
 
     target: Target
-    answer: Answer
+    answer: NasAnswer
     error: str
 
 
@@ -110,13 +110,13 @@ class DynamicAuthorization:
 
         domain_id: the domain to which the session must belong, or None for any domain.
         """
-        return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
+        return Results(await self._ask(RequestKind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
         """End the sessions of a user at the devices of a domain. The devices may have sent the user's name with or
         without a realm."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
-        return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
+        return await self._disconnect(partial(repo.targets_of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
     async def disconnect_station(self, domain_id: int, station: str) -> Results:
         """End the sessions of a station at the devices of a domain. A MAC address may be in any notation."""
@@ -127,11 +127,11 @@ class DynamicAuthorization:
 
     async def _disconnect(self, find: Callable[[Tx], list[Target]]) -> Results:
         targets = await self._store.search(find)
-        return Results(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
+        return Results(await self._ask(RequestKind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
         """End sessions. reason: a text for the audit trail."""
-        await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
+        await self._ask(RequestKind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
         """Change the attributes of one session.
@@ -149,7 +149,7 @@ class DynamicAuthorization:
         if len(identify(target)) + len(octets) > ROOM:
             raise invalid_field("replyAttributes", f"must have attributes of at most {ROOM} octets in all")
         changes: dict[str, JSON] = {"replyAttributes": [None, [f"{each.name}={each.value}" for each in attributes]]}
-        return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
+        return Results(await self._ask(RequestKind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
         """Return a session that its NAS can still identify.
@@ -166,7 +166,7 @@ class DynamicAuthorization:
 
     async def _ask(
         self,
-        kind: Kind,
+        kind: RequestKind,
         targets: Sequence[Target],
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
@@ -178,7 +178,7 @@ class DynamicAuthorization:
         """
         domains = self._domains().by_id
         targets = [each for each in targets if each.domain_id in domains]
-        stopped = Answer(RequestOutcome.TIMEOUT, problem="the service was stopped")
+        stopped = NasAnswer(RequestOutcome.TIMEOUT, problem="the service was stopped")
         answers = {target.id: stopped for target in targets}
 
         async def ask(target: Target) -> None:
@@ -195,10 +195,10 @@ class DynamicAuthorization:
                 await self._record(kind, results, changes or {}, domains)
         return results
 
-    async def _answer(self, kind: Kind, target: Target, tenant_id: int, attributes: bytes) -> Answer:
+    async def _answer(self, kind: RequestKind, target: Target, tenant_id: int, attributes: bytes) -> NasAnswer:
         nas = self._nas(target, tenant_id)
         if nas is None:
-            return Answer(RequestOutcome.UNKNOWN_CLIENT, problem=NO_CLIENT)
+            return NasAnswer(RequestOutcome.UNKNOWN_CLIENT, problem=NO_CLIENT)
         place, is_over_tls = nas
         async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(AT_ONCE)):
             answer = await self._sender.ask(place, kind, identify(target) + attributes)
@@ -219,12 +219,12 @@ class DynamicAuthorization:
                 return Nas(address, client.coa_port, client.secret), bool(client.tls_name or client.tls_fingerprint)
         return None
 
-    def _error(self, answer: Answer) -> str:
+    def _error(self, answer: NasAnswer) -> str:
         cause = answer.error_cause
         return answer.problem if cause is None else self._error_name(cause) or str(cause)
 
     async def _record(
-        self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
+        self, kind: RequestKind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
         """Record results in the metrics, the log and the audit trail, and end the sessions that the NAS does not know.
         Raises StoreError. All entries of the audit trail are written in one transaction."""
@@ -234,7 +234,7 @@ class DynamicAuthorization:
             write = log.info if each.answer.outcome is RequestOutcome.ACK else log.warning
             write(f"session_{name}", session=each.target.id, outcome=each.answer.outcome.value, error=each.error)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for each in results:
                 domain = domains[each.target.domain_id]
                 if each.answer.error_cause == NOT_FOUND and each.answer.outcome is RequestOutcome.NAK:
@@ -251,7 +251,7 @@ class DynamicAuthorization:
                 )
 
         if results:
-            await self._store.write(work)
+            await self._store.write(transaction)
 
 
 def identify(target: Target) -> bytes:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.events.operations import entry
-from sallyport.areas.events.repo import FOREVER, Stretch
+from sallyport.areas.events.repo import FOREVER, ExportQuery
 from sallyport.areas.events.service import Events, parse_cursor
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
@@ -41,7 +41,7 @@ def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Comm
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)
         last_id = await service.last_id() if wanted.last_id is None else wanted.last_id
-        stretch = Stretch(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
+        stretch = ExportQuery(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
         rows, cursor = await service.oldest(stretch)
         nodes = await service.nodes()
         return {"events": [entry(row, of.name, nodes) for row in rows], "cursor": cursor, "last_id": last_id}

@@ -179,7 +179,7 @@ def after(tx: Tx, last_id: int, until_id: int, limit: int) -> list[NewEvent]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ExportQuery:
     """A query for one page of a domain's events in an export.
 
     last_id: the id of the newest event at the start of the export. since, until: the range of times; `until` is
@@ -194,7 +194,7 @@ class Stretch:
     limit: int = 200
 
 
-def oldest(tx: Tx, stretch: Stretch) -> list[EventRow]:
+def oldest(tx: Tx, stretch: ExportQuery) -> list[EventRow]:
     """Return one page of events, oldest first."""
     after_at, after_id = stretch.after or (stretch.since - 1, 0)
     return tx.all(

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sallyport.areas.events import repo
 from sallyport.areas.events.hours import Hours
-from sallyport.areas.events.repo import EVENTS, FOREVER, EventQuery, EventRow, NewEvent, Stretch
+from sallyport.areas.events.repo import EVENTS, FOREVER, EventQuery, EventRow, ExportQuery, NewEvent
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import invalid_field
 from sallyport.nodes.service import Cluster
@@ -68,7 +68,7 @@ class Events:
         """Return the id of the newest event. An export contains the events up to this id."""
         return await self._store.settled(EVENTS.name)
 
-    async def oldest(self, stretch: Stretch) -> tuple[list[EventRow], str]:
+    async def oldest(self, stretch: ExportQuery) -> tuple[list[EventRow], str]:
         """Return one page of a domain's events, oldest first, and the cursor of the next page. On the last page the
         cursor is empty."""
         wanted = replace(stretch, limit=stretch.limit + 1)

@@ -15,7 +15,7 @@ from typing import Final
 
 from sallyport.areas.domains.domain import Domain, Fallback, Mode
 from sallyport.areas.login.login import Decision, Login, Reason, Verdict
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
 from sallyport.radius.mschap import Unusable, recognise
@@ -49,7 +49,7 @@ the last answer is an Access-Reject with the attributes in `login.found.refuse`.
 accepted login by EAP, the answer is the same Access-Accept, with `login.attributes` and `login.found.keys`.
 """
 
-LOCKED: Final = {Kind.USER: Reason.LOCKED_OUT, Kind.STATION: Reason.STATION_LOCKED_OUT}
+LOCKED: Final = {LockoutKind.USER: Reason.LOCKED_OUT, LockoutKind.STATION: Reason.STATION_LOCKED_OUT}
 """The reason of a refusal by each kind of lock."""
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {

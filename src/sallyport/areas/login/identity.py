@@ -8,7 +8,7 @@ from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, me
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.areas.login.login import PASSED, Login, Reason
 from sallyport.areas.policy.rules.match import Facts, kind_of
-from sallyport.areas.policy.rules.rule import Kind
+from sallyport.areas.policy.rules.rule import AccountKind
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
@@ -133,16 +133,16 @@ def in_full(login: Login, name: bytes) -> bytes:
     return name + b"@" + realm.encode()
 
 
-def kind(login: Login) -> Kind:
+def kind(login: Login) -> AccountKind:
     """Return the kind of principal: user, computer or station.
 
     A DNS name in a certificate belongs to a computer. A common name in a certificate belongs to a computer if the outer
     identity is `host/NAME`. Without a certificate, the form of the user name decides.
     """
     if login.method == Method.MAB:
-        return Kind.STATION
+        return AccountKind.STATION
     if login.named_by is NamedBy.DNS or (login.named_by is NamedBy.COMMON_NAME and _calls_itself_host(login)):
-        return Kind.MACHINE
+        return AccountKind.MACHINE
     return kind_of(login.user)
 
 
@@ -157,8 +157,8 @@ def facts_of(login: Login) -> Facts:
     return Facts(
         user=login.user,
         kind=kind(login),
-        groups=both(login.found.groups, imported.groups),
-        ous=both(login.found.ous, imported.ous),
+        groups=all_groups(login.found.groups, imported.groups),
+        ous=all_groups(login.found.ous, imported.ous),
         client=login.client.name,
         source=login.source[0],
         nas=device.client_ip,
@@ -172,7 +172,7 @@ def facts_of(login: Login) -> Facts:
     )
 
 
-def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
+def all_groups(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
     """Return the union of the groups that the first factor has found and the groups that were imported from
     directories. Return None if the imported groups are unknown."""
     if not found or imported is None:
@@ -191,4 +191,4 @@ def kept(tx: Tx, domain: Domain, name: str) -> Membership:
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR
     own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()
-    return replace(imported, groups=both(own, imported.groups))
+    return replace(imported, groups=all_groups(own, imported.groups))

@@ -28,7 +28,7 @@ from sallyport.areas.login.accounting import write_accounting
 from sallyport.areas.login.identity import kind
 from sallyport.areas.login.login import NO_WAITS, AccountingRecord, Answered, Login
 from sallyport.areas.login.spool import Spool
-from sallyport.areas.policy.rules.rule import Kind
+from sallyport.areas.policy.rules.rule import AccountKind
 from sallyport.areas.sessions.report import OF_DEVICE
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError
@@ -388,7 +388,7 @@ def _domain_id(login: Login) -> int:
 def _machine(login: Login) -> int | None:
     """Return 1 if the certificate shows that the principal is a computer. Otherwise return None, because the form of
     the name decides."""
-    return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
+    return 1 if login.method == Method.EAP_TLS and kind(login) is AccountKind.MACHINE else None
 
 
 _UNSIGNED: Final = 0x80

@@ -154,12 +154,12 @@ class Providers:
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
         row = ProviderRow(domain_id, name, sealed, timeout_s, self._clock())
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             before = self._audited(repo.find(tx, domain_id))
             repo.save(tx, row)
             _record(tx, "provider.set", row, row.changed_at, audit.changed(before, self._audited(row)))
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
         log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
 
     def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
@@ -184,14 +184,14 @@ class Providers:
         """Remove a domain's provider. Raises NotFound if the domain has no provider."""
         at = self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             row = repo.find(tx, domain_id)
             if row is None:
                 raise NotFound(_NO_PROVIDER)
             repo.delete(tx, domain_id)
             _record(tx, "provider.delete", row, at, audit.changed(self._audited(row), {}))
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
         log.info("mfa_provider_removed", domain=domain_id)
 
     def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:

@@ -57,7 +57,7 @@ class PasswordPolicies:
         Raises NotFound if a machine does not exist.
         """
 
-        def work(tx: Tx) -> tuple[list[Policy], int]:
+        def query(tx: Tx) -> tuple[list[Policy], int]:
             if not instance_ids:
                 return repo.page(tx, tenant_id, page)
             self._must_have(tx, tenant_id, instance_ids)
@@ -65,7 +65,7 @@ class PasswordPolicies:
             shown = assigned[page.offset : page.offset + page.size]
             return [repo.get(tx, tenant_id, each) for each in shown], len(assigned)
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
     async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
         """For each policy, return the ids of the instances to which the policy is assigned, but only the first `limit`
@@ -79,12 +79,12 @@ class PasswordPolicies:
         """
         made = _checked(complete(given))
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             policy_id = repo.add(tx, tenant_id, made, self._clock())
             self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, values(made))
             return policy_id
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
         """Change policies. If one policy cannot be changed, none is changed.
@@ -93,7 +93,7 @@ class PasswordPolicies:
         """
         _check_number(changes)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for policy_id, given in changes:
                 old = repo.get(tx, tenant_id, policy_id)
                 new = Policy(policy_id, _checked({**old.fields, **given}))
@@ -101,7 +101,7 @@ class PasswordPolicies:
                     repo.update(tx, tenant_id, new, self._clock())
                     self._note(tx, "policy.update", tenant_id, new, values(old.fields), values(new.fields))
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
         """Delete policies and their assignments. Return the fields of the deleted policies.
@@ -132,7 +132,7 @@ class PasswordPolicies:
         """
         _check_number(assignments)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             self._must_have(tx, tenant_id, {each.instance_id for each in assignments})
             for each in assignments:
                 policy = repo.get(tx, tenant_id, each.policy_id)
@@ -142,7 +142,7 @@ class PasswordPolicies:
                 elif not each.adds and repo.unassign(tx, policy.id, each.instance_id):
                     self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     async def validate(
         self,
@@ -158,13 +158,13 @@ class PasswordPolicies:
         if the machine or the policy does not exist."""
         machines = [] if instance_id is None else [instance_id]
 
-        def work(tx: Tx) -> list[Failure]:
+        def query(tx: Tx) -> list[Failure]:
             self._must_have(tx, tenant_id, machines)
             own = [] if policy_id is None else [repo.get(tx, tenant_id, policy_id).id]
             rules = _rules(repo.fields_of(tx, sorted({*repo.ids_of(tx, machines), *own})))
             return engine.all_failures(rules if rules or own else [engine.GUIDANCE], password, user_name)
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
     def check(
         self, tx: Tx, instance_ids: Collection[int], policy_ids: Collection[int], user_name: str, password: str

@@ -80,7 +80,7 @@ class SecondFactors:
             return 1_000_000
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
 
-    async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
+    async def enrolment_of(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
         """Return the enrolment of one user. Return ENROLMENT_UNKNOWN if the provider does not answer in time. Also
         return it if the provider was already asked about MOST_SINGLE users of the domain within the last minute."""
         known = self.known(domain, second, key)
@@ -111,7 +111,7 @@ class SecondFactors:
         the remaining users are not looked up."""
         left = iter(names)
 
-        async def work(attached: Attached) -> None:
+        async def ask_in_turn(attached: Attached) -> None:
             for key, name in left:
                 try:
                     await look_up(attached, domain.tenant_id, (domain.id, key), name)
@@ -126,4 +126,4 @@ class SecondFactors:
         with trio.move_on_after(seconds):
             async with trio.open_nursery() as nursery:
                 for _ in range(AT_ONCE):
-                    nursery.start_soon(work, second.attached)
+                    nursery.start_soon(ask_in_turn, second.attached)

@@ -10,7 +10,7 @@ from sallyport.areas.preview.bodies import (
     ReadRule,
     TestLoginRules,
 )
-from sallyport.areas.preview.rule_test import Answer, Question, RuleTest
+from sallyport.areas.preview.rule_test import Question, RuleTest, RuleTestResult
 from sallyport.areas.preview.service import Preview
 from sallyport.base.clock import Clock, iso
 from sallyport.base.validation import moment
@@ -73,7 +73,7 @@ def operations(
     return [previews, rules]
 
 
-def _tested(answer: Answer) -> LoginRulesTested:
+def _tested(answer: RuleTestResult) -> LoginRulesTested:
     domain, decision, rule = answer.domain, answer.decision, answer.rule
     name = "no rule matches" if rule is None else f"rule {rule.id} decides"
     return LoginRulesTested(

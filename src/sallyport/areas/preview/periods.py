@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from sallyport.areas.policy.rules.match import DomainRules, Facts
-from sallyport.areas.policy.rules.rule import Action, Definition, Kind, Rule, Window, minutes
+from sallyport.areas.policy.rules.rule import AccountKind, Action, Definition, Rule, Window, minutes
 from sallyport.base.clock import SECOND
 
 MOST_COMPARED: Final = 16
@@ -92,4 +92,4 @@ def _clock(window: Window) -> DomainRules:
 
 
 def _holds(clock: DomainRules, at: int) -> bool:
-    return clock.match(Facts("", Kind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None
+    return clock.match(Facts("", AccountKind.USER, None, None, "", "", "", "", "", "", "", None, at)) is not None

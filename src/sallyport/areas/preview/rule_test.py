@@ -95,7 +95,7 @@ class ReadRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RuleTestResult:
     """The result of a test.
 
     rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
@@ -129,7 +129,7 @@ class RuleTest:
         self._second = second
         self._clients = clients
 
-    async def run(self, domain_id: int, asked: Question) -> Answer:
+    async def run(self, domain_id: int, asked: Question) -> RuleTestResult:
         """Decide a hypothetical login. Raises NotFound if the RADIUS client does not exist. Raises Invalid, StoreError,
         SecretError."""
         pipeline, warnings = self._pipeline, list[str]()
@@ -154,7 +154,7 @@ class RuleTest:
         elif action is MFA_REQUIRED:
             second = await self._forecast(domain, login, row)
         attached = self._second.of(domain).attached
-        return Answer(
+        return RuleTestResult(
             domain=domain,
             user=login.user,
             rules=rules,
@@ -296,7 +296,7 @@ class RuleTest:
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
         """Predict the result of asking the user for a second factor."""
         second = self._second.of(domain)
-        enrolment = await self._second.of_user(domain, second, fold(login.principal), login.principal)
+        enrolment = await self._second.enrolment_of(domain, second, fold(login.principal), login.principal)
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
         gives_up = row is not None and second.gives_up(row, login.at)
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)

@@ -13,7 +13,7 @@ from sallyport.areas.login.identity import kept
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
 from sallyport.areas.policy.rules.match import DomainRules, Facts, kind_of
-from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Kind, Rule
+from sallyport.areas.policy.rules.rule import UNMATCHED, AccountKind, Action, Rule
 from sallyport.areas.preview import repo
 from sallyport.areas.preview.periods import Span, spans_of
 from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
@@ -151,13 +151,13 @@ class TrafficReader:
         return await self._store.search(lambda tx: repo.slice_begin(tx, domain.id, since, until, number))
 
     async def _groups(self, domain: Domain, spans: Sequence[Span], scopes: Scopes, traffic: Traffic) -> list[Group]:
-        def work(tx: Tx) -> tuple[list[Group], dict[int, KnownDevice | None], dict[str, Membership]]:
+        def query(tx: Tx) -> tuple[list[Group], dict[int, KnownDevice | None], dict[str, Membership]]:
             found = repo.groups(tx, domain.id, spans, scopes)
             names = {group.user_name for group in found} - traffic.members.keys() if scopes.directory else ()
             members = {name: kept(tx, domain, name) for name in names}
             return found, repo.devices(tx, domain.id, found, traffic.devices), members
 
-        found, devices, members = await self._store.search(work)
+        found, devices, members = await self._store.search(query)
         traffic.devices.update(devices)
         traffic.members.update(members)
         return found
@@ -167,7 +167,7 @@ class TrafficReader:
         the group."""
         return Facts(
             user=group.user_name,
-            kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
+            kind=AccountKind.MACHINE if group.machine else kind_of(group.user_name),
             groups=member.groups,
             ous=member.ous,
             client=self._client_name(domain, group.ip_address),

@@ -50,7 +50,7 @@ class Administrators:
         _check_name(name)
         hashed, seed, at = await self._hashed(name, password), _new_seed(), self._clock()
 
-        def work(tx: Tx) -> Administrator:
+        def transaction(tx: Tx) -> Administrator:
             if repo.administrator(tx, fold_name(name)) is not None:
                 raise Conflict(f'an administrator is called "{name}" already')
             made = repo.add_administrator(tx, name, fold_name(name), role.value, tenant_id, at)
@@ -60,7 +60,7 @@ class Administrators:
             _record(tx, "administrator.add", found, at, audit.changed({}, {"role": role.value}))
             return found
 
-        return await self._store.write(work), seed
+        return await self._store.write(transaction), seed
 
     async def list(self) -> list[Administrator]:
         """Return every administrator, ordered by name."""
@@ -70,43 +70,43 @@ class Administrators:
         """Remove an administrator and end its sessions. Raises NotFound."""
         at = self._clock()
 
-        def work(tx: Tx) -> Administrator:
+        def transaction(tx: Tx) -> Administrator:
             found = _named(tx, name)
             repo.remove_administrator(tx, found.id)
             _record(tx, "administrator.remove", found, at)
             return found
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def set_password(self, name: str, password: str) -> Administrator:
         """Set the password of an administrator, and end its sessions. Raises NotFound, Invalid."""
         hashed, at = await self._hashed(name, password), self._clock()
 
-        def work(tx: Tx, found: Administrator) -> None:
+        def transaction(tx: Tx, found: Administrator) -> None:
             repo.set_password(tx, self._vault, found.id, hashed)
             _record(tx, "administrator.password", found, at, {"password": [HIDDEN, HIDDEN]})
 
-        return await self._store.write(self._ending(name, work))
+        return await self._store.write(self._ending(name, transaction))
 
     async def renew_seed(self, name: str) -> tuple[Administrator, str]:
         """Make a new seed for an administrator, and end its sessions. Return the administrator and the seed. Raises
         NotFound."""
         seed, at = _new_seed(), self._clock()
 
-        def work(tx: Tx, found: Administrator) -> None:
+        def transaction(tx: Tx, found: Administrator) -> None:
             repo.set_seed(tx, self._vault, found.id, seed)
             _record(tx, "administrator.totp", found, at, {"seed": [HIDDEN, HIDDEN]})
 
-        return await self._store.write(self._ending(name, work)), seed
+        return await self._store.write(self._ending(name, transaction)), seed
 
     def _ending(self, name: str, change: Callable[[Tx, Administrator], None]) -> Work[Administrator]:
-        def work(tx: Tx) -> Administrator:
+        def transaction(tx: Tx) -> Administrator:
             found = _named(tx, name)
             change(tx, found)
             repo.end_of_administrator(tx, found.id)
             return found
 
-        return work
+        return transaction
 
     async def _hashed(self, name: str, password: str) -> str:
         if not password or len(password) > LONGEST_PASSWORD or not password.isprintable():

@@ -27,7 +27,7 @@ class Identities:
         """
         at = self._clock()
 
-        def work(tx: Tx) -> Identity:
+        def transaction(tx: Tx) -> Identity:
             found = repo.identity(tx, identity_id)
             if found is None:
                 raise NotFound(f"there is no identity {identity_id}: `admin identities` lists them")
@@ -36,4 +36,4 @@ class Identities:
             audit.record(tx, "identity.remove", at=at, tenant_id=tenant_id, target=found.target)
             return found
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)

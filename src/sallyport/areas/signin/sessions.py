@@ -116,12 +116,12 @@ class Sessions:
             raise Unauthenticated(REFUSED_TOKEN) from None
         key, at = _new_key(), self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             self._add(tx, key, browser, at, token_id=caller.token_id)
             _record(tx, "console.sign-in", f"token {caller.token_id} {caller.name}", caller.tenant_id, browser, at)
 
         with acting_as(caller.actor):
-            await self._store.write(work)
+            await self._store.write(transaction)
         return key
 
     async def by_password(self, name: str, password: str, code: str, browser: Browser) -> str:
@@ -140,7 +140,7 @@ class Sessions:
             step, new_hash = await self._checked(held, password, code)
         key, at = _new_key(), self._clock()
 
-        def work(tx: Tx) -> bool:
+        def transaction(tx: Tx) -> bool:
             if who is None or held is None or step is None or repo.secrets(tx, who.id) != held:
                 return False
             if not repo.spend(tx, who.id, step):
@@ -155,7 +155,7 @@ class Sessions:
             return True
 
         with acting_as(Actor("administrator", who.name if who else "")):
-            if step is None or not await self._store.write(work):
+            if step is None or not await self._store.write(transaction):
                 target, tenant = (who.target, who.tenant_id) if who else ("administrator", None)
                 for bucket, limit in self._limits(browser, name_key):
                     limit.tell(bucket)
@@ -189,7 +189,7 @@ class Sessions:
         given = self._open_id.role_of(who.issuer, who.groups)
         named = f"{who.name} ({who.subject})"
 
-        def work(tx: Tx) -> bool:
+        def transaction(tx: Tx) -> bool:
             known = repo.identity_id(tx, who.issuer, who.subject)
             tenant_id = None if given is None else repo.tenant_id(tx, given.org or 0, given.tenant or 0)
             if given is None or (tenant_id is None and given.role != Role.INSTALLATION.value):
@@ -214,7 +214,7 @@ class Sessions:
             return True
 
         with acting_as(Actor("identity", named)):
-            is_in = await self._store.write(work)
+            is_in = await self._store.write(transaction)
         if not is_in:
             await self._fail(browser, f"identity of {started.provider}: {named}")
             raise Forbidden(NO_ROLE)
@@ -282,12 +282,12 @@ class Sessions:
         Raises TooMany."""
         at, limits = self._clock(), self._limits(browser, name_key)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for bucket, limit in limits:
                 if not repo.take_attempt(tx, bucket, limit.burst, limit.refill_us, at):
                     raise TooMany(TOO_MANY)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
         for bucket, limit in limits:
             limit.count(bucket, at)
 
@@ -344,13 +344,13 @@ class Sessions:
         empty if the person has not signed in through one, or if it has no such address."""
         session, at = person.session, self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             if repo.end(tx, session.id):
                 tenant_id = _owner(session)
                 _record(tx, "console.sign-out", session.target, tenant_id, Browser(session.source), at)
 
         with acting_as(person.caller.actor):
-            await self._store.write(work)
+            await self._store.write(transaction)
         if session.issuer is None:
             return ""
         return await self._open_id.end_address(session.issuer, repo.open_id_token(self._vault, session))
@@ -379,7 +379,7 @@ class Sessions:
         """
         own = person.session
 
-        def work(tx: Tx) -> tuple[list[Session], int]:
+        def query(tx: Tx) -> tuple[list[Session], int]:
             if person.is_installation or Role.ADMIN in person.roles:
                 tenant_id = None if person.is_installation else own.tenant_id
                 found = repo.sessions(tx, tenant_id, order, descending=descending)
@@ -389,7 +389,7 @@ class Sessions:
             live = self._live(found)
             return live[offset : offset + limit], len(live)
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
     async def visible(self, person: Person, session_id: int) -> Session:
         """Return a live session that a person may see and end. Raises NotFound."""
@@ -407,7 +407,7 @@ class Sessions:
             await self.visible(by, session_id)
         at = self._clock()
 
-        def work(tx: Tx) -> Session:
+        def transaction(tx: Tx) -> Session:
             session = repo.session_by_id(tx, session_id)
             if session is None or not repo.end(tx, session_id):
                 raise NotFound(NOT_FOUND)
@@ -415,7 +415,7 @@ class Sessions:
             return session
 
         with acting_as(acting() if by is None else by.caller.actor):
-            return await self._store.write(work)
+            return await self._store.write(transaction)
 
     def _live(self, sessions: list[Session]) -> list[Session]:
         now = self._clock()

@@ -80,11 +80,11 @@ class Tenancy:
             raise invalid_field("expires", "must be a time in the future, up to the year 9999")
         token = new_token()
 
-        def work(tx: Tx) -> TokenRecord:
+        def transaction(tx: Tx) -> TokenRecord:
             owner = repo.ensure_tenant(tx, organization, tenant, at=at)
             return _add(tx, owner, role, name, token=token, at=at, until=expires_at)
 
-        return await self._store.write(work), token
+        return await self._store.write(transaction), token
 
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
         """Create a wallet's token, in the transaction that registers the wallet. Return the token's id and the
@@ -126,13 +126,13 @@ class Tenancy:
         if isinstance(token, str):  # looked up outside the transaction, because a tenant may have a million tokens
             number = (await self._store.search(lambda tx: _find(tx, token, organization, tenant, at))).id
 
-        def work(tx: Tx) -> TokenRecord:
+        def transaction(tx: Tx) -> TokenRecord:
             found = _find(tx, number, organization, tenant, at)
             if repo.revoke(tx, found.id, at=at):
                 audit.record(tx, "token.revoke", at=at, tenant_id=found.tenant_id, target=_target(found.id, found.name))
             return repo.token_by_id(tx, found.id, None, None) or found
 
-        revoked = await self._store.write(work)
+        revoked = await self._store.write(transaction)
         self.forget()
         return revoked
 
@@ -170,7 +170,7 @@ class Tenancy:
         at = self._clock()
         token = new_token()
 
-        def work(tx: Tx) -> bool:
+        def transaction(tx: Tx) -> bool:
             if repo.any_token(tx):
                 return False
             hand_over(token)
@@ -178,7 +178,7 @@ class Tenancy:
             _add(tx, owner, Role.ADMIN, "first start", token=token, at=at, until=None)
             return True
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
 
 def _add(tx: Tx, tenant: Tenant, role: Role, name: str, *, token: str, at: int, until: int | None) -> TokenRecord:

@@ -64,7 +64,7 @@ class Tenants:
             raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters")
         at = self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             tenant_id = _find(tx, organization, number)
             if number is None:
                 kind, table, key = f"organization {organization}", "organizations", organization
@@ -76,7 +76,7 @@ class Tenants:
             action = f"{'organization' if number is None else 'tenant'}.rename"
             audit.record(tx, action, at=at, tenant_id=tenant_id, target=kind, changes=changes)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     async def remove(self, organization: int, number: int) -> None:
         """Remove a tenant with its tokens, and its organization if it has no other tenant.

@@ -97,7 +97,7 @@ async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object
     function raises Conflict and changes nothing.
     """
 
-    def work(tx: Tx) -> list[Planned]:
+    def plan_rows(tx: Tx) -> list[Planned]:
         planned = [_planned(tx, plan, row) for row in rows]
         refused = [each for each in planned if each.outcome is Outcome.REFUSED]
         if apply and refused:
@@ -107,7 +107,7 @@ async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object
                 each.do(tx)
         return planned
 
-    return await (store.write(work) if apply else store.search(work))
+    return await (store.write(plan_rows) if apply else store.search(plan_rows))
 
 
 def parsed(model: type[ModelT], row: Mapping[str, object]) -> ModelT:

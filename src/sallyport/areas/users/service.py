@@ -110,10 +110,10 @@ class EndpointUsers:
         StoreError, SecretError."""
         key, changes = name_key(name), self._changes
 
-        def work(tx: Tx) -> tuple[User | None, int]:
+        def query(tx: Tx) -> tuple[User | None, int]:
             return repo.find(tx, self._vault, domain_id, key), audit.share_of(tx, domain_id)
 
-        user, tenant_id = await self._store.read_now(work)
+        user, tenant_id = await self._store.read_now(query)
         if changes == self._changes:  # unknown names have their own cache, so that guesses displace no user
             if user is None:
                 self._absent.put((domain_id, key), None, tenant_id)

@@ -100,10 +100,10 @@ class OneTimeSeeds:
         """Return the user's confirmed seed in base32, or None if the user has none. Raises StoreError, SecretError."""
         key = (domain_id, name_key(user))
 
-        def work(tx: Tx) -> tuple[SealedSeed | None, int]:
+        def query(tx: Tx) -> tuple[SealedSeed | None, int]:
             return repo.seed(tx, *key), audit.share_of(tx, domain_id)
 
-        found, tenant_id = await self._store.read(work)
+        found, tenant_id = await self._store.read(query)
         if found is None:
             self._given.pop(key)
             return None
@@ -119,11 +119,11 @@ class OneTimeSeeds:
         key = (domain_id, name_key(user))
         given = self._given.get(key)
 
-        def work(tx: Tx) -> bool:
+        def transaction(tx: Tx) -> bool:
             current = given or repo.seed(tx, *key)
             return current is not None and repo.spend(tx, current, step)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
         """Begin an enrolment with a new seed. Return the enrolment, and the secret part of the enrolment's link. A
@@ -137,7 +137,7 @@ class OneTimeSeeds:
         at = self._clock()
         expires_at, touched = at + self._life_us, list[UserRef]()
 
-        def work(tx: Tx) -> UserRef:
+        def transaction(tx: Tx) -> UserRef:
             if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:
                 self._users.add_in(tx, domain_id, UserChange(which), source=DIRECTORY)
             user = _located(tx, domain_id, which)
@@ -148,7 +148,7 @@ class OneTimeSeeds:
             _note(tx, "user.totp.enrol", user, at)
             return user
 
-        user = await self._change(work, touched)
+        user = await self._change(transaction, touched)
         return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 
     async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
@@ -171,7 +171,7 @@ class OneTimeSeeds:
         which, _ = await self._named(domain_id, which)
         at, touched = self._clock(), list[UserRef]()
 
-        def work(tx: Tx) -> bool:
+        def transaction(tx: Tx) -> bool:
             user = _located(tx, domain_id, which)
             touched.append(user)
             cleared = repo.clear_seed(tx, user.id, at)
@@ -179,7 +179,7 @@ class OneTimeSeeds:
                 _note(tx, "user.totp.remove", user, at)
             return cleared
 
-        return await self._change(work, touched)
+        return await self._change(transaction, touched)
 
     async def _named(self, domain_id: int, which: UserKey) -> tuple[UserKey, bool]:
         """Return the id or the name under which a user's seed is stored, and whether a directory or the first factor
@@ -212,14 +212,14 @@ class OneTimeSeeds:
         """
         digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 
-        def work(tx: Tx) -> CodeCheck:
+        def transaction(tx: Tx) -> CodeCheck:
             waiting = find(tx, at)
             if waiting is None:
                 raise NotFound(NOTHING_WAITS)
             touched.append(waiting.user)
             return self._check(tx, waiting, digits, at)
 
-        return await self._change(work, touched)
+        return await self._change(transaction, touched)
 
     async def _change(self, work: Work[T], touched: Sequence[UserRef]) -> T:
         """Run a write transaction. Then drop the users in `touched` from the cache, even if the transaction failed."""

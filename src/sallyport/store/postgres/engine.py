@@ -21,7 +21,7 @@ from sallyport.store.postgres import server
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
 from sallyport.store.postgres.dialer import Dialer, Pause, cut
 from sallyport.store.postgres.dump import load_dump, write_dump
-from sallyport.store.postgres.lane import Lane, Restores
+from sallyport.store.postgres.lane import Restores, WriterConnection
 from sallyport.store.postgres.listener import Listener
 from sallyport.store.postgres.migration import STEPS, Steps, check_current, has_store, migrate
 from sallyport.store.postgres.rows import PostgresRows
@@ -88,7 +88,9 @@ class PostgresStore:
         self._restores = Restores(restores, restores)
         pause = Pause()
         self._journal, self._others, self._pulse = self._lanes = tuple(
-            Lane(Dialer(url, pause), f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others")
+            WriterConnection(
+                Dialer(url, pause), f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others"
+            )
             for lane in LANES
         )
         self._readers = _Readers(Dialer(url, pause), self._inserts, READERS, READ_S)

@@ -63,7 +63,7 @@ class Restores:
     accepted: int = 0
 
 
-class Lane:
+class WriterConnection:
     """The writes over one connection.
 
     name: the key of the lane's row in `lanes`. alone: whether only one node at a time may have a transaction in this

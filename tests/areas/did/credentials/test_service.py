@@ -12,13 +12,13 @@ from sallyport.areas.did.credentials.status import BITS, StatusLists, list_docum
 from sallyport.areas.did.crypto import jws, proofs, vc
 from sallyport.areas.did.crypto.documents import ASSERTION, did_of
 from sallyport.areas.did.crypto.encoding import read_object
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.users.accounts.account import WalletAssignment
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.base.wire import JSON
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.did.crypto.signers import ISSUERS, signer
 from tests.areas.did.holders import populated
@@ -124,7 +124,7 @@ async def test_metadata_must_match_the_schema(areas: Areas) -> None:
     with pytest.raises(Invalid) as refused:
         await some.issue(claims={"epmUsername": ""})
     assert [each.field for each in refused.value.fields] == ["metadata.epmUsername"]
-    assert await areas.did.credentials.page(Stretch(areas.domain, 0, 10)) == ([], 0)
+    assert await areas.did.credentials.page(ListQuery(areas.domain, 0, 10)) == ([], 0)
     strict = {
         **SCHEMA,
         "properties": {"epmUsername": {}, "epmPassword": {"minLength": 8}, "id": {"pattern": "^did:"}},
@@ -174,7 +174,7 @@ async def test_a_revocation_sets_the_status_bit(areas: Areas) -> None:
         await check_status(areas, document)
     assert refused.value.reason == "revoked"
     await check_status(areas, await areas.store.read(lambda tx: repo.document(tx, kept.id)))
-    listed, _ = await credentials.page(Stretch(areas.domain, 0, 10))
+    listed, _ = await credentials.page(ListQuery(areas.domain, 0, 10))
     assert [each.status for each in listed] == ["ACTIVE", "Revoked"]
     assert [each.action for each in await trail(areas)].count("credential.revoke") == 1
     assert areas.sample("sallyport_credentials_revoked_total") == 1
@@ -225,7 +225,7 @@ async def test_deleting_a_holder_ends_the_sessions_of_its_users(areas: Areas) ->
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
         await areas.store.write(partial(world.did.users.assign, wanted=wanted))
-    await areas.did.dids.delete(areas.domain, [(Kind.USER, world.ann.did)])
+    await areas.did.dids.delete(areas.domain, [(DidKind.USER, world.ann.did)])
     names = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
     assert names == [("ann",), ("robert",), ("wally",)]
 
@@ -250,7 +250,7 @@ async def test_an_expired_credential_keeps_its_stored_status(areas: Areas) -> No
     issued, revoked = [await some.issue(expires_at=areas.clock() + 60 * SECOND) for _ in range(2)]
     await areas.did.credentials.revoke(areas.domain, revoked.id)
     areas.clock.pass_by(60)
-    listed, _ = await areas.did.credentials.page(Stretch(areas.domain, 0, 10))
+    listed, _ = await areas.did.credentials.page(ListQuery(areas.domain, 0, 10))
     assert [(each.status, each.is_expired(areas.clock())) for each in listed] == [
         (Status.ACTIVE, True),
         (Status.REVOKED, True),
@@ -354,9 +354,9 @@ async def test_credentials_are_listed_in_pages(areas: Areas) -> None:
     """A page is ordered by ID and has the total. Another domain has no credentials."""
     some: Identity = await identity(areas)
     issued = [await some.issue() for _ in range(5)]
-    found, total = await areas.did.credentials.page(Stretch(areas.domain, 2, 2))
+    found, total = await areas.did.credentials.page(ListQuery(areas.domain, 2, 2))
     assert ([each.id for each in found], total) == ([each.id for each in issued[2:4]], 5)
-    assert await areas.did.credentials.page(Stretch(areas.domain + 1, 0, 10)) == ([], 0)
+    assert await areas.did.credentials.page(ListQuery(areas.domain + 1, 0, 10)) == ([], 0)
     assert {each.id: each for each in found}[issued[2].id] == issued[2]
 
 
@@ -365,5 +365,5 @@ async def test_an_issuer_counts_its_credentials(areas: Areas) -> None:
     some = await identity(areas)
     await some.issue()
     await some.issue()
-    (issuer, holder), _ = await areas.did.dids.page(Stretch(areas.domain, 0, 10))
+    (issuer, holder), _ = await areas.did.dids.page(ListQuery(areas.domain, 0, 10))
     assert (issuer.credentials_issued, holder.credentials_issued) == (2, 0)

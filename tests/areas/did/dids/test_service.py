@@ -12,7 +12,7 @@ from sallyport.areas.did.crypto.documents import ASSERTION, AUTHENTICATION, MAX_
 from sallyport.areas.did.crypto.encoding import to_base64url
 from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
 from sallyport.areas.did.dids import repo
-from sallyport.areas.did.dids.did import Kind, Search
+from sallyport.areas.did.dids.did import DidKind, Search
 from sallyport.areas.did.dids.operations import day_first
 from sallyport.areas.did.wallets.key import open_with
 from sallyport.areas.did.wallets.wallet import NewWallet
@@ -20,7 +20,7 @@ from sallyport.base.errors import Conflict, CredentialError, Invalid, NotFound, 
 from sallyport.base.secret import Secret
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, Stretch
+from sallyport.store.search import MOST_COUNTED, ListQuery
 from sallyport.store.sqlite import SEARCHERS
 from sallyport.store.vault import Vault
 from tests.areas import Areas
@@ -120,24 +120,24 @@ async def test_dids_are_listed_and_searched(areas: Areas) -> None:
     """
     some = await identity(areas)
     other = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Another issuer"))
-    dids, everything = areas.did.dids, Stretch(areas.domain, 0, 10)
+    dids, everything = areas.did.dids, ListQuery(areas.domain, 0, 10)
     whole, total = await dids.page(everything)
     assert ([each.id for each in whole], total) == ([some.issuer.id, some.holder.id, other.id], 3)
     of_issuer, total = await dids.page(everything, issuer_id=some.issuer.id)
     assert ([each.id for each in of_issuer], total) == ([some.issuer.id, some.holder.id], 2)
     second = await areas.store.read(lambda tx: repo.by_id(tx, some.holder.id))
-    assert await dids.page(Stretch(areas.domain, 1, 1)) == ([second], 3)
+    assert await dids.page(ListQuery(areas.domain, 1, 1)) == ([second], 3)
 
-    async def found(text: str, kind: Kind | None = None) -> list[int]:
+    async def found(text: str, kind: DidKind | None = None) -> list[int]:
         listed, total = await dids.search(Search(areas.tenant, text, kind))
         assert total == len(listed)
         return [each.id for each in listed]
 
     assert await found("") == [some.issuer.id, some.holder.id, other.id]
     assert await found("ISSUER") == [some.issuer.id, other.id]
-    assert await found("lic", Kind.USER) == [some.holder.id]
-    assert await found("lic", Kind.ISSUER) == []
-    assert await found("", Kind.ISSUER) == [some.issuer.id, other.id]
+    assert await found("lic", DidKind.USER) == [some.holder.id]
+    assert await found("lic", DidKind.ISSUER) == []
+    assert await found("", DidKind.ISSUER) == [some.issuer.id, other.id]
     assert await found(some.holder.did) == [some.holder.id]
     assert (await dids.search(Search(areas.tenant + 1))) == ([], 0)
 
@@ -154,21 +154,21 @@ async def test_dids_of_a_domain_are_searched(areas: Areas, more: int) -> None:
     for name in ("dids", "dids/Issuer", "dids/User"):
         await areas.store.write(lambda tx, name=name: counters.add(tx, areas.domain, name, more))  # type: ignore[misc]
 
-    async def found(text: str = "", kind: Kind | None = None, **within: int) -> list[int]:
+    async def found(text: str = "", kind: DidKind | None = None, **within: int) -> list[int]:
         asked = Search(areas.tenant, text, kind, **{"domain_id": areas.domain, **within})
         return [each.id for each in (await areas.did.dids.search(asked))[0]]
 
     assert await found() == [some.issuer.id, some.holder.id, last.id]
     assert await found(offset=1, limit=1) == [some.holder.id]
-    assert await found("issuer") == await found("", Kind.ISSUER) == [some.issuer.id, last.id]
-    assert await found("issuer", Kind.USER) == await found("nothing") == []
-    assert await found("issuer", Kind.ISSUER, offset=1) == [last.id]
-    assert await found("lic", Kind.USER) == await found("", Kind.USER) == [some.holder.id]
+    assert await found("issuer") == await found("", DidKind.ISSUER) == [some.issuer.id, last.id]
+    assert await found("issuer", DidKind.USER) == await found("nothing") == []
+    assert await found("issuer", DidKind.ISSUER, offset=1) == [last.id]
+    assert await found("lic", DidKind.USER) == await found("", DidKind.USER) == [some.holder.id]
     assert await found(some.issuer.did) == [some.issuer.id]
     assert await found(other.did) == await found(did_id=other.id) == []
     assert await found(other.did, domain_id=branch) == await found(did_id=other.id, domain_id=0) == [other.id]
-    assert await found("ISSUER", did_id=last.id) == await found("", Kind.ISSUER, did_id=last.id) == [last.id]
-    assert await found("Alice", did_id=last.id) == await found("", Kind.USER, did_id=last.id) == []
+    assert await found("ISSUER", did_id=last.id) == await found("", DidKind.ISSUER, did_id=last.id) == [last.id]
+    assert await found("Alice", did_id=last.id) == await found("", DidKind.USER, did_id=last.id) == []
     assert (await areas.did.dids.search(Search(areas.tenant + 1, did_id=last.id))) == ([], 0)
 
 
@@ -180,11 +180,11 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
     issued = await some.issue()
     dids = areas.did.dids
     with pytest.raises(NotFound):
-        await dids.delete(areas.domain, [(Kind.ISSUER, some.issuer.did), (Kind.USER, some.issuer.did)])
-    assert (await dids.page(Stretch(areas.domain, 0, 10)))[1] == 2
-    both = [(Kind.ISSUER, some.issuer.did), (Kind.USER, some.holder.did)]
+        await dids.delete(areas.domain, [(DidKind.ISSUER, some.issuer.did), (DidKind.USER, some.issuer.did)])
+    assert (await dids.page(ListQuery(areas.domain, 0, 10)))[1] == 2
+    both = [(DidKind.ISSUER, some.issuer.did), (DidKind.USER, some.holder.did)]
     assert await dids.delete(areas.domain, both) == 2
-    assert await dids.page(Stretch(areas.domain, 0, 10)) == ([], 0)
+    assert await dids.page(ListQuery(areas.domain, 0, 10)) == ([], 0)
     assert await dids.search(Search(areas.tenant)) == ([], 0)
     with pytest.raises(NotFound):
         await dids.delete(areas.domain, both)

@@ -8,7 +8,7 @@ import pytest
 from sallyport.areas.did.crypto import jws, vc
 from sallyport.areas.did.crypto.encoding import to_base64url
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.presentations.request import Request
 from sallyport.base.errors import CredentialError, Forbidden, NotFound
 from sallyport.base.wire import JSON
@@ -186,7 +186,7 @@ async def test_contradictory_claims_are_refused(world: World) -> None:
     from sallyport.store.model import Tx
 
     def issuers(tx: Tx) -> Signer:
-        record = dids.get(tx, world.areas.domain, world.issuer, Kind.ISSUER)
+        record = dids.get(tx, world.areas.domain, world.issuer, DidKind.ISSUER)
         assert record is not None
         key = dids.active_key(tx, record.id)
         assert key is not None

@@ -67,11 +67,11 @@ async def request_to_own(world: World) -> int:
 
 async def test_the_service_does_not_sign_for_a_deleted_holder(world: World) -> None:
     """The key is deleted with the holder, so the service can no longer sign for it."""
-    from sallyport.areas.did.dids.did import Kind
+    from sallyport.areas.did.dids.did import DidKind
 
     ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     await world.did.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "ann"))])
     request_id = await request_to(world, holder)
-    await world.dids.delete(world.areas.domain, [(Kind.USER, holder)])
+    await world.dids.delete(world.areas.domain, [(DidKind.USER, holder)])
     with pytest.raises((NotFound, CredentialError)):
         await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)

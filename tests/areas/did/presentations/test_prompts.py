@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.did.crypto import vc
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.presentations import definition
 from sallyport.areas.did.presentations.request import Request
 from sallyport.areas.domains.repo import Update
@@ -248,7 +248,7 @@ async def test_deleting_a_holder_ends_its_requests(world: World) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
-        await areas.did.dids.delete(areas.domain, [(Kind.USER, ann.did)])
+        await areas.did.dids.delete(areas.domain, [(DidKind.USER, ann.did)])
     assert answers == [False]
     assert not await world.did.prompts.enrolled(areas.domain, "ann", world.issuer, 0)
     assert await opened(world, challenge="c2") is None

@@ -8,7 +8,7 @@ import pytest
 from sallyport.areas.did.crypto import jws, proofs
 from sallyport.areas.did.crypto.documents import AUTHENTICATION
 from sallyport.areas.did.crypto.keys import CURVES
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.dids.service import Dids
 from sallyport.areas.did.presentations.request import State
 from sallyport.areas.did.presentations.verifier import AccessRequest
@@ -162,7 +162,7 @@ async def test_deleting_an_issuer_withdraws_only_open_requests(world: World) -> 
     old = await requested(world)
     world.areas.clock.pass_by(3600)
     new = await requested(world)
-    await world.dids.delete(world.areas.domain, [(Kind.ISSUER, world.issuer)])
+    await world.dids.delete(world.areas.domain, [(DidKind.ISSUER, world.issuer)])
     states = [(await world.did.presentations.status(world.areas.tenant, each.id)).state for each in (old, new)]
     assert states == [State.EXPIRED, State.WITHDRAWN]
 
@@ -183,12 +183,12 @@ async def test_many_open_requests_are_withdrawn_in_slices(world: World) -> None:
     async def delete(store: Store) -> None:
         dids = Dids(store, areas.vault, areas.revocations, areas.did.requests, str, areas.clock)
         left.append(await areas.store.read(lambda tx: tx.value(int, open_ones)))
-        await dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
+        await dids.delete(areas.domain, [(DidKind.ISSUER, world.issuer)])
 
     assert await interrupted(areas.store, [], delete) == 4
     assert left == [2 * SLICE + 1, SLICE + 1, 1, 0]
     with pytest.raises(NotFound):
-        await world.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
+        await world.dids.delete(areas.domain, [(DidKind.ISSUER, world.issuer)])
 
 
 async def test_a_revocation_closes_open_requests(world: World) -> None:
@@ -211,7 +211,7 @@ async def test_deleting_a_holder_closes_its_requests(world: World) -> None:
     bob = await world.person("bob@corp.example", signer(3), "bob")
     later = await world.issue(ann.did, "ann")
     request, bobs = await requested(world), await requested(world, bob)
-    await areas.did.dids.delete(areas.domain, [(Kind.USER, ann.did)])
+    await areas.did.dids.delete(areas.domain, [(DidKind.USER, ann.did)])
     with pytest.raises(Conflict, match="ended"):
         await submit(world, request, shown(world, request))
     with pytest.raises(NotFound, match="no presentation request"):
@@ -236,7 +236,7 @@ async def test_deleting_an_issuer_closes_its_requests(world: World) -> None:
     (theirs,) = await world.did.verifier.issue(
         areas.tenant, AccessRequest(other, world.ann.did, "", "server", of_group=False)
     )
-    await areas.did.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
+    await areas.did.dids.delete(areas.domain, [(DidKind.ISSUER, world.issuer)])
     with pytest.raises(Conflict, match="ended"):
         await submit(world, request, shown(world, request))
     with pytest.raises(NotFound, match="issuer not found"):
@@ -248,7 +248,7 @@ async def test_a_failed_deletion_closes_no_requests(world: World) -> None:
     """If one of two DIDs is unknown, the deletion fails, and the other DID and its requests stay."""
     request = await requested(world)
     with pytest.raises(NotFound):
-        await world.dids.delete(world.areas.domain, [(Kind.USER, world.ann.did), (Kind.USER, did(MALLORY))])
+        await world.dids.delete(world.areas.domain, [(DidKind.USER, world.ann.did), (DidKind.USER, did(MALLORY))])
     assert await still_open(world, request)
 
 

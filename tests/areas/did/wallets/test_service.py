@@ -7,7 +7,7 @@ from sallyport.areas.did.wallets.service import LONGEST_PAGE, paired
 from sallyport.areas.did.wallets.wallet import NewWallet
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.wire import JSON
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.web.paging import Page
 from sallyport.web.scope import Role
 from tests.areas.did.crypto.signers import signer
@@ -56,7 +56,7 @@ async def test_wallets_are_listed_and_searched(world: World) -> None:
     """
     bob = await world.person("bob@corp.example", signer(3))
     wallets = world.did.wallets
-    page = Stretch(world.areas.domain, 0, 10)
+    page = ListQuery(world.areas.domain, 0, 10)
     assert [(each.id, each.credentials) for each in (await wallets.page(page))[0]] == [
         (world.ann.wallet_id, 1),
         (bob.wallet_id, 0),

@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.areas.directory.mappings.mapping import MOST_MAPPED
 from sallyport.base.errors import Conflict
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import at_work, group, groups_of, imported, over, person
 
@@ -50,7 +50,7 @@ async def test_a_recreated_group_keeps_its_mapping(areas: Areas) -> None:
         await imported(areas, ldif(2), complete=complete)
     groups = await service.groups_named(await directories.named(areas.domain, "LDIF"), "OPS")
     assert [(each.id != former.id, json.loads(each.mapping)) for each in groups] == [(True, {"department": "l"})]
-    users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
+    users, _ = await directories.users(ListQuery(areas.domain, 0, 1), "ann")
     assert json.loads(users[0].fields)["department"] == "Berlin"
 
 
@@ -73,7 +73,7 @@ async def test_a_group_deleted_and_added_again_keeps_its_mapping(areas: Areas) -
     mappings = [json.loads(each.mapping) for each in groups]
     assert mappings == [{"department": "l"}, {}]
     assert groups[0].id != former.id
-    users, _ = await directories.users(Stretch(areas.domain, 0, 1), "ann")
+    users, _ = await directories.users(ListQuery(areas.domain, 0, 1), "ann")
     assert json.loads(users[0].fields)["department"] == "Berlin"
 
 

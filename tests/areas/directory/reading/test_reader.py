@@ -15,7 +15,7 @@ from sallyport.areas.directory.entry.entry import Person as EntryPerson
 from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.answers import READING
 from sallyport.areas.directory.reading.reader import MANY_VALUES, LdapReader, LdapSource
-from sallyport.areas.directory.reading.search import Kind, kind_of
+from sallyport.areas.directory.reading.search import ChangeTracking, kind_of
 from sallyport.areas.directory.reading.server import Server
 from sallyport.base.clock import now_us
 from sallyport.outgoing.egress import Egress
@@ -217,7 +217,7 @@ def test_times_as_places(stamp: bytes, place: int) -> None:
 def test_numbers_as_places() -> None:
     """In Active Directory the place in the changes is uSNChanged, which each domain controller counts for itself."""
     kind = kind_of({"supportedcapabilities": (b"1.2.840.113556.1.4.800",), "dsservicename": (b"CN=NTDS,CN=DC1",)})
-    assert kind == Kind("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
+    assert kind == ChangeTracking("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
     assert (kind.place_of(b"4711"), kind.first(4711), kind.written(4712)) == (4711, 4712, "4712")
     assert kind.place_of(b"rubbish") == 0
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.directory.reading.search import DEEPEST, LONGEST, both, checked, either, escaped
+from sallyport.areas.directory.reading.search import DEEPEST, LONGEST, all_of, checked, either, escaped
 from sallyport.base.errors import Invalid
 
 
@@ -69,7 +69,7 @@ def test_any_text_is_accepted_or_refused(pattern: str) -> None:
         once = checked(pattern)
     except Invalid:
         return
-    assert checked(both(once, either(once, "(a=b)"))) == f"(&{once}(|{once}(a=b)))"
+    assert checked(all_of(once, either(once, "(a=b)"))) == f"(&{once}(|{once}(a=b)))"
 
 
 @given(st.text(max_size=40))

@@ -9,7 +9,7 @@ import trio.testing
 
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.login.eap.login import EapLogin
-from sallyport.areas.login.listen.counts import Kind
+from sallyport.areas.login.listen.counts import RadiusService
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
@@ -106,7 +106,7 @@ async def test_a_copy_gets_the_same_answer(nas: Nas, method: str) -> None:
 async def test_a_copy_at_another_socket(nas: Nas) -> None:
     """A copy at another socket of the node gets the same answer."""
     last, ended = await accepted(nas, SIDES["eap-peap-mschapv2"](b"hello"))
-    other = nas.wire.exchange(Kind.AUTHENTICATION, 5)
+    other = nas.wire.exchange(RadiusService.AUTHENTICATION, 5)
     nas.wire.put(datagram := last.datagram(), exchange=other)
     assert (await nas.answer(datagram))[0] == ended
     assert len(await nas.outcomes()) == 1
@@ -234,7 +234,7 @@ async def test_a_copy_after_a_restart(nas: Nas) -> None:
     reply, _ = await nas.wire.take()
     nas.wire.put(copy := last.datagram())
     repeated, _ = await nas.wire.take()
-    restarted = nas.wire.exchange(Kind.AUTHENTICATION, 0)
+    restarted = nas.wire.exchange(RadiusService.AUTHENTICATION, 0)
     restarted.restore(await nas.wire.areas.journal.recent())
     for sent, answer in ((datagram, reply), (copy, repeated)):
         nas.wire.put(sent, exchange=restarted)

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.login.listen.counts import Kind
+from sallyport.areas.login.listen.counts import RadiusService
 from sallyport.areas.login.listen.exchange import Exchange, Services, Source
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.waiting import Waiting
@@ -50,10 +50,10 @@ class Wire:
             ready=lambda: self.ready,
             clock=areas.clock,
         )
-        self.auth = self.exchange(Kind.AUTHENTICATION, 0)
-        self.acct = self.exchange(Kind.ACCOUNTING, 1)
+        self.auth = self.exchange(RadiusService.AUTHENTICATION, 0)
+        self.acct = self.exchange(RadiusService.ACCOUNTING, 1)
 
-    def exchange(self, kind: Kind, number: int) -> Exchange:
+    def exchange(self, kind: RadiusService, number: int) -> Exchange:
         """Return an exchange whose answers this object receives."""
         return Exchange(
             self.services,

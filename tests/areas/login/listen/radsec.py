@@ -8,7 +8,7 @@ from socket import SOCK_STREAM
 
 import trio
 
-from sallyport.areas.login.listen.counts import Kind
+from sallyport.areas.login.listen.counts import RadiusService
 from sallyport.areas.login.listen.exchange import Exchange
 from sallyport.areas.login.listen.radsec import LABEL, Limits, RadSec, decode_proven
 from sallyport.certs.credentials import Certificates
@@ -98,7 +98,7 @@ async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -
             reject_delay_s=0,
             label=LABEL,
         )
-        for number, kind in enumerate(Kind, 2)
+        for number, kind in enumerate(RadiusService, 2)
     ]
     with closing(bound(Address("127.0.0.1", 0), SOCK_STREAM)) as sock:
         port = sock.getsockname()[1]

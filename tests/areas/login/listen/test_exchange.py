@@ -9,7 +9,7 @@ from sallyport.areas.events.repo import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.decision import refuse
 from sallyport.areas.login.listen import causes
-from sallyport.areas.login.listen.counts import Counts, Kind
+from sallyport.areas.login.listen.counts import Counts, RadiusService
 from sallyport.areas.login.listen.pacing import BEGIN_AT_ONCE
 from sallyport.areas.login.listen.senders import cause
 from sallyport.areas.login.login import Decision, Login, Reason
@@ -227,7 +227,7 @@ async def test_a_new_request_replaces_an_old_one(wire: Wire) -> None:
 async def test_requests_are_distinguished_by_socket(wire: Wire) -> None:
     """A request with another port, another identifier or on another socket of the service is a new request."""
     datagram = pap("ann", "hello")
-    second = wire.exchange(Kind.AUTHENTICATION, 2)
+    second = wire.exchange(RadiusService.AUTHENTICATION, 2)
     wire.put(datagram)
     wire.put(datagram, source=("192.0.2.1", 40001))
     wire.put(datagram, exchange=second)
@@ -246,7 +246,7 @@ async def test_kept_answers_are_known_after_a_restart(wire: Wire, signed: bool) 
         wire.put(datagram)
         replies.append((await wire.take())[0])
     kept = await wire.areas.journal.recent()
-    same, other = wire.exchange(Kind.AUTHENTICATION, 0), wire.exchange(Kind.AUTHENTICATION, 5)
+    same, other = wire.exchange(RadiusService.AUTHENTICATION, 0), wire.exchange(RadiusService.AUTHENTICATION, 5)
     for exchange in (same, other):
         exchange.restore(kept)
     for datagram, reply in zip(datagrams, replies, strict=True):
@@ -389,7 +389,7 @@ async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testi
 async def test_an_outage_of_the_first_factor_is_counted(wire: Wire, reason: Reason, label: str) -> None:
     """A login that the first factor could not check is counted apart from wrong passwords, in both modes."""
     areas = wire.areas
-    counts = Counts(Kind.AUTHENTICATION, "", RadiusMetrics(CollectorRegistry()), areas.login_metrics)
+    counts = Counts(RadiusService.AUTHENTICATION, "", RadiusMetrics(CollectorRegistry()), areas.login_metrics)
     domain = areas.domains.table.by_id[areas.domain]
     for each in (reason, Reason.WRONG_PASSWORD):
         counts.decided(domain.id, refuse(each, domain))

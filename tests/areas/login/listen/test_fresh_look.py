@@ -15,7 +15,7 @@ from sallyport.areas.users.groups.group import NewGroup
 from sallyport.areas.users.membership import Action
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from tests.areas import Areas, clock
 from tests.areas.login.listen.conftest import Wire, areas
 from tests.areas.login.listen.second import (
@@ -60,13 +60,13 @@ async def ann(areas: Areas) -> int:
 
 async def group_is_disabled(areas: Areas) -> None:
     """Disable the group."""
-    ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
+    ((group, _),) = (await areas.groups.page(ListQuery(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.edit(areas.domain, group.id, {"status": "Disabled"})
 
 
 async def leaves(areas: Areas) -> None:
     """Remove ann from the only group that she is in."""
-    ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
+    ((group, _),) = (await areas.groups.page(ListQuery(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.assign_users(areas.domain, group.id, [await ann(areas)], Action.REMOVE)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from sallyport.areas.login.listen.counts import Counts, Kind
+from sallyport.areas.login.listen.counts import Counts, RadiusService
 from sallyport.areas.login.listen.waiting import Room, Waiting
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.packet import ACCESS_ACCEPT
@@ -72,7 +72,7 @@ def test_a_client_that_holds_nothing_is_forgotten() -> None:
 def test_names_of_clients_take_no_memory_without_end() -> None:
     """The metrics show the first thousand client names, and no other names are stored."""
     registry = CollectorRegistry()
-    counts = Counts(Kind.AUTHENTICATION, "", RadiusMetrics(registry), LoginMetrics(registry))
+    counts = Counts(RadiusService.AUTHENTICATION, "", RadiusMetrics(registry), LoginMetrics(registry))
     for number in range(2000):
         counts.answered(f"first {number}", ACCESS_ACCEPT, 0)
     tracemalloc.start()

@@ -10,7 +10,7 @@ from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.enrolment import Enrolments
 from sallyport.areas.login.second.prompts import A_MINUTE, HOUR_S, REFUSED, Prompts, Refusals
-from sallyport.areas.login.second.session import LIFETIME_US, Kind, Session
+from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.areas.mfa.circuit import Attached, Guarded
 from sallyport.areas.mfa.host import Host
 from sallyport.areas.mfa.provider import Enrolment, Question
@@ -133,4 +133,4 @@ def _provider(kind: type[Scripted]) -> Guarded:
 def _session(name: str, areas: Areas) -> Session:
     expires_at = areas.clock() + LIFETIME_US
     question = Question(name, areas.domain, "corp", "ann", "", "", "", expires_at)
-    return Session(question, "", 1, 1, "", Kind.CODE, "", 1, 0, expires_at)
+    return Session(question, "", 1, 1, "", ChallengeKind.CODE, "", 1, 0, expires_at)

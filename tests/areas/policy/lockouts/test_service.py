@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sallyport.areas.domains.domain import Domain, Mode
 from sallyport.areas.login.decision import refusal
 from sallyport.areas.login.login import Reason, Verdict
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.base.clock import SECOND
 from tests.areas import Areas
 from tests.areas.directory.world import imported, person
@@ -117,7 +117,7 @@ async def test_all_names_of_a_principal_share_a_count(listener: FakeListener, li
         assert await log_in(listener, user, "s3cret") is LOCKED
     assert await stored(listener.areas) == [("user", "Ann", 10)]
     assert await log_in(listener, "ben", "s3cret") is Reason.NONE
-    assert await listener.areas.lockouts.unlock(listener.areas.domain, Kind.USER, "ann")
+    assert await listener.areas.lockouts.unlock(listener.areas.domain, LockoutKind.USER, "ann")
     assert await log_in(listener, "ann.smith", "s3cret") is Reason.NONE
 
 
@@ -266,7 +266,7 @@ async def test_a_lock_out_is_recorded(listener: FakeListener) -> None:
     assert (station.action, station.target) == ("station.locked", "station 02-00-00-00-00-01")
     assert json.loads(user.changes) == {"failures": [None, 10], "until": [None, "2026-01-01T00:15:00.000000Z"]}
     assert (user.domain_id, user.tenant_id) == (listener.areas.domain, listener.areas.tenant)
-    for kind in Kind:
+    for kind in LockoutKind:
         assert listener.areas.sample("sallyport_lockouts_total", kind=kind) == 1
         assert listener.areas.sample("sallyport_locked_out", kind=kind) == 1
     await log_in(listener, "ann", "hello")
@@ -327,12 +327,12 @@ async def test_unlocking_applies_at_once(listener: FakeListener) -> None:
     await log_in(listener, "ann", "hello", TABLET)
     await fail(listener, 10, body=PHONE)
     lockouts, domain = listener.areas.lockouts, listener.areas.domain
-    removed = await lockouts.unlock(domain, Kind.USER, "Ann")
+    removed = await lockouts.unlock(domain, LockoutKind.USER, "Ann")
     assert [(row.kind, row.name) for row in removed] == [("user", "ann"), ("station", "02-00-00-00-00-01")]
     assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
     assert await fail(listener, 9, body=PHONE) == [WRONG] * 9
-    assert not await lockouts.unlock(domain, Kind.USER, "ann")
-    assert not await lockouts.unlock(domain + 1, Kind.STATION, "02-00-00-00-00-01")
+    assert not await lockouts.unlock(domain, LockoutKind.USER, "ann")
+    assert not await lockouts.unlock(domain + 1, LockoutKind.STATION, "02-00-00-00-00-01")
     assert [each.action for each in await trail(listener.areas)][2:] == ["user.unlocked", "station.unlocked"]
     assert await stored(listener.areas) == []
 
@@ -415,9 +415,9 @@ async def test_a_station_where_another_user_failed_stays_locked(listener: FakeLi
     await fail(listener, 10, "bob", PHONE)
     await fail(listener, 10, "ann")
     lockouts, domain = listener.areas.lockouts, listener.areas.domain
-    assert [row.kind for row in await lockouts.unlock(domain, Kind.USER, "ann")] == ["user"]
+    assert [row.kind for row in await lockouts.unlock(domain, LockoutKind.USER, "ann")] == ["user"]
     assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
-    assert await lockouts.unlock(domain, Kind.STATION, "02:00:00:00:00:01")
+    assert await lockouts.unlock(domain, LockoutKind.STATION, "02:00:00:00:00:01")
     assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
 
 
@@ -428,6 +428,6 @@ async def test_a_user_behind_a_locked_station_is_unlocked(listener: FakeListener
     await fail(listener, 5, "bob", PHONE)
     await fail(listener, 5, "ann", PHONE)
     assert await log_in(listener, "ann", "hello", PHONE) is STATION_LOCKED
-    removed = await listener.areas.lockouts.unlock(listener.areas.domain, Kind.USER, "ann")
+    removed = await listener.areas.lockouts.unlock(listener.areas.domain, LockoutKind.USER, "ann")
     assert [row.kind for row in removed] == ["station"]
     assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE

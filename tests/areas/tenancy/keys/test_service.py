@@ -14,7 +14,7 @@ from sallyport.areas.users.instances.instance import NewInstance
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.secret import new_key, token_hash
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.slices import SLICE
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas, SetClock, stored
@@ -47,7 +47,7 @@ async def spend(areas: Areas, caller: Caller, instance_id: int) -> None:
 
 async def listed(areas: Areas) -> list[KeyRecord]:
     """Return all keys of the domain. Assert that their number equals the total."""
-    found, total = await areas.keys.page(Stretch(areas.domain, 0, 100))
+    found, total = await areas.keys.page(ListQuery(areas.domain, 0, 100))
     assert total == len(found)
     return found
 

@@ -23,7 +23,7 @@ from sallyport.areas.did.credentials.schemas import Schemas
 from sallyport.areas.did.credentials.service import Credentials, claims_of
 from sallyport.base.clock import Clock, iso_seconds
 from sallyport.base.text import counted
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
@@ -52,7 +52,7 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
         author, or only those whose name contains a text. The header `X-Total-Count` contains the number of matching
         schemas."""
         page = body.page()
-        stretch = Stretch(body.domainId, page.offset, page.size)
+        stretch = ListQuery(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, body.issuerDid, body.filter)
         return Plain(Counted([_schema(each) for each in found], total))
 
@@ -104,7 +104,7 @@ def _declare_reading(credentials: Operations, service: Credentials, clock: Clock
         `status` is the stored status. `expired` is true if the credential has expired.
         """
         page = body.page()
-        found, count = await service.page(Stretch(body.domainId, page.offset, page.size))
+        found, count = await service.page(ListQuery(body.domainId, page.offset, page.size))
         return Plain({**_listed(found, count, clock()), "domainId": body.domainId})
 
     @credentials.post("/api/v1/credential/GetCredential", roles=READERS | WALLETS)

@@ -10,7 +10,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -68,7 +68,7 @@ def published_schema(tx: Tx, uuid: str) -> str | None:
     return tx.value(str, "select content from credential_schemas where uuid = :uuid", uuid=uuid)
 
 
-def schemas(tx: Tx, stretch: Stretch, author: str, search: str) -> tuple[list[ListedSchema], int]:
+def schemas(tx: Tx, stretch: ListQuery, author: str, search: str) -> tuple[list[ListedSchema], int]:
     """Return one page of a domain's schemas, ordered by id, and the number of all matching schemas. author: the DID of
     the author; empty for any author. search: a part of the name; empty for any name."""
     ids, given = "select id from credential_schemas where domain_id = :d", dict[str, Value](d=stretch.domain_id)
@@ -121,7 +121,7 @@ def of_tenant(tx: Tx, tenant_id: int, name: str) -> Credential | None:
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and tenant_id = :t", uuid=name, t=tenant_id)
 
 
-def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
+def page(tx: Tx, stretch: ListQuery) -> tuple[list[Credential], int]:
     """Return one page of a domain's credentials, ordered by id, and the total number of credentials."""
     places = "where domain_id = :d and place > :offset and place <= :offset + :limit order by place"
     found = tx.all(Credential, f"{_SELECT} {places}", d=stretch.domain_id, offset=stretch.offset, limit=stretch.limit)
@@ -129,7 +129,7 @@ def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
 
 
 def of_wallet(
-    tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = ""
+    tx: Tx, wallet_id: int, status: Status, stretch: ListQuery, search: str = ""
 ) -> tuple[list[Credential], int]:
     """Return one page of a wallet's credentials with this status, ordered by id, and the number of all matching
     credentials. search: a part of the credential's name."""

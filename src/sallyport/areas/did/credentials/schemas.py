@@ -12,13 +12,13 @@ from sallyport.areas.did.credentials import repo
 from sallyport.areas.did.credentials.credential import ListedSchema, NewSchema, Schema
 from sallyport.areas.did.crypto import proofs
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.base.clock import Clock, iso_seconds, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.vault import Vault
 
 KIND: Final = "https://w3c-ccg.github.io/vc-json-schemas/schema/2.0/schema.json"
@@ -46,8 +46,8 @@ class Schemas:
         validating a subject cannot be limited. Raises NotFound if the author is not an issuer of the tenant."""
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
-        def work(tx: Tx) -> Schema:
-            author, key = dids.signing_key(tx, dids.of_tenant(tx, tenant_id, new.author, Kind.ISSUER))
+        def transaction(tx: Tx) -> Schema:
+            author, key = dids.signing_key(tx, dids.of_tenant(tx, tenant_id, new.author, DidKind.ISSUER))
             uuid, at = str(uuid4()), self._clock()
             content: dict[str, JSON] = {
                 "type": KIND,
@@ -66,9 +66,9 @@ class Schemas:
             audit.record_in(tx, "schema.create", author.domain_id, f"schema {schema.id} {new.name}", changes, at=at)
             return schema
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
-    async def page(self, stretch: Stretch, author: str = "", search: str = "") -> tuple[list[ListedSchema], int]:
+    async def page(self, stretch: ListQuery, author: str = "", search: str = "") -> tuple[list[ListedSchema], int]:
         """Return one page of a domain's schemas, ordered by id, and the number of all matching schemas. author: the DID
         of the author; empty for any author. search: a part of the name."""
         return await self._store.search(lambda tx: repo.schemas(tx, stretch, author, search))

@@ -14,7 +14,7 @@ from sallyport.areas.did.credentials.status import CONTEXT as STATUS_CONTEXT
 from sallyport.areas.did.credentials.status import Place, StatusLists
 from sallyport.areas.did.crypto import proofs, vc
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.peers import Sessions
 from sallyport.areas.did.presentations.prompts import OpenRequests
 from sallyport.areas.did.wallets import guard
@@ -24,7 +24,7 @@ from sallyport.base.wire import JSON
 from sallyport.metrics import CredentialMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role
@@ -77,8 +77,8 @@ class Credentials:
         return issued
 
     def _issue(self, tx: Tx, tenant_id: int, new: NewCredential, schema: Schema) -> Credential:
-        issuer, key = dids.signing_key(tx, dids.get(tx, new.domain_id, new.issuer_did, Kind.ISSUER))
-        if dids.get(tx, new.domain_id, new.holder_did, Kind.USER) is None:
+        issuer, key = dids.signing_key(tx, dids.get(tx, new.domain_id, new.issuer_did, DidKind.ISSUER))
+        if dids.get(tx, new.domain_id, new.holder_did, DidKind.USER) is None:
             raise NotFound(NO_HOLDER)
         at = self._clock()
         place = self._lists.place(tx, issuer.id)
@@ -114,7 +114,7 @@ class Credentials:
         _note(tx, "credential.issue", credential, at, audit.changed({}, values))
         return credential
 
-    async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:
+    async def page(self, stretch: ListQuery) -> tuple[list[Credential], int]:
         """Return one page of a domain's credentials, ordered by id, and the total number of credentials."""
         return await self._store.search(lambda tx: repo.page(tx, stretch))
 
@@ -125,11 +125,11 @@ class Credentials:
         credentials. search: a part of the credential's name. Raises NotFound if the wallet does not exist. Raises
         Forbidden if the caller is another wallet."""
 
-        def work(tx: Tx) -> tuple[list[Credential], int]:
+        def query(tx: Tx) -> tuple[list[Credential], int]:
             guard.own_wallet(tx, caller, wallet_id)
-            return repo.of_wallet(tx, wallet_id, status, Stretch(0, offset, limit), search)
+            return repo.of_wallet(tx, wallet_id, status, ListQuery(0, offset, limit), search)
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
     async def document(self, caller: Caller, name: str, domain_id: int | None = None) -> tuple[int, dict[str, JSON]]:
         """Return the number and the document of a credential. name: the `urn:uuid:` or the number of the credential.
@@ -138,7 +138,7 @@ class Credentials:
         Raises NotFound if the credential does not exist, or if the caller is a wallet without this credential.
         """
 
-        def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
+        def query(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
             if found is None or domain_id not in {None, found.domain_id}:
                 raise NotFound(NO_CREDENTIAL)
@@ -146,7 +146,7 @@ class Credentials:
                 raise NotFound(NO_CREDENTIAL)
             return found.id, repo.document(tx, found.id)
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
         """Revoke a credential permanently. A second revocation is not an error. issuer_did, holder_did: the DIDs of the

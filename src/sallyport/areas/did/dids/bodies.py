@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from sallyport.areas.did.crypto.keys import CURVES, ED25519
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.web.operation import Done
@@ -16,7 +16,7 @@ from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Te
 METHODS = ("key", "jwk", "web")
 MAX_DELETED = 200
 _CURVES = {name.lower().replace("-", ""): name for name in CURVES}
-_KINDS = {"issuer": Kind.ISSUER, "user": Kind.USER, "holder": Kind.USER}
+_KINDS = {"issuer": DidKind.ISSUER, "user": DidKind.USER, "holder": DidKind.USER}
 
 
 def _method(value: object) -> object:
@@ -55,7 +55,7 @@ IssuerDid = Annotated[Did, Field(description="DID of the issuer, as createIssuer
 HolderDid = Annotated[Did, Field(description="DID of the holder, as createHolderDid returns it.")]
 MethodName = Annotated[str, BeforeValidator(_method), WithJsonSchema({"type": "string", "enum": list(METHODS)})]
 CurveName = Annotated[str, BeforeValidator(_curve), WithJsonSchema({"type": "string", "enum": list(CURVES)})]
-AnyKind = Annotated[Kind | None, BeforeValidator(_kind)]
+AnyKind = Annotated[DidKind | None, BeforeValidator(_kind)]
 _EITHER = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]})
 
 
@@ -137,7 +137,9 @@ class SearchDids(ScopedIfGiven, PagedByNumber):
 class DeletedDid(ScopedIfGiven):
     """A DID to delete."""
 
-    type: Annotated[Kind, BeforeValidator(_kind)] = Field(description="Issuer or User (or Holder), case-insensitive.")
+    type: Annotated[DidKind, BeforeValidator(_kind)] = Field(
+        description="Issuer or User (or Holder), case-insensitive."
+    )
     did: Did = Field(description="The DID.")
 
 
@@ -178,8 +180,8 @@ class _Described(Model):
     """A DID in lists."""
 
     id: int = Field(description="Id of the DID's record.")
-    DIDType: Kind = Field(description="Owner of the DID: an issuer, or a user who holds credentials.")
-    didType: Kind = Field(description="The same as DIDType.")
+    DIDType: DidKind = Field(description="Owner of the DID: an issuer, or a user who holds credentials.")
+    didType: DidKind = Field(description="The same as DIDType.")
     domainId: int = Field(description="Id of the domain.")
     did: str = Field(description="The DID.")
     name: str = Field(description="Name of the DID.")

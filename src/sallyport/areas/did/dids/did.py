@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class DidKind(StrEnum):
     """The owner of a DID: an issuer, or a holder of credentials."""
 
     ISSUER = "Issuer"
@@ -30,7 +30,7 @@ class Search:
 
     tenant_id: int
     text: str = ""
-    kind: Kind | None = None
+    kind: DidKind | None = None
     domain_id: int = 0
     did_id: int = 0
     offset: int = 0

@@ -13,11 +13,11 @@ from sallyport.areas.did.dids.bodies import (
     RotateKey,
     SearchDids,
 )
-from sallyport.areas.did.dids.did import Kind, NewDid, Record, Search
+from sallyport.areas.did.dids.did import DidKind, NewDid, Record, Search
 from sallyport.areas.did.dids.service import Dids
 from sallyport.base.clock import from_us
 from sallyport.base.text import counted
-from sallyport.store.search import Minimum, Stretch
+from sallyport.store.search import ListQuery, Minimum
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -72,7 +72,7 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
         The header `X-Total-Count` contains the number of matching DIDs.
         """
         page = body.page()
-        stretch = Stretch(body.domainId, page.offset, page.size)
+        stretch = ListQuery(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, issuer_id=body.issuerId, wallet_id=body.userId)
         return Plain(Counted([{**_entry(each), "lastYpdatedAt": day_first(each.updated_at)} for each in found], total))
 
@@ -104,7 +104,7 @@ def _entry(record: Record) -> dict[str, object]:
         "credentialIssued": record.credentials_issued,
         "desc": record.description,
         "method": record.method,
-        "issuerId": record.id if record.kind == Kind.ISSUER else record.issuer_id or 0,
+        "issuerId": record.id if record.kind == DidKind.ISSUER else record.issuer_id or 0,
         "walletUserId": record.wallet_id or 0,
     }
 

@@ -3,14 +3,14 @@
 from sallyport.areas.did.crypto.documents import ASSERTION, PURPOSES, Document, Method, of_methods, resolve
 from sallyport.areas.did.crypto.jws import Signer
 from sallyport.areas.did.crypto.keys import PrivateKey, PublicKey, from_multikey
-from sallyport.areas.did.dids.did import KeyRow, Kind, NewDid, Record, Search
+from sallyport.areas.did.dids.did import DidKind, KeyRow, NewDid, Record, Search
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import MOST_COUNTED, SearchIndex, Stretch, whole_page
+from sallyport.store.search import MOST_COUNTED, ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -29,7 +29,15 @@ _KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
 
 
 def add(
-    tx: Tx, tenant_id: int, new: NewDid, kind: Kind, did: str, at: int, *, wallet_id: int | None, issuer_id: int | None
+    tx: Tx,
+    tenant_id: int,
+    new: NewDid,
+    kind: DidKind,
+    did: str,
+    at: int,
+    *,
+    wallet_id: int | None,
+    issuer_id: int | None,
 ) -> int:
     """Add a DID, and return the id of its record. Raises Conflict if the domain already has the DID."""
     did_id = tx.value(
@@ -60,21 +68,21 @@ def delete(tx: Tx, record: Record, at: int) -> None:
     """Delete a DID from the lists. The row and the key of a holder are deleted. The rows of an issuer and its keys
     are kept, so that its credentials can still be verified."""
     _SEARCH.remove(tx, record.tenant_id, [record.id])
-    _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
-    if record.kind == Kind.USER:
+    _count(tx, record.domain_id, DidKind(record.kind), record.id, -1)
+    if record.kind == DidKind.USER:
         tx.execute("delete from did_keys where did_id = :id", id=record.id)
         tx.execute("delete from dids where id = :id", id=record.id)
     else:
         tx.execute("update dids set deleted_at = :at, updated_at = :at where id = :id", at=at, id=record.id)
 
 
-def get(tx: Tx, domain_id: int, did: str, kind: Kind) -> Record | None:
+def get(tx: Tx, domain_id: int, did: str, kind: DidKind) -> Record | None:
     """Return a DID of a domain, or None. kind: the owner of the DID."""
     sql = f"{_SELECT} where domain_id = :d and did = :did and kind = :kind and {_LIVE}"
     return tx.one(Record, sql, d=domain_id, did=did, kind=kind.value)
 
 
-def of_tenant(tx: Tx, tenant_id: int, did: str, kind: Kind) -> Record | None:
+def of_tenant(tx: Tx, tenant_id: int, did: str, kind: DidKind) -> Record | None:
     """Return a DID of a tenant, or None. kind: the owner of the DID."""
     sql = f"{_SELECT} where did = :did and tenant_id = :t and kind = :kind and {_LIVE} order by id limit 1"
     return tx.one(Record, sql, t=tenant_id, did=did, kind=kind.value)
@@ -91,7 +99,7 @@ def issuer(tx: Tx, domain_id: int, did_id: int) -> Record | None:
     return tx.one(Record, sql, id=did_id, d=domain_id)
 
 
-def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
+def page(tx: Tx, stretch: ListQuery, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
     """Return one page of a domain's DIDs, ordered by id, and the number of matches.
 
     issuer_id: return only the DIDs of this issuer and its holders; 0 for any issuer. wallet_id: return only the DIDs
@@ -119,13 +127,13 @@ def search(tx: Tx, asked: Search) -> tuple[list[Record], int]:
         return _exact(tx, asked)
     if asked.domain_id:
         return _of_domain(tx, asked)
-    stretch = Stretch(asked.tenant_id, asked.offset, asked.limit)
+    stretch = ListQuery(asked.tenant_id, asked.offset, asked.limit)
     if asked.text and asked.kind is None:
         return _SEARCH.page(tx, Record, _SELECT, stretch, asked.text)
     where, given = _where(asked)
     ids = f"select id from dids where {where}"
     if not asked.text:
-        total = sum(_total(tx, asked.tenant_id, each) for each in ([asked.kind] if asked.kind else Kind))
+        total = sum(_total(tx, asked.tenant_id, each) for each in ([asked.kind] if asked.kind else DidKind))
         return _stretch(tx, ids, asked, given), total
     found, match = _SEARCH.find(tx, asked.tenant_id, asked.text)
     ids, given = f"{ids} and +id in ({found})", given | match
@@ -151,7 +159,7 @@ def _exact(tx: Tx, asked: Search) -> tuple[list[Record], int]:
         where, given["did"] = f"{where} and did = :did", asked.text
     elif asked.text:
         where, given["text"] = f"{where} and {_CONTAINS}", fold(asked.text)
-    ids, stretch = f"select id from dids where {where}", Stretch(asked.tenant_id, asked.offset, asked.limit)
+    ids, stretch = f"select id from dids where {where}", ListQuery(asked.tenant_id, asked.offset, asked.limit)
     return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=False, **given)
 
 
@@ -163,7 +171,7 @@ def _of_domain(tx: Tx, asked: Search) -> tuple[list[Record], int]:
     """
     where, given = _where(asked)
     ids = f"select id from dids where {where}"
-    stretch = Stretch(asked.domain_id, asked.offset, asked.limit)
+    stretch = ListQuery(asked.domain_id, asked.offset, asked.limit)
     if not asked.text and asked.kind is None:
         return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
     counter = COUNTER if asked.kind is None else f"{COUNTER}/{asked.kind}"
@@ -174,7 +182,7 @@ def _of_domain(tx: Tx, asked: Search) -> tuple[list[Record], int]:
         ids, given["text"] = f"{ids} and {_CONTAINS}", fold(asked.text)
         return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=True, **given)
     only = f"exists (select 1 from dids where dids.id = {{id}} and {where})"
-    whole = Stretch(asked.tenant_id, asked.offset, asked.limit)
+    whole = ListQuery(asked.tenant_id, asked.offset, asked.limit)
     return _SEARCH.page(tx, Record, _SELECT, whole, asked.text, only, **given)
 
 
@@ -269,12 +277,12 @@ def count_issued(tx: Tx, issuer_id: int, at: int) -> None:
     )
 
 
-def _count(tx: Tx, domain_id: int, kind: Kind, did_id: int, change: int) -> None:
+def _count(tx: Tx, domain_id: int, kind: DidKind, did_id: int, change: int) -> None:
     counters.add(tx, domain_id, f"{COUNTER}/{kind}", change)
     counters.add_row(tx, domain_id, COUNTER, did_id, change)
 
 
-def _total(tx: Tx, tenant_id: int, kind: Kind) -> int:
+def _total(tx: Tx, tenant_id: int, kind: DidKind) -> int:
     sql = (
         "select coalesce(sum(value), 0) from counters where name = :name "
         "and domain_id in (select id from domains where tenant_id = :t)"

@@ -7,7 +7,7 @@ from sallyport.areas.did.credentials.repo import users_of_holder
 from sallyport.areas.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
 from sallyport.areas.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.areas.did.dids import repo
-from sallyport.areas.did.dids.did import Kind, NewDid, Record, Search
+from sallyport.areas.did.dids.did import DidKind, NewDid, Record, Search
 from sallyport.areas.did.dids.repo import NO_ISSUER
 from sallyport.areas.did.peers import Sessions
 from sallyport.areas.did.presentations.prompts import OpenRequests
@@ -19,7 +19,7 @@ from sallyport.base.errors import Conflict, Invalid, NotFound, in_field
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 
@@ -52,13 +52,13 @@ class Dids:
         key = PrivateKey.new(CURVES[new.curve])
         did, method_id = self._named(new.method, key.public)
 
-        def work(tx: Tx) -> Record:
+        def transaction(tx: Tx) -> Record:
             at = self._clock()
-            did_id = repo.add(tx, tenant_id, new, Kind.ISSUER, did, at, wallet_id=None, issuer_id=None)
+            did_id = repo.add(tx, tenant_id, new, DidKind.ISSUER, did, at, wallet_id=None, issuer_id=None)
             self._keep(tx, did_id, method_id, key, at)
             return _made(tx, did_id, "did.issuer.create", at)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
         """Create a holder's DID for a wallet. issuer: the id or the DID of an issuer; may be empty. jwk: the
@@ -73,13 +73,15 @@ class Dids:
             raise Invalid.about("walletUserId or publicKeyJwk is needed", "walletUserId")
         did, method_id = self._named(new.method, key)
 
-        def work(tx: Tx) -> Record:
+        def transaction(tx: Tx) -> Record:
             at = self._clock()
             sealing_key = wallets.public_key(tx, new.domain_id, wallet_id) if wallet_id else b""
             if sealing_key is None:
                 raise NotFound(NO_WALLET)
             issuer_id = _issuer(tx, new.domain_id, issuer).id if issuer not in {"", "0"} else None
-            did_id = repo.add(tx, tenant_id, new, Kind.USER, did, at, wallet_id=wallet_id or None, issuer_id=issuer_id)
+            did_id = repo.add(
+                tx, tenant_id, new, DidKind.USER, did, at, wallet_id=wallet_id or None, issuer_id=issuer_id
+            )
             key_id = repo.add_key(tx, did_id, method_id, key, at)
             if private is not None:
                 row = repo.identity(key_id)
@@ -87,9 +89,9 @@ class Dids:
                 repo.keep(tx, key_id, self._vault.seal(for_wallet, row))
             return _made(tx, did_id, "did.holder.create", at)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
-    async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
+    async def page(self, stretch: ListQuery, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
         """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id: the issuer of the
         DIDs; 0 for any issuer. wallet_id: the wallet of the DIDs; 0 for any wallet."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
@@ -98,7 +100,7 @@ class Dids:
         """Return one page of the DIDs that a search finds, ordered by id, and the number of matches."""
         return await self._store.search(lambda tx: repo.search(tx, asked))
 
-    async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
+    async def delete(self, domain_id: int, wanted: Sequence[tuple[DidKind, str]]) -> int:
         """Delete DIDs from the lists, and return their number. Raises NotFound if one of the DIDs does not exist. In
         this case nothing is changed.
 
@@ -120,7 +122,7 @@ class Dids:
             before = len(closed)
             for record in records:
                 if len(closed) == before:
-                    owner = {"issuer_did" if record.kind == Kind.ISSUER else "holder_did": record.did}
+                    owner = {"issuer_did" if record.kind == DidKind.ISSUER else "holder_did": record.did}
                     closed.extend(self._requests.withdraw(tx, domain_id, **owner))
             return len(closed) - before
 
@@ -137,7 +139,7 @@ class Dids:
     def _delete(self, tx: Tx, record: Record) -> None:
         at, domain_id = self._clock(), record.domain_id
         _note(tx, "did.delete", record, at)
-        if record.kind != Kind.ISSUER and (names := users_of_holder(tx, domain_id, record.did)):
+        if record.kind != DidKind.ISSUER and (names := users_of_holder(tx, domain_id, record.did)):
             self._sessions.revoke(tx, domain_id, names, "a holder's DID was deleted")
         repo.delete(tx, record, at)
 
@@ -149,8 +151,8 @@ class Dids:
         Conflict if the document has no room for another key.
         """
 
-        def work(tx: Tx) -> str:
-            record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, Kind.ISSUER))
+        def transaction(tx: Tx) -> str:
+            record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, DidKind.ISSUER))
             if record.method != "web":
                 raise Invalid.about("only a did:web can get another key: every other DID contains its key", "did")
             if repo.count_keys(tx, record.id) >= MAX_METHODS:
@@ -162,7 +164,7 @@ class Dids:
             _note(tx, "did.rotate", record, at, {"key": [old.method_id, method_id]})
             return method_id
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def published(self, name: str) -> dict[str, JSON]:
         """Return the document of a did:web of this service. name: the last part of the DID. Raises NotFound."""
@@ -201,7 +203,7 @@ def _key(jwk: JSON) -> PublicKey:
 
 def _issuer(tx: Tx, domain_id: int, issuer: str) -> Record:
     """Return an issuer of the domain. issuer: its id or DID. Raises NotFound."""
-    found = repo.get(tx, domain_id, issuer, Kind.ISSUER)
+    found = repo.get(tx, domain_id, issuer, DidKind.ISSUER)
     if found is None and issuer.isascii() and issuer.isdecimal() and len(issuer) < 19:
         found = repo.issuer(tx, domain_id, int(issuer))
     if found is None:

@@ -136,7 +136,7 @@ def read(text: str) -> Definition:
         raise refusal(error) from None
 
 
-def both(path: str) -> list[str]:
+def paths_in_both_forms(path: str) -> list[str]:
     """Return the two forms of a path into a credential. The first form is for a credential document. The second form is
     for the payload of a JWT."""
     return [path, "$.vc" + path.removeprefix("$")]
@@ -149,7 +149,7 @@ def for_credential(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> 
     fields = [
         RequestedField.model_construct(
             id=path.removeprefix("$."),
-            path=both(path),
+            path=paths_in_both_forms(path),
             filter=None if value is None else {"type": "string", "const": value},
         )
         for path, value in wanted.items()

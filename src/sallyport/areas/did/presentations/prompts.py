@@ -99,7 +99,7 @@ class LoginPrompts:
         has no such credential. If a request for this challenge_id already exists, return the id of that request."""
         at = self._clock()
 
-        def work(tx: Tx) -> int | None:
+        def transaction(tx: Tx) -> int | None:
             holder = holder_of_user(tx, domain_id, user, issuer_did, schema_id, at)
             if holder is None:
                 return None
@@ -115,7 +115,7 @@ class LoginPrompts:
             )
             return repo.add(tx, new, at)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
         """Wait for the answer to a request, at most `within_s` seconds.

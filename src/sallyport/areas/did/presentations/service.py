@@ -11,7 +11,7 @@ from sallyport.areas.did.crypto import jws, vc
 from sallyport.areas.did.crypto.jws import Signer
 from sallyport.areas.did.crypto.keys import PrivateKey, from_multikey
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.presentations import definition, evidence, repo
 from sallyport.areas.did.presentations.evidence import Binding
 from sallyport.areas.did.presentations.prompts import OpenRequests
@@ -67,7 +67,7 @@ class Presentations:
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
-        def work(tx: Tx) -> tuple[Request, int]:
+        def query(tx: Tx) -> tuple[Request, int]:
             if request_id:
                 request = _request(tx, wallet, holder_did, request_id)
                 if not request.is_open(at):
@@ -79,7 +79,7 @@ class Presentations:
                 request = oldest
             return request, repo.count_open(tx, wallet.id, at)
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def create(self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int) -> str:
         """Sign the presentation of a holder whose key the service keeps. Return the presentation.
@@ -90,7 +90,7 @@ class Presentations:
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
-        def work(tx: Tx) -> str:
+        def query(tx: Tx) -> str:
             request = _request(tx, wallet, holder_did, request_id)
             signer = holders_signer(tx, self._vault, wallet.domain_id, holder_did, wallet_key)
             if not request.is_open(at):
@@ -98,7 +98,7 @@ class Presentations:
             jwt = _matching_token(tx, wallet, request, at)
             return vc.present([jwt], signer, audience=request.issuer_did, nonce=request.nonce, id=uuid4().urn, now=at)
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
     async def decline(
         self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, wallet_key: str | None
@@ -113,13 +113,13 @@ class Presentations:
             raise Forbidden("to decline, the wallet must send its walletKey or its token")
         at = self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             request = _request(tx, wallet, holder_did, request_id)
             if not repo.close(tx, request.id, Status.DECLINED, at):
                 raise Conflict(OVER)
             audit.record_in(tx, "presentation.decline", request.domain_id, f"request {request.id}", at=at)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
         self._metrics.presented("declined")
         self._requests.wake([request_id])
 
@@ -205,7 +205,7 @@ def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: s
     Raises NotFound if the domain has no such holder, or if the wallet keeps the key. Raises Conflict if the key was
     encrypted for another walletKey. Raises SecretError if the key was encrypted with another master key.
     """
-    record = dids.get(tx, domain_id, did, Kind.USER)
+    record = dids.get(tx, domain_id, did, DidKind.USER)
     row = None if record is None else dids.active_key(tx, record.id)
     if row is None or row.sealed is None:
         raise NotFound("the service does not keep the key of this holder")

@@ -8,7 +8,7 @@ from typing import Final
 from sallyport.areas.did.credentials.credential import Holder
 from sallyport.areas.did.credentials.repo import holder_of_user, users_of_holder, wallet_of_holder
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.dids.repo import NO_ISSUER
 from sallyport.areas.did.peers import AccessTarget, AccessTargets
 from sallyport.areas.did.presentations import definition, repo
@@ -60,8 +60,8 @@ class Verifier:
         access."""
         at = self._clock()
 
-        def work(tx: Tx) -> list[IssuedRequest]:
-            issuer = dids.of_tenant(tx, tenant_id, wanted.issuer_did, Kind.ISSUER)
+        def transaction(tx: Tx) -> list[IssuedRequest]:
+            issuer = dids.of_tenant(tx, tenant_id, wanted.issuer_did, DidKind.ISSUER)
             if issuer is None:
                 raise NotFound(NO_ISSUER)
             domain_id = issuer.domain_id
@@ -75,7 +75,7 @@ class Verifier:
             audit.record_in(tx, "presentation.request", domain_id, f"endpoint {target.name}", changes, at=at)
             return issued
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     def _target(self, tx: Tx, tenant_id: int, domain_id: int, wanted: AccessRequest) -> AccessTarget:
         target = self._targets.find(tx, tenant_id, domain_id, wanted.endpoint, group=wanted.of_group)

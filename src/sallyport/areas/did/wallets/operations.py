@@ -17,7 +17,7 @@ from sallyport.areas.did.wallets.wallet import Delivered, ListedWallet, NewWalle
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.text import counted
-from sallyport.store.search import Minimum, Stretch
+from sallyport.store.search import ListQuery, Minimum
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
@@ -50,7 +50,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
     async def wallet_users(body: ListWallets, caller: Caller) -> Plain[WalletList]:
         """List the wallet users of a domain, ordered by id. filter: a part of a user name or an e-mail address."""
         page = body.page()
-        listed, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter, body.walletId)
+        listed, total = await service.page(ListQuery(body.domainId, page.offset, page.size), body.filter, body.walletId)
         is_minimum = {"totalIsMinimum": True} if isinstance(total, Minimum) else {}
         return Plain(
             {

@@ -8,7 +8,7 @@ from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.erasure import OF_TENANT
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "wallets"
@@ -69,7 +69,7 @@ def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
     return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
 
 
-def page(tx: Tx, stretch: Stretch, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
+def page(tx: Tx, stretch: ListQuery, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
     """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or an
     e-mail address. wallet_id: the id of a wallet; 0 for any wallet."""
     if wallet_id:

@@ -9,7 +9,7 @@ from sallyport.areas.did.credentials.credential import Status
 from sallyport.areas.did.credentials.repo import wallet_of_holder
 from sallyport.areas.did.credentials.service import NO_CREDENTIAL
 from sallyport.areas.did.dids import repo as dids
-from sallyport.areas.did.dids.did import Kind
+from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.peers import Tokens
 from sallyport.areas.did.wallets import guard, repo
 from sallyport.areas.did.wallets.guard import NO_WALLET, Tries, wallet_of
@@ -20,7 +20,7 @@ from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.vault import Vault
 from sallyport.web.paging import Page
 from sallyport.web.scope import Caller
@@ -45,21 +45,21 @@ class Wallets:
         """Register a person's wallet. Raises Conflict if the domain already has a wallet with the e-mail address."""
         wallet_key, at = new_wallet_key(), self._clock()
 
-        def work(tx: Tx) -> Registered:
+        def transaction(tx: Tx) -> Registered:
             token_id, token = self._tokens.wallet_token(tx, tenant_id, new.email)
             wallet_id = repo.add(tx, new, wallet_key, token_id, at)
             values: dict[str, JSON] = {"email": new.email, "username": new.username, "url": new.url}
             _note(tx, "wallet.register", new.domain_id, wallet_id, audit.changed({}, values), at)
             return Registered(wallet_id, wallet_key, token)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def reset(self, tenant_id: int, domain_id: int, wallet_id: int) -> Registered:
         """Give a lost wallet a new walletKey and token. The former walletKey and token become invalid at once.
         Holders' keys that were encrypted for the former walletKey are lost. Raises NotFound."""
         wallet_key, at = new_wallet_key(), self._clock()
 
-        def work(tx: Tx) -> Registered:
+        def transaction(tx: Tx) -> Registered:
             wallet = wallet_of(tx, tenant_id, wallet_id)
             if wallet.domain_id != domain_id:
                 raise NotFound(NO_WALLET)
@@ -70,11 +70,11 @@ class Wallets:
             _note(tx, "wallet.reset", domain_id, wallet.id, hidden, at)
             return Registered(wallet.id, wallet_key, token)
 
-        made = await self._store.write(work)
+        made = await self._store.write(transaction)
         self._tokens.forget()
         return made
 
-    async def page(self, stretch: Stretch, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
+    async def page(self, stretch: ListQuery, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
         """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name
         or an e-mail address. wallet_id: the id of a wallet; 0 for any wallet."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, search, wallet_id))
@@ -100,7 +100,7 @@ class Wallets:
         wallet = guard.check_key(self._tries, caller, wallets, wallet_key, email)
         at = self._clock()
 
-        def work(tx: Tx) -> tuple[list[Delivered], int]:
+        def query(tx: Tx) -> tuple[list[Delivered], int]:
             ids, delivered, room = credentials.valid_of_wallet(tx, wallet.id, at), list[Delivered](), LONGEST_PAGE
             for each in ids[page.offset : page.offset + page.size]:
                 credential, jwt = credentials.get(tx, wallet.domain_id, each), credentials.token(tx, each)
@@ -111,7 +111,7 @@ class Wallets:
                 delivered.append(Delivered(credential, jwt, self._password(tx, each)))
             return delivered, len(ids)
 
-        return wallet, *await self._store.search(work)
+        return wallet, *await self._store.search(query)
 
     def _password(self, tx: Tx, credential_id: int) -> str:
         """Return the credential's password. Return an empty text if the password cannot be decrypted. In that case the
@@ -126,7 +126,7 @@ class Wallets:
         have the credential. Raises Conflict if the credential is revoked. Raises Forbidden."""
         at = self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             wallet = guard.own_wallet(tx, caller, wallet_id)
             credential = credentials.get(tx, wallet.domain_id, credential_id)
             if credential is None or credential.wallet_id != wallet.id:
@@ -139,7 +139,7 @@ class Wallets:
                 changes: dict[str, JSON] = {"credential": credential.id, "status": [credential.status, state.value]}
                 _note(tx, "wallet.acknowledge", wallet.domain_id, wallet.id, changes, at)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
@@ -159,7 +159,7 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
         raise Conflict("the credential is assigned to another wallet")
     if credential.wallet_id == wallet.id:
         return False
-    if dids.get(tx, wallet.domain_id, credential.holder_did, Kind.USER) is None:
+    if dids.get(tx, wallet.domain_id, credential.holder_did, DidKind.USER) is None:
         raise Conflict("the DID of the credential's holder is deleted")
     credentials.move(tx, credential, Status.ASSIGNED, wallet.id, at)
     changes: dict[str, JSON] = {"credential": credential.id, "holder": credential.holder_did}

@@ -11,7 +11,7 @@ from sallyport.areas.directory.mappings.mapping import MOST_MAPPED, attributes_i
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 
 _USERS_SEARCH: Final = SearchIndex("directory_users_search")
@@ -54,7 +54,7 @@ class Principal:
     name: str
 
 
-def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+def users(tx: Tx, stretch: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
     """Return one page of a domain's people, sorted by id, and the number of matches. cloud: whether to return only
     people of cloud directories."""
     if not cloud:
@@ -70,7 +70,7 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
     return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
 
 
-def groups(tx: Tx, stretch: Stretch, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+def groups(tx: Tx, stretch: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
     """Return one page of a domain's groups, sorted by id, and the number of matches. directory_id: the directory of the
     groups; 0 for all directories of the domain."""
     if directory_id and search:
@@ -98,7 +98,7 @@ def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
 
-def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[list[User], int]:
+def users_of_group(tx: Tx, of: Group, stretch: ListQuery, search: str) -> tuple[list[User], int]:
     """Return one page of the people in a group and its nested groups, sorted by id, and the number of matches."""
     ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
     parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}

@@ -38,7 +38,7 @@ class Removals(IntEnum):
     CONFIRMED = 2
 
 
-class Kind(StrEnum):
+class JobKind(StrEnum):
     """The task of a job. LDIF imports an uploaded file, AGENT the entries of an agent, and READING a directory that the
     service reads. MAPPING applies a changed mapping. REMOVAL removes the directory with its people and groups."""
 
@@ -89,7 +89,7 @@ class Job:
     @property
     def needs_file(self) -> bool:
         """Return whether the job needs a file that only its node has."""
-        return self.kind in (Kind.LDIF, Kind.AGENT) and self.removals != Removals.CONFIRMED
+        return self.kind in (JobKind.LDIF, JobKind.AGENT) and self.removals != Removals.CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class NewJob:
     secret for these settings."""
 
     directory_id: int
-    kind: Kind
+    kind: JobKind
     file_name: str = ""
     file: str = ""
     complete: bool = False

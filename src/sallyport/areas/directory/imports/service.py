@@ -32,7 +32,7 @@ from sallyport.areas.directory.imports.child import LIMITS, Limits, prepare
 from sallyport.areas.directory.imports.collect import Collector
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.finish import Finisher, Losses
-from sallyport.areas.directory.imports.job import Job, Kind, NewJob, Read, Removals, Revocations, Run, State
+from sallyport.areas.directory.imports.job import Job, JobKind, NewJob, Read, Removals, Revocations, Run, State
 from sallyport.areas.directory.imports.scheduler import Scheduler
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.principals import Invalidations
@@ -141,12 +141,12 @@ class Jobs:
     async def cancel(self, job: Job) -> None:
         """Cancel a job. Entries that the job has already written are kept. Raises Conflict if the job has ended."""
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
                 raise Conflict("the import has ended already")
             self._note(tx, job, "directory.import.cancel")
 
-        await self._store.write(work)
+        await self._store.write(transaction)
         if not self._scheduler.cancel(job.id):
             await self._clean_up(job.id)
 
@@ -154,14 +154,14 @@ class Jobs:
         """Continue a job that has stopped because it would remove most entries of a directory. Raises Conflict if the
         job is not waiting for a confirmation, or if too many other jobs are queued."""
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
                 raise Conflict(TOO_MANY_WAIT)
             if not repo.confirm(tx, job.id):
                 raise Conflict("the import does not wait for a confirmation")
             self._note(tx, job, "directory.import.confirm")
 
-        await self._store.write(work)
+        await self._store.write(transaction)
         self.wake()
 
     def forget(self) -> None:
@@ -272,14 +272,14 @@ class Jobs:
         mapped = await self._store.read(
             partial(entries.attributes_wanted, directory_id=directory.id, mapping=directory.mapping)
         )
-        if job.kind == Kind.READING and not job.file:
+        if job.kind == JobKind.READING and not job.file:
             await self.collector.collect(self._owned(job), job, directory, mapped)
         async with self._scheduler.writers:
             await self._write(self._owned(job), job, directory, mapped)
 
     async def _write(self, store: Store, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
         """Write the entries of the job's prepared file, and update everything that depends on them."""
-        writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
+        writes = job.kind not in (JobKind.MAPPING, JobKind.REMOVAL) and job.removals != Removals.CONFIRMED
         applier = Applier(store, self._revocations, self._clock, self._invalidations.changed)
         if writes:
             await self._prepare(store, await self.get(job.id), mapped)
@@ -296,10 +296,10 @@ class Jobs:
         )
         if not (writes and job.position):
             await applier.undo_moves(run)
-        if job.kind == Kind.REMOVAL:
+        if job.kind == JobKind.REMOVAL:
             await self._remove_directory(store, applier, run, job)
             return
-        if job.kind != Kind.MAPPING:
+        if job.kind != JobKind.MAPPING:
             await self._losses.note(job)
         if writes:
             await applier.apply(run, self._files.prepared(job.file), job.position)
@@ -313,11 +313,11 @@ class Jobs:
         with its secret, its mapping, its schedule and its jobs, including this job."""
         await applier.remove_unseen(run)
 
-        def work(tx: Tx) -> list[str]:
+        def transaction(tx: Tx) -> list[str]:
             self.end(tx, job, State.DONE, "")
             return directories.delete(tx, run.directory_id)
 
-        for name in await store.write(work):
+        for name in await store.write(transaction):
             await trio.to_thread.run_sync(self._files.delete, name)
         if not await self._store.read(partial(directories.of_domain, domain_id=job.domain_id)):
             self._metrics.forget(job.domain_id)
@@ -328,14 +328,14 @@ class Jobs:
         source, target = self._files.path(job.file), self._files.prepared(job.file)
         if target.exists() and job.total:
             return
-        kind = "ldif" if job.kind == Kind.LDIF else "spool"
+        kind = "ldif" if job.kind == JobKind.LDIF else "spool"
         done = await prepare(kind, source, target, mapped, self.limits)
         await store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
     async def _finish(self, store: Store, applier: Applier, run: Run) -> str:
         """Remove the missing entries, and update fields and member counts. Return the message of the job."""
         job, message, stops = await self.get(run.job_id), "", ""
-        if run.marks and job.kind == Kind.LDIF and job.failed:
+        if run.marks and job.kind == JobKind.LDIF and job.failed:
             message = "nothing was removed, because some entries could not be used"
         elif run.marks and await self._store.search(partial(entries.shows_nobody, run=run)):
             message = "nothing was removed, because the source has no people"
@@ -344,7 +344,7 @@ class Jobs:
             if not stops:
                 await applier.remove_unseen(run)
         finisher = Finisher(store, self._clock, self._invalidations.changed)
-        await finisher.finish(run, counts=job.kind == Kind.MAPPING)
+        await finisher.finish(run, counts=job.kind == JobKind.MAPPING)
         if stops:
             await store.write(partial(repo.stop, job_id=job.id))
             raise Invalid(stops)

@@ -8,14 +8,14 @@ from sallyport.areas.directory import repo
 from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, Mapped, Preview, User
 from sallyport.areas.directory.entries import people
 from sallyport.areas.directory.entries import repo as entries
-from sallyport.areas.directory.imports.job import Kind, NewJob
+from sallyport.areas.directory.imports.job import JobKind, NewJob
 from sallyport.areas.directory.mappings.mapping import FieldMapping, fields_of
 from sallyport.areas.directory.service import NO_DIRECTORY, NO_GROUP, Directories
 from sallyport.base.clock import Clock
 from sallyport.base.errors import NotFound
 from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 
 PREVIEWED: Final = 10
 
@@ -47,7 +47,7 @@ class Mappings:
         imports are waiting.
         """
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
             directory = repo.get(tx, of.directory_id if isinstance(of, Group) else of.id)
             if current is None or directory is None:
@@ -65,17 +65,17 @@ class Mappings:
                 part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
                 repo.note(tx, "directory.mapping", directory, self._clock(), differences, part=part)
             if apply:
-                self._directories.queue(tx, directory, NewJob(directory.id, Kind.MAPPING))
+                self._directories.queue(tx, directory, NewJob(directory.id, JobKind.MAPPING))
 
         directory_id = of.directory_id if isinstance(of, Group) else of.id
         await self._store.search(lambda tx: entries.must_fit(tx, directory_id, fields))
-        await self._store.write(work)
+        await self._store.write(transaction)
         self._directories.jobs.wake()
 
-    async def of_domain(self, stretch: Stretch) -> tuple[list[Mapped], int]:
+    async def of_domain(self, stretch: ListQuery) -> tuple[list[Mapped], int]:
         """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
 
-        def work(tx: Tx) -> list[Mapped]:
+        def query(tx: Tx) -> list[Mapped]:
             found = list[Mapped]()
             for directory in repo.of_domain(tx, stretch.domain_id):
                 found.append(Mapped(directory.name, 0, "", json.loads(directory.mapping)))
@@ -83,13 +83,13 @@ class Mappings:
                     found.append(Mapped(directory.name, group.id, group.name, json.loads(group.mapping)))
             return found
 
-        found = await self._store.search(work)
+        found = await self._store.search(query)
         return found[stretch.offset : stretch.offset + stretch.limit], len(found)
 
     async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
         """Return the fields of at most ten people before and after a change of the mapping."""
 
-        def work(tx: Tx) -> list[Preview]:
+        def query(tx: Tx) -> list[Preview]:
             directory_id = of.directory_id if isinstance(of, Group) else of.id
             directory = repo.get(tx, directory_id)
             mapping = {**json.loads(of.mapping), **fields}
@@ -97,12 +97,12 @@ class Mappings:
             if isinstance(of, Group):
                 own = FieldMapping(json.loads(directory.mapping) if directory is not None else {})
                 wanted = wanted.over(own)
-                found, _ = entries.users_of_group(tx, of, Stretch(of.domain_id, 0, PREVIEWED), "")
+                found, _ = entries.users_of_group(tx, of, ListQuery(of.domain_id, 0, PREVIEWED), "")
             else:
                 found = entries.users_of_directory(tx, directory_id, PREVIEWED)
             return [_previewed(tx, user, wanted) for user in found]
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
 
 def _previewed(tx: Tx, user: User, mapping: FieldMapping) -> Preview:

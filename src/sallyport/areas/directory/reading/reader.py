@@ -64,8 +64,8 @@ from sallyport.areas.directory.reading.search import (
     GROUPS,
     IDENTITY,
     ROOT,
-    Kind,
-    both,
+    ChangeTracking,
+    all_of,
     everything,
     kind_of,
 )
@@ -235,7 +235,7 @@ class _Reading:
                     async for batch in batches:
                         yield batch
                 if self._all_stamped:
-                    changed = both(wanted, f"({kind.stamp}>={kind.written(first)})")
+                    changed = all_of(wanted, f"({kind.stamp}>={kind.written(first)})")
             async with aclosing(self._contents(wanted, kind, changed)) as batches:
                 async for batch in batches:
                     yield batch
@@ -252,7 +252,7 @@ class _Reading:
                     return len(part)
         raise ReadError(NO_ACCOUNT)
 
-    async def _kind_and_place(self) -> tuple[Kind, int]:
+    async def _kind_and_place(self) -> tuple[ChangeTracking, int]:
         """Return the kind of the directory and the current value of its change counter. The value is 0 if the
         directory does not count changes."""
         root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
@@ -266,7 +266,7 @@ class _Reading:
                 for found in part:
                     await self._interpreted_fairly(_plain(found))
 
-    async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
+    async def _unchanged(self, pattern: str, kind: ChangeTracking, first: int) -> Batches:
         """Yield the unchanged entries. Changed entries are left out, because `_contents` reads them later. Also store
         the names of the groups in this object."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
@@ -274,7 +274,7 @@ class _Reading:
                 entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
                 yield Batch([entry for entry in entries if entry is not None])
 
-    async def _if_unchanged(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
+    async def _if_unchanged(self, raw: Raw, kind: ChangeTracking, first: int) -> Unchanged | Problem | None:
         entry, place = await self._interpreted_fairly(raw), self._noted_place(raw, kind)
         self._all_stamped &= place > 0
         if entry is None or place >= first:
@@ -283,7 +283,7 @@ class _Reading:
             return entry
         return Unchanged(entry.external_id, entry.dn, entry.status if isinstance(entry, Person) else None)
 
-    async def _contents(self, wanted: str, kind: Kind, changed: str) -> Batches:
+    async def _contents(self, wanted: str, kind: ChangeTracking, changed: str) -> Batches:
         """Yield the entries that match the filter `changed`. If it is empty, or if the directory cannot compare times,
         yield the entries that match the filter `wanted`."""
         if changed:
@@ -300,7 +300,7 @@ class _Reading:
             async for batch in batches:
                 yield batch
 
-    async def _entries(self, pattern: str, kind: Kind) -> Batches:
+    async def _entries(self, pattern: str, kind: ChangeTracking) -> Batches:
         """Yield the entries that match a filter."""
         attributes = [*dict.fromkeys((*IDENTITY, *CONTENT, *self._source.attributes))]
         async with aclosing(self._slices(pattern, attributes)) as slices:
@@ -367,9 +367,9 @@ class _Reading:
             self._is_read[group] = known
         return known
 
-    def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return when the entry was last changed, as a time or a counter value (`search.Kind`). Also store the highest
-        value of all entries, for the next cursor."""
+    def _noted_place(self, raw: Raw, kind: ChangeTracking) -> int:
+        """Return when the entry was last changed, as a time or a counter value (`ChangeTracking`). Also store the
+        highest value of all entries, for the next cursor."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
@@ -408,7 +408,7 @@ def _without_parts(raw: Raw, attribute: str) -> dict[str, tuple[bytes, ...]]:
     return {name: values for name, values in raw.attributes.items() if not name.startswith(f"{attribute}{_RANGE}")}
 
 
-def _place_in(cursor: str, kind: Kind) -> int | None:
+def _place_in(cursor: str, kind: ChangeTracking) -> int | None:
     """Return the position that a cursor contains. It is a position in the changes of the directory. Return None if the
     cursor is not valid or belongs to another directory."""
     try:

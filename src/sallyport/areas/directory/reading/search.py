@@ -38,7 +38,7 @@ def checked(text: str) -> str:
     return pattern
 
 
-def both(*patterns: str) -> str:
+def all_of(*patterns: str) -> str:
     """Return the filter that matches if all filters match."""
     return f"(&{''.join(patterns)})"
 
@@ -111,7 +111,7 @@ earlier times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ChangeTracking:
     """How the changes of a directory are found. A place is a position in these changes. It is either a counter value or
     a time in seconds.
 
@@ -147,13 +147,13 @@ class Kind:
             return 0
 
 
-def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> Kind:
+def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> ChangeTracking:
     """Return the kind of a directory from its root DSE (RFC 4512 section 5.1)."""
     if _ACTIVE_DIRECTORY in root.get("supportedcapabilities", ()):
         # The counter counts the changes of one domain controller, and cannot be used with another one.
         service = next(iter(root.get("dsservicename", ())), b"").decode(errors="replace")
-        return Kind(f"usn {service}", "uSNChanged", counts=True)
-    return Kind("time", "modifyTimestamp", counts=False)
+        return ChangeTracking(f"usn {service}", "uSNChanged", counts=True)
+    return ChangeTracking("time", "modifyTimestamp", counts=False)
 
 
 def everything(accounts: str) -> str:

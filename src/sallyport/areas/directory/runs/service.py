@@ -17,7 +17,7 @@ from sallyport.areas.directory import repo
 from sallyport.areas.directory.directory import DirectoryKind
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.files import LARGEST, ImportFiles
-from sallyport.areas.directory.imports.job import Kind, NewJob
+from sallyport.areas.directory.imports.job import JobKind, NewJob
 from sallyport.areas.directory.repo import RunRow
 from sallyport.areas.directory.runs.bodies import AnyEntry
 from sallyport.areas.directory.service import Directories
@@ -67,7 +67,7 @@ class Runs:
         no agent reads. Raises StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
-        def work(tx: Tx) -> tuple[Begun, str]:
+        def transaction(tx: Tx) -> tuple[Begun, str]:
             audit.tenant_of(tx, domain_id)
             directory = self._directories.make(tx, domain_id, name, DirectoryKind.AGENT)
             if directory.kind != DirectoryKind.AGENT:
@@ -82,7 +82,7 @@ class Runs:
 
         unneeded = file
         try:
-            begun, unneeded = await self._store.write(work)
+            begun, unneeded = await self._store.write(transaction)
         finally:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self._files.delete, unneeded)
@@ -127,7 +127,7 @@ class Runs:
                 directory = repo.get(tx, run.directory_id)
                 if directory is None or repo.get_run(tx, domain_id, run_id) is None:
                     raise NotFound(NO_RUN)
-                new = NewJob(run.directory_id, Kind.AGENT, repo.run_name(run_id), run.file, complete)
+                new = NewJob(run.directory_id, JobKind.AGENT, repo.run_name(run_id), run.file, complete)
                 job_id = self._directories.queue(tx, directory, new)
                 jobs_repo.collected(tx, job_id, run.file, cursor, complete=complete)
                 repo.delete_run(tx, run_id)

@@ -15,7 +15,7 @@ import trio
 from sallyport.areas.directory import repo
 from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory
 from sallyport.areas.directory.imports import repo as jobs_repo
-from sallyport.areas.directory.imports.job import Job, Kind, NewJob
+from sallyport.areas.directory.imports.job import Job, JobKind, NewJob
 from sallyport.areas.directory.schedules.schedule import Schedule, Timing, clock_times, timing_of
 from sallyport.areas.directory.service import NO_DIRECTORY, Directories
 from sallyport.base.actor import Actor, acting_as
@@ -56,7 +56,7 @@ class Schedules:
         next, as a time in microseconds, or 0 without a schedule. Raises Invalid if the service cannot read the
         directory. Raises NotFound."""
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
@@ -74,17 +74,17 @@ class Schedules:
             self._note(tx, directory, before, after)
             return after.next_at
 
-        next_at = await self._store.write(work)
+        next_at = await self._store.write(transaction)
         self._set.set()
         return next_at
 
     async def of_domain(self, domain_id: int) -> list[Shown]:
         """Return the schedules of a domain."""
 
-        def work(tx: Tx) -> list[Shown]:
+        def query(tx: Tx) -> list[Shown]:
             return [Shown(each, _last(tx, each.directory_id)) for each in repo.schedules_of_domain(tx, domain_id)]
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def run(self) -> None:
         """Queue jobs that read directories, at the times of the schedules, until cancelled."""
@@ -120,7 +120,7 @@ class Schedules:
                 log.info("directory_reading_skipped", directory=schedule.directory_name, reason="still running")
                 continue
             try:
-                self._service.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
+                self._service.queue(tx, directory, NewJob(directory.id, JobKind.READING, complete=full))
             except Conflict as error:
                 log.warning("directory_reading_skipped", directory=directory.name, reason=str(error))
 

@@ -80,7 +80,7 @@ class FirstFactorSettings:
             wrong = FieldError(factor.value, "is needed, because nothing was configured before")
             raise Invalid(f"missing {factor}", (wrong,))
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             for row in rows:
                 repo.save(tx, row)
             set_first_factor(tx, domain.id, factor)
@@ -89,7 +89,7 @@ class FirstFactorSettings:
             target = f"domain {domain.id} {domain.name}"
             audit.record_in(tx, "domain.first_factor", domain.id, target, changes, at=at)
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
         self.factors.retire(domain.id, self.factors.rows.value.get((domain.id, factor.value)))
         log.info("first_factor_set", domain=domain.id, first_factor=factor.value, configured=list(given))
 

@@ -23,7 +23,7 @@ from sallyport.areas.login.first.winbind.checker import hashed_name
 from sallyport.areas.login.identity import who
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.login.simulated import client_of, simulated
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.users.service import EndpointUsers
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, invalid_field
@@ -72,7 +72,7 @@ class Trials:
         users: EndpointUsers,
         first: FirstFactors,
         has_codes: Callable[[Domain, str], Awaitable[bool]],
-        locked_out: Callable[[Login, Domain], Kind | None],
+        locked_out: Callable[[Login, Domain], LockoutKind | None],
         notices: Notices,
         clock: Clock,
     ) -> None:

@@ -17,7 +17,7 @@ from sallyport.radius.packet import (
 )
 
 
-class Kind(Enum):
+class RadiusService(Enum):
     """The kind of RADIUS service on a socket. The value is its label in metrics."""
 
     AUTHENTICATION = "auth"
@@ -28,9 +28,9 @@ class Counts:
     """The counters of one exchange. requests, responses: the counters by packet code. label: the listener's label in
     metrics. If `label` is empty, the label of `kind` is used instead."""
 
-    def __init__(self, kind: Kind, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
+    def __init__(self, kind: RadiusService, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
         self._label = label = label or kind.value
-        is_auth = kind is Kind.AUTHENTICATION
+        is_auth = kind is RadiusService.AUTHENTICATION
         self._radius = radius
         self._logins = logins
         taken = (ACCESS_REQUEST if is_auth else ACCOUNTING_REQUEST), STATUS_SERVER

@@ -20,7 +20,7 @@ from sallyport.areas.login.decision import ROUND, refusal
 from sallyport.areas.login.identity import default_domain
 from sallyport.areas.login.journal import Journal, KeptAnswer
 from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN, UNPROVEN
-from sallyport.areas.login.listen.counts import Counts, Kind
+from sallyport.areas.login.listen.counts import Counts, RadiusService
 from sallyport.areas.login.listen.pacing import Delayed, RoundBudget, Undecided
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.udp import Datagram
@@ -86,7 +86,7 @@ class Exchange:
     def __init__(
         self,
         services: Services,
-        kind: Kind,
+        kind: RadiusService,
         number: int,
         send: Send,
         nursery: trio.Nursery,
@@ -96,7 +96,7 @@ class Exchange:
         label: str = "",
     ) -> None:
         self.number = number
-        self._is_auth = kind is Kind.AUTHENTICATION
+        self._is_auth = kind is RadiusService.AUTHENTICATION
         self._services = services
         self._find_client, self._decode, self._domains = services.find_client, services.decode, services.domains
         self._sightings, self._pipeline, self._journal = services.sightings, services.pipeline, services.journal

@@ -13,7 +13,7 @@ from typing import Final
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second import session as sessions
 from sallyport.areas.login.second.conversation import SecondFactorResult
-from sallyport.areas.login.second.session import LIFETIME_US, Kind, Session
+from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
@@ -44,7 +44,7 @@ class Challenges:
 
     # --- challenges that are sent -------------------------------------------------------------------------------
 
-    def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
+    def next_step(self, before: Session, kind: ChallengeKind, handle: str, text: str) -> SecondFactorResult:
         """Return a result that contains the next challenge of a session. before: the session as it was at the last
         challenge. kind: the kind of answer that the user must give. handle: the provider's handle of the prompt. text:
         the text that the device shows."""
@@ -86,10 +86,10 @@ class Challenges:
             known = self._sessions.get(challenge_id) or known  # meanwhile another request has continued it
         return None if challenge_id in self._over else known
 
-    async def of_user(self, domain_id: int, user: str) -> list[Session]:
+    async def sessions_of(self, domain_id: int, user: str) -> list[Session]:
         """Return the pending challenges of a user. Raises StoreError."""
         now = self._clock()
-        return await self._store.search(lambda tx: sessions.of_user(tx, domain_id, user, now))
+        return await self._store.search(lambda tx: sessions.sessions_of_user(tx, domain_id, user, now))
 
     def ended(self, session: Session, tenant_id: int) -> None:
         """Mark a challenge as ended, because the user has answered it."""

@@ -21,7 +21,7 @@ from sallyport.areas.login.second.conversation import AnsweredElsewhere, Convers
 from sallyport.areas.login.second.enrolment import Enrolments
 from sallyport.areas.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.areas.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
-from sallyport.areas.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, Session
+from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.bounded import ExpiringMap
@@ -189,7 +189,7 @@ class SecondFactor:
             for each in self._by_challenge.values()
             if each.result is None and (each.session.question.domain_id, fold(each.session.question.user)) == key
         ]
-        sent = await self.challenges.of_user(domain.id, user)
+        sent = await self.challenges.sessions_of(domain.id, user)
         return list({session.id: session for session in (*sent, *waiting)}.values())
 
     # --- a login asks -----------------------------------------------------------------------------------------
@@ -273,7 +273,8 @@ class SecondFactor:
             conversation.leave(waiter)
             text = conversation.text or APPROVE
             return self._send(
-                conversation, self.challenges.next_step(conversation.session, Kind.APPROVAL, conversation.handle, text)
+                conversation,
+                self.challenges.next_step(conversation.session, ChallengeKind.APPROVAL, conversation.handle, text),
             )
         result = conversation.take()
         if result is None:
@@ -336,29 +337,33 @@ class SecondFactor:
         conversation = self._by_challenge.get(challenge_id)
         # another node has sent the last challenge
         if conversation is not None and conversation.session.step != step:
-            if known.kind is Kind.APPROVAL:
+            if known.kind is ChallengeKind.APPROVAL:
                 conversation.session = known
             else:
                 conversation = None
-        if conversation is None and known.kind is Kind.APPROVAL and not (known.handle or self._calls.knows_prompts):
+        if (
+            conversation is None
+            and known.kind is ChallengeKind.APPROVAL
+            and not (known.handle or self._calls.knows_prompts)
+        ):
             return OVER  # the service ended before the provider's first answer
         login.factor = f"{login.factor}+{attached.name}"
-        login.code = code if known.kind is Kind.CODE else None
+        login.code = code if known.kind is ChallengeKind.CODE else None
         key: LoginKey = (challenge_id, step, login.code)
         if conversation is None:
             conversation = self._continue(known, attached, key, code, login)
             return await self._wait(login, conversation)
-        if (known.kind is Kind.CODE and conversation.key != key) or not conversation.admits(login):
+        if (known.kind is ChallengeKind.CODE and conversation.key != key) or not conversation.admits(login):
             return OVER  # another code while one is being checked, or an unsigned copy of a signed answer
         return await self._join(login, conversation) if await self._is_here(conversation) else OVER
 
     def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
         question, provider, left = known.question, attached.provider, math.inf  # a single call has its own time limit
-        if known.kind is Kind.APPROVAL:
+        if known.kind is ChallengeKind.APPROVAL:
             left = max(0.0, (question.expires_at - self._clock()) / SECOND)
         conversation = Conversation(attached, known, key, trio.current_time() + left, login)
         begin = partial(first_call, conversation, None)
-        if known.kind is Kind.CODE:
+        if known.kind is ChallengeKind.CODE:
             begin = partial(provider.verify, question, code, known.handle, deadline_s=CALL_S)
         elif known.handle:
             begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
@@ -460,11 +465,11 @@ class SecondFactor:
         if answer.outcome is Outcome.CODE and not conversation.takes_codes:
             return SecondFactorResult(Reason.TAKES_NO_CODE)
         if answer.outcome is Outcome.CODE and session.step < MAX_STEPS:
-            return self.challenges.next_step(session, Kind.CODE, answer.handle, answer.text or ENTER_CODE)
+            return self.challenges.next_step(session, ChallengeKind.CODE, answer.handle, answer.text or ENTER_CODE)
         if answer.outcome is Outcome.WRONG_CODE and session.step and session.wrong + 1 < WRONG_CODES:
             conversation.session = replace(session, wrong=session.wrong + 1)
             result = self.challenges.next_step(
-                conversation.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE
+                conversation.session, ChallengeKind.CODE, answer.handle, answer.text or WRONG_CODE
             )
             return replace(result, reason=Reason.ASKED_AGAIN, detail=answer.detail)
         return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail)

@@ -43,7 +43,7 @@ MOST_READ = 1000
 LoginKey = tuple[object, ...]
 
 
-class Kind(StrEnum):
+class ChallengeKind(StrEnum):
     """The kind of answer that a challenge expects."""
 
     CODE = "code"
@@ -81,7 +81,7 @@ class Session:
     client_id: int
     user_id: int
     station: str
-    kind: Kind
+    kind: ChallengeKind
     handle: str
     step: int
     wrong: int
@@ -139,7 +139,7 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
         login.client.id,
         asked.user_id,
         _station(login).hex(),
-        Kind.APPROVAL,
+        ChallengeKind.APPROVAL,
         handle="",
         step=0,
         wrong=0,
@@ -247,7 +247,7 @@ def read(tx: Tx, challenge_id: str) -> Session | None:
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
 
 
-def of_user(tx: Tx, domain_id: int, user: str, now: int) -> list[Session]:
+def sessions_of_user(tx: Tx, domain_id: int, user: str, now: int) -> list[Session]:
     """Return the pending sessions of a user, ordered by their end. user: the name in upper or lower case."""
     found = tx.all(
         _session,
@@ -268,7 +268,7 @@ def purge(tx: Tx, now: int) -> int:
 
 def _session(*, session: str) -> Session:
     values = json.loads(session)
-    return Session(**{**values, "question": Question(**values["question"]), "kind": Kind(values["kind"])})
+    return Session(**{**values, "question": Question(**values["question"]), "kind": ChallengeKind(values["kind"])})
 
 
 def void(tx: Tx) -> None:

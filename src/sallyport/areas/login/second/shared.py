@@ -28,7 +28,7 @@ from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.conversation import AnsweredElsewhere, Conversation, SecondFactorResult
 from sallyport.areas.login.second.prompts import UserKey
 from sallyport.areas.login.second.repo import FAILED, LIMITED, NO_LIMIT, Limit, NoCodeLeft, NoPrompt, Prompt
-from sallyport.areas.login.second.session import LIFETIME_US, Kind, LoginKey, Session
+from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, LoginKey, Session
 from sallyport.areas.mfa.provider import Answer, Outcome, ProviderError
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
@@ -111,7 +111,7 @@ class SharedCalls(Calls):
 
     def _new(self, conversation: Conversation) -> Prompt:
         session, key = conversation.session, conversation.key
-        step = session.step if session.kind is Kind.CODE else 0
+        step = session.step if session.kind is ChallengeKind.CODE else 0
         left_us = int(min((conversation.deadline - trio.current_time()) * SECOND, LIFETIME_US if step else 2**40))
         handle = "" if step else session.handle
         return Prompt(
@@ -320,7 +320,7 @@ def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], No
     challenge needs the result.
     """
     assert result.prompt is not None  # noqa: S101  `once` checks it
-    waits = result.session is not None and result.session.kind is Kind.APPROVAL
+    waits = result.session is not None and result.session.kind is ChallengeKind.APPROVAL
     if not (repo.holds if waits else repo.consume)(tx, result.prompt, node):
         return False
     if write is not None:

@@ -64,26 +64,26 @@ class Bypass:
         """
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             repo.add(tx, domain_id, wanted, name, at)
             self._record(tx, "bypass.add", domain_id, wanted, name, at)
             return len(wanted)
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
         """Remove stations from a domain's list, and return their number. Raises NotFound if one of them is not listed;
         then none is removed."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             repo.delete(tx, domain_id, wanted)
             self._record(tx, "bypass.delete", domain_id, wanted, "", at)
             names = [name for station in wanted for name in spellings(station)]
             self._revocations.revoke(tx, domain_id, names, "the station is no longer admitted by its address")
             return len(wanted)
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     async def page(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
         """Return one page of a domain's list, and the number of all matches."""

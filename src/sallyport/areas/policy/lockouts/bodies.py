@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.web.operation import Done
@@ -39,9 +39,9 @@ class Unlock(InDomain):
         return self
 
     @property
-    def named(self) -> tuple[Kind, str]:
+    def named(self) -> tuple[LockoutKind, str]:
         """The kind and the name of the user or station to unlock."""
-        return (Kind.USER, self.userName) if self.userName else (Kind.STATION, self.station)
+        return (LockoutKind.USER, self.userName) if self.userName else (LockoutKind.STATION, self.station)
 
 
 class Unlocked(Done):
@@ -55,7 +55,7 @@ class Unlocked(Done):
 class LockoutEntry(Model):
     """A user or a station that is locked out."""
 
-    kind: Kind = Field(description="Kind of the name: a user, or a station.")
+    kind: LockoutKind = Field(description="Kind of the name: a user, or a station.")
     name: str = Field(description="Name of the user, or Calling-Station-Id, as it was sent.")
     since: str = Field(description="Time of the failure that caused the lock-out, ISO 8601 in UTC.")
     until: str = Field(description="End of the lock-out, ISO 8601 in UTC.")

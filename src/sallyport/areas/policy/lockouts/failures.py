@@ -26,7 +26,7 @@ def _as_json(key: Key) -> tuple[JSON, ...]:
     return (domain_id, True, name) if isinstance(name, str) else (domain_id, False, name.hex())
 
 
-class Kind(StrEnum):
+class LockoutKind(StrEnum):
     """The kinds of names that can be locked out."""
 
     USER = "user"

@@ -1,7 +1,7 @@
 """HTTP operations of lock-outs: /ad/ListLockouts and /ad/Unlock."""
 
 from sallyport.areas.policy.lockouts.bodies import ListLockouts, LockoutList, Unlock, Unlocked
-from sallyport.areas.policy.lockouts.failures import Kind
+from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.base.clock import iso
@@ -28,7 +28,7 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
         found = await service.unlock(body.domainId, *body.named)
         return Unlocked(
             message="unlocked" if found else "the user or station was not locked out",
-            stations=[row.name for row in found if row.kind == Kind.STATION],
+            stations=[row.name for row in found if row.kind == LockoutKind.STATION],
         )
 
     return lockouts

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sallyport.areas.policy.lockouts.failures import WINDOW_US, Kind
+from sallyport.areas.policy.lockouts.failures import WINDOW_US, LockoutKind
 from sallyport.store.model import Tx, Value, without_case
 
 
@@ -46,7 +46,7 @@ def write(tx: Tx, row: LockoutRow) -> None:
     )
 
 
-def of_kind(tx: Tx, domain_id: int, kind: Kind, now: int) -> list[LockoutRow]:
+def of_kind(tx: Tx, domain_id: int, kind: LockoutKind, now: int) -> list[LockoutRow]:
     """Return the locked users or the locked stations of a domain. now: the time in microseconds."""
     return tx.all(
         LockoutRow,
@@ -60,7 +60,7 @@ def of_kind(tx: Tx, domain_id: int, kind: Kind, now: int) -> list[LockoutRow]:
 def stations_of(tx: Tx, domain_id: int, user: str, now: int) -> frozenset[str]:
     """Return the names of a domain's locked stations from which a user has failed to log in since shortly before the
     lock. user: the case-folded name. now: the time in microseconds."""
-    locked = of_kind(tx, domain_id, Kind.STATION, now)
+    locked = of_kind(tx, domain_id, LockoutKind.STATION, now)
     if not locked:
         return frozenset()
     found = tx.all(

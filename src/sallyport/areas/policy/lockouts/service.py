@@ -10,7 +10,7 @@ import structlog
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.policy.attempt import Attempt, Outcome
 from sallyport.areas.policy.lockouts import repo
-from sallyport.areas.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Kind, Lock
+from sallyport.areas.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Lock, LockoutKind
 from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.areas.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
 from sallyport.base.clock import SECOND, Clock, iso
@@ -78,23 +78,23 @@ class Lockouts:
         self.some = False
         metrics.watch(
             lambda: {
-                (Kind.USER.value,): float(self._users.locked + self._strangers.locked),
-                (Kind.STATION.value,): float(self._stations.locked),
+                (LockoutKind.USER.value,): float(self._users.locked + self._strangers.locked),
+                (LockoutKind.STATION.value,): float(self._stations.locked),
             }
         )
 
     # --- for the login path -----------------------------------------------------------------------------------
 
-    def refuses(self, login: Attempt, domain: Domain) -> Kind | None:
+    def refuses(self, login: Attempt, domain: Domain) -> LockoutKind | None:
         """Return which lock refuses a login: that of the user or that of the station. Return None if neither is locked
         out."""
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
             return None
         now, user = self._clock(), _user_key(domain.id, login.principal)
         if not login.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
-            return Kind.USER
+            return LockoutKind.USER
         station = station_of(login, domain.id) if self._stations.locks else None
-        return Kind.STATION if station is not None and self._stations.is_locked(station, now) else None
+        return LockoutKind.STATION if station is not None and self._stations.is_locked(station, now) else None
 
     def repeats(self, login: Attempt, domain: Domain) -> bool:
         """Return whether a request repeats a wrong code with the same authenticator. Such a request does not count
@@ -147,13 +147,13 @@ class Lockouts:
         if failures >= self._limit:
             lock = self._stations.lock(station, domain.tenant_id, login.at, now, failures, holds=False)
             sent = as_text(login.request.first[CALLING_STATION_ID])
-            row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
+            row = LockoutRow(domain.id, LockoutKind.STATION, station[1].hex(), sent, now, lock.until, failures)
             _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
 
     def _lock_user(self, login: Attempt, domain: Domain, names: Failures, failures: int, now: int) -> None:
         user = _user_key(domain.id, login.principal)
         lock = names.lock(user, domain.tenant_id, login.at, now, failures)
-        row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
+        row = LockoutRow(domain.id, LockoutKind.USER, user[1], login.principal, now, lock.until, failures)
         _write_with_event(login, partial(self._write, domain=domain, row=row))
 
     def _proof(self, login: Attempt, failure: Failure) -> bytes:
@@ -220,7 +220,7 @@ class Lockouts:
         now = self._clock()
         return await self._store.read(lambda tx: repo.page(tx, domain_id, now, search, offset=offset, limit=limit))
 
-    async def unlock(self, domain_id: int, kind: Kind, name: str) -> list[LockoutRow]:
+    async def unlock(self, domain_id: int, kind: LockoutKind, name: str) -> list[LockoutRow]:
         """Remove the lock and the failures of a user or a station. Return the removed locks, which may be none. Raises
         StoreError.
 
@@ -228,27 +228,27 @@ class Lockouts:
         the user would still be refused there. name: the name of a user, or the Calling-Station-Id of a station in any
         notation.
         """
-        now, same = self._clock(), fold_name if kind is Kind.USER else station_key
+        now, same = self._clock(), fold_name if kind is LockoutKind.USER else station_key
         wanted, stations = same(name.strip()), frozenset[str]()
-        if kind is Kind.USER:
+        if kind is LockoutKind.USER:
             stations = await self._store.search(lambda tx: repo.stations_of(tx, domain_id, wanted, now))
 
-        def work(tx: Tx) -> list[LockoutRow]:
+        def transaction(tx: Tx) -> list[LockoutRow]:
             found = [row for row in repo.of_kind(tx, domain_id, kind, now) if same(row.name.strip()) == wanted]
             if stations:
-                found += [row for row in repo.of_kind(tx, domain_id, Kind.STATION, now) if row.name in stations]
-            if kind is Kind.USER:
+                found += [row for row in repo.of_kind(tx, domain_id, LockoutKind.STATION, now) if row.name in stations]
+            if kind is LockoutKind.USER:
                 self._forget_codes(tx, (domain_id, wanted))
             for row in found:
                 repo.delete(tx, row)
                 audit.record_in(tx, f"{row.kind}.unlocked", domain_id, f"{row.kind} {row.name}", at=now)
             return found
 
-        found = await self._store.write(work)
+        found = await self._store.write(transaction)
         for row in found:
             for names in self._tables:
                 names.unlock(_key(row))
-        if kind is Kind.USER:  # a user without a lock may have a count, which is reset too
+        if kind is LockoutKind.USER:  # a user without a lock may have a count, which is reset too
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
         return found
@@ -262,7 +262,7 @@ class Lockouts:
             names.clear()
         self._shared.clear()
         for row in rows:
-            names = self._users if row.kind == Kind.USER else self._stations
+            names = self._users if row.kind == LockoutKind.USER else self._stations
             names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
         self.some = bool(rows)
 
@@ -290,7 +290,7 @@ def _user_key(domain_id: int, name: str) -> tuple[int, str]:
 
 
 def _key(row: LockoutRow) -> Key:
-    if row.kind == Kind.USER:
+    if row.kind == LockoutKind.USER:
         return row.domain_id, row.name_key
     return row.domain_id, bytes.fromhex(row.name_key)
 
@@ -308,10 +308,10 @@ def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
     """Add `work` to the writes of a login. They happen in the transaction that stores the login's event."""
     before = login.keep
 
-    def both(tx: Tx) -> bool:
+    def keep(tx: Tx) -> bool:
         if before is not None and before(tx) is False:  # another node answers the login and counts it
             return False
         work(tx)
         return True
 
-    login.keep = both
+    login.keep = keep

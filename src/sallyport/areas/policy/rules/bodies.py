@@ -23,8 +23,8 @@ from sallyport.areas.policy.rules.rule import (
     MAX_PRIORITY,
     MAX_REPLY_OCTETS,
     MIDNIGHT,
+    AccountKind,
     Action,
-    Kind,
     Reply,
     Window,
     minutes,
@@ -87,7 +87,7 @@ def _cleared(value: object) -> object:
 
 Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
 Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), WrapValidator(_entries)]
-Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], WrapValidator(_entries)]
+Kinds = Annotated[list[Annotated[AccountKind, BeforeValidator(_lower)]], WrapValidator(_entries)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Between(0, MAX_PRIORITY)]
 Clock = Annotated[str, AfterValidator(_clock)]
@@ -288,7 +288,7 @@ class RuleEntry(Model):
     users: list[str] = Field(description=USERS)
     groups: list[str] = Field(description=GROUPS)
     ous: list[str] = Field(description=OUS)
-    kinds: list[Kind] = Field(description=KINDS)
+    kinds: list[AccountKind] = Field(description=KINDS)
     clients: list[str] = Field(description=CLIENTS)
     products: list[str] = Field(description=PRODUCTS)
     media: list[str] = Field(description=MEDIA)

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final, TypeVar
 
-from sallyport.areas.policy.rules.rule import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
+from sallyport.areas.policy.rules.rule import DAYS, UNMATCHED, AccountKind, Action, Definition, Rule, Window, minutes
 from sallyport.base.addresses import Network, parse_address, parse_network
 from sallyport.base.clock import SECOND
 from sallyport.base.mac import station_key
@@ -46,7 +46,7 @@ class Facts:
     """
 
     user: str
-    kind: Kind
+    kind: AccountKind
     groups: frozenset[str] | None
     ous: frozenset[str] | None
     client: str
@@ -222,11 +222,11 @@ class _Seen:
         return moment
 
 
-def kind_of(user: str) -> Kind:
+def kind_of(user: str) -> AccountKind:
     """Return the kind of account that a user name has. Names such as `host/NAME.DOMAIN` and `NAME$` belong to Windows
     computers."""
     name = fold_name(user)
-    return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
+    return AccountKind.MACHINE if name.endswith("$") or name.startswith("host/") else AccountKind.USER
 
 
 class _Prepared:

@@ -56,7 +56,7 @@ class Names:
         if not (users or groups or clients):
             return odd
 
-        def work(tx: Tx) -> list[str]:
+        def query(tx: Tx) -> list[str]:
             warnings = list(odd)
             if (users or groups) and (domain.first_factor is FirstFactor.LOCAL or domain_id in inhabited(tx)):
                 warnings += _warnings(
@@ -71,7 +71,7 @@ class Names:
 
             return warnings + _warnings("clients", "RADIUS client", clients, is_client, _near(named))
 
-        return await self._store.search(work)
+        return await self._store.search(query)
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ class Action(StrEnum):
     MFA_REQUIRED = "mfa_required"
 
 
-class Kind(StrEnum):
+class AccountKind(StrEnum):
     """A kind of account: a person, a computer with its own account or certificate, or a station. The station is
     admitted by its MAC address."""
 
@@ -91,7 +91,7 @@ class Definition:
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     ous: tuple[str, ...] = ()
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[AccountKind, ...] = ()
     clients: tuple[str, ...] = ()
     products: tuple[str, ...] = ()
     media: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class Definition:
             users=tuple(kept["users"]),
             groups=tuple(kept["groups"]),
             ous=tuple(kept["ous"]),
-            kinds=tuple(map(Kind, kept["kinds"])),
+            kinds=tuple(map(AccountKind, kept["kinds"])),
             clients=tuple(kept["clients"]),
             products=tuple(kept["products"]),
             media=tuple(kept["media"]),

@@ -55,12 +55,12 @@ class LoginRules:
         _check_scope(None, definition, everyone=fields.everyone)
         at = self._clock()
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             rule_id = repo.add(tx, domain_id, definition, attributes, at)
             _record(tx, "rule.add", domain_id, f"{rule_id} {definition.name}", at, {}, definition.as_json())
             return rule_id
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
         """Return a domain's rules with a proposed change. The change applies to the rule `rule_id`. If `rule_id` is
@@ -83,7 +83,7 @@ class LoginRules:
         """
         changes, at = self._translated(fields), self._clock()
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             kept = repo.get(tx, domain_id, rule_id)
             definition = kept.changed(changes)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
@@ -94,21 +94,21 @@ class LoginRules:
                 for rule, priority in moved(rules, rule_id, before).items():
                     _update(tx, rule, rule.definition.changed({"priority": priority}), at)
 
-        await self._configuration.change(work)
+        await self._configuration.change(transaction)
 
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
         """Delete rules, and return their number. If one of the rules does not exist, no rule is deleted and NotFound is
         raised."""
         at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             for rule_id in wanted:
                 rule = repo.get(tx, domain_id, rule_id)
                 repo.delete(tx, rule_id)
                 _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", at, rule.as_json(), {})
             return len(wanted)
 
-        return await self._configuration.change(work)
+        return await self._configuration.change(transaction)
 
     def _translated(self, fields: Given) -> dict[str, object]:
         """Return the present fields in the form of `Definition`. Raises Invalid."""

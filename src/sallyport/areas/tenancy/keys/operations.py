@@ -17,7 +17,7 @@ from sallyport.areas.tenancy.keys.key import Configure, KeyRecord, NewKey
 from sallyport.areas.tenancy.keys.service import Keys, renew_at
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.wire import Row
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, READERS, Caller, Gate
 
@@ -56,7 +56,7 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
     async def list_keys(body: ListKeys, caller: Caller) -> Plain[KeyList]:
         """List the enrolment keys and the agents' own keys of a domain, ordered by id, without their secrets."""
         page = body.page()
-        found, total = await service.page(Stretch(body.domainId, page.offset, page.size))
+        found, total = await service.page(ListQuery(body.domainId, page.offset, page.size))
         now = clock()
         entries = [entry(each, now) for each in found]
         return Plain({"code": 200, "status": "Success", "message": "Success", "totalCount": total, "keys": entries})

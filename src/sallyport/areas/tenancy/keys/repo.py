@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sallyport.areas.tenancy.keys.key import KeyKind, KeyRecord, NewKey
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, listed
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import delete_slice
 
@@ -60,7 +60,7 @@ def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
-def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
+def page(tx: Tx, stretch: ListQuery) -> tuple[list[KeyRecord], int]:
     """Return one page of a domain's keys, ordered by id. Also return the number of all keys of the domain."""
     select = f"select * from ({_SELECT}) as keys"
     return page_of(tx, KeyRecord, select, _ALL, stretch, counter=COUNTER, d=stretch.domain_id)

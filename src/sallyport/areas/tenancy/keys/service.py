@@ -23,7 +23,7 @@ from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import JSON
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.web.scope import ENROLMENTS, Caller, Role, not_allowed
 
 MAX_KEYS = 50_000
@@ -106,7 +106,7 @@ class Keys:
             raise Invalid.about("a key of a directory agent has no instance: omit instanceId", "instanceId")
         key = new_key()
 
-        def work(tx: Tx) -> KeyRecord:
+        def transaction(tx: Tx) -> KeyRecord:
             if new.instance_id is not None and not self._has_instance(tx, new.domain_id, new.instance_id):
                 raise NotFound(_NO_INSTANCE)
             repo.sweep(tx, new.domain_id, at - KEEP_US)
@@ -114,9 +114,9 @@ class Keys:
             _audit(tx, "key.create", record, at, uses=record.uses)
             return record
 
-        return await self._store.write(work), key
+        return await self._store.write(transaction), key
 
-    async def page(self, stretch: Stretch) -> tuple[list[KeyRecord], int]:
+    async def page(self, stretch: ListQuery) -> tuple[list[KeyRecord], int]:
         """Return one page of a domain's keys, ordered by id. Also return the number of all keys of the domain."""
         return await self._store.read(lambda tx: repo.page(tx, stretch))
 
@@ -131,7 +131,7 @@ class Keys:
         """
         at = self._clock()
 
-        def work(tx: Tx) -> KeyRecord:
+        def transaction(tx: Tx) -> KeyRecord:
             found = repo.by_id(tx, key_id)
             if found is None or found.domain_id != domain_id:
                 raise NotFound("API key not found")
@@ -140,7 +140,7 @@ class Keys:
                     _audit(tx, "key.revoke", each, at)
             return replace(found, revoked_at=found.revoked_at or at)
 
-        revoked = await self._store.write(work)
+        revoked = await self._store.write(transaction)
         self.forget()
         return revoked
 
@@ -198,7 +198,7 @@ class Keys:
         """
         at = self._clock()
 
-        def work(tx: Tx) -> KeyRecord:
+        def transaction(tx: Tx) -> KeyRecord:
             current = _active(repo.by_id(tx, caller.token_id), at)
             new = NewKey(current.domain_id, Agent(current.agent), current.instance_id, current.name)
             known = repo.by_hash(tx, key_hash)
@@ -209,7 +209,7 @@ class Keys:
             _audit(tx, "key.renew", record, at, formerKey=current.id)
             return record
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     def _enrolment(self, tx: Tx, caller: Caller, agent: Agent | None = None) -> KeyRecord:
         """Return the caller's enrolment key from the store. Raises Forbidden, Unauthenticated.

@@ -23,7 +23,7 @@ from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed, without_case
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -66,7 +66,7 @@ MAX_LISTED = 200_000
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
     """Return one page of a domain's users, ordered by id, and the number of matching users."""
-    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    stretch = ListQuery(query.domain_id, query.offset, query.limit)
     if query.column == "name" and query.instance_ids is None:
         return _SEARCH.page(tx, Account, _SELECT, stretch, query.value)
     parts, parameters = _filter(tx, query)

@@ -118,7 +118,7 @@ class Users:
         many instances or groups for one answer.
         """
 
-        def work(tx: Tx) -> tuple[list[ListedUser], int]:
+        def read_page(tx: Tx) -> tuple[list[ListedUser], int]:
             membership.must_exist(tx, INSTANCES, query.domain_id, query.instance_ids or ())
             accounts, total = repo.page(tx, self._by_holder(tx, query))
             ids = [account.id for account in accounts]
@@ -130,7 +130,7 @@ class Users:
             ], total
 
         by_key = not query.column and query.instance_ids is None and query.limit <= SHORT
-        return await (self._store.read_now if by_key else self._store.search)(work)
+        return await (self._store.read_now if by_key else self._store.search)(read_page)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
         """If a query filters by credential, return a query that filters by the id of the user that has the credential.
@@ -147,12 +147,12 @@ class Users:
         password does not meet the policies.
         """
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             return self.add_in(tx, domain_id, change, instance_ids)
 
         with self.changing(domain_id, [change.name or ""]):
-            return await self._store.write(work)
+            return await self._store.write(transaction)
 
     def add_in(self, tx: Tx, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
         """Add a user in a transaction, and return the user's id. The instances must exist. Raises Conflict, Invalid."""
@@ -163,7 +163,7 @@ class Users:
         """Return a user, and record the call in the audit trail. reveal: whether to return the secrets; if False,
         HIDDEN replaces each secret. Raises NotFound, SecretError."""
 
-        def work(tx: Tx) -> Detail:
+        def transaction(tx: Tx) -> Detail:
             account = _found(repo.get(tx, domain_id, user_id))
             shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
             self.note(tx, "user.read", domain_id, f"user {user_id} {account.name}", shown)
@@ -173,7 +173,7 @@ class Users:
             password, motp = secrets.secrets(tx, self._vault, user_id)
             return Detail(account, password_text(password or b""), motp or "", kind)
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def update(self, domain_id: int, which: UserKey, change: UserChange) -> None:
         """Change a user. which: the id or name of the user.
@@ -249,7 +249,7 @@ class Users:
         membership.check_size(held, wallet.user_ids)
         change = UserChange(user_type=wanted.user_type, privileged_user=wanted.privileged_user)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             users = membership.users(tx, domain_id, wallet.user_ids)
             names.extend(user.name for user in users)
             membership.must_exist(tx, GROUPS, domain_id, wanted.group_ids)
@@ -265,7 +265,7 @@ class Users:
                 self.note(tx, "user.wallet.update", domain_id, counted(len(ids), "user"), what)
 
         with self.changing(domain_id, names):
-            await self._store.write(work)
+            await self._store.write(transaction)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
         """Delete users, or remove users from instances, as each `Removal` says. Return the number of deleted users.

@@ -24,7 +24,7 @@ from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.clock import iso
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -43,7 +43,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
     async def list_groups(body: ListGroups, caller: Caller) -> Plain[GroupList]:
         """List the groups of a domain, or only those of one instance, ordered by id."""
         page = body.page()
-        stretch = Stretch(body.domainId, page.offset, page.size)
+        stretch = ListQuery(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, body.filter, body.instanceId)
         return Plain({"groups": [_entry(group, policy) for group, policy in found], **totals(total)})
 

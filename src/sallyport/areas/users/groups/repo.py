@@ -8,7 +8,7 @@ from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, Value, listed
-from sallyport.store.search import SearchIndex, Stretch
+from sallyport.store.search import ListQuery, SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 
@@ -19,7 +19,7 @@ _SEARCH = SearchIndex("endpoint_groups_search")
 _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
-def page(tx: Tx, stretch: Stretch, search: str = "", instance_id: int = 0) -> tuple[list[Group], int]:
+def page(tx: Tx, stretch: ListQuery, search: str = "", instance_id: int = 0) -> tuple[list[Group], int]:
     """Return one page of a domain's groups, ordered by id, and the number of matching groups. search: a part of the
     name, or empty for all groups. instance_id: the id of an instance, for its groups only; 0 for all groups."""
     if instance_id:

@@ -18,7 +18,7 @@ from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import ListQuery
 from sallyport.store.slices import in_slices
 from sallyport.web.paging import SHORT
 
@@ -44,25 +44,25 @@ class Groups:
         self._policies = policies
 
     async def page(
-        self, stretch: Stretch, search: str = "", instance_id: int = 0
+        self, stretch: ListQuery, search: str = "", instance_id: int = 0
     ) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
         """Return one page of a domain's groups, each with its credential policy, and the number of matching groups.
         instance_id: the id of an instance, for its groups only; 0 for all groups."""
 
-        def work(tx: Tx) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
+        def query(tx: Tx) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
             found, total = repo.page(tx, stretch, search, instance_id)
             policies = repo.credential_policies(tx, [group.id for group in found])
             return [(group, policies.get(group.id)) for group in found], total
 
-        return await (self._store.search if search or stretch.limit > SHORT else self._store.read_now)(work)
+        return await (self._store.search if search or stretch.limit > SHORT else self._store.read_now)(query)
 
     async def detail(self, domain_id: int, group_id: int) -> tuple[Group, list[Instance]]:
         """Return a group and its first instances, ordered by id. Raises NotFound if the group does not exist."""
 
-        def work(tx: Tx) -> tuple[Group, list[Instance]]:
+        def query(tx: Tx) -> tuple[Group, list[Instance]]:
             return _found(tx, domain_id, group_id), instances_repo.of_group(tx, group_id, MAX_SHOWN)
 
-        return await self._store.read(work)
+        return await self._store.read(query)
 
     async def add(self, domain_id: int, new: NewGroup, instance_ids: Sequence[int] = ()) -> int:
         """Add a group, assign it to instances, and return its id.
@@ -72,7 +72,7 @@ class Groups:
         """
         membership.check_size(instance_ids, [0])
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             group_id = repo.add(tx, domain_id, new, self._clock())
             membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
@@ -80,7 +80,7 @@ class Groups:
             record_in(tx, "group.add", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
             return group_id
 
-        return await self._store.write(work)
+        return await self._store.write(transaction)
 
     async def edit(
         self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
@@ -185,7 +185,7 @@ class Groups:
         membership.check_size([group_id], user_ids)
         names: list[str] = []
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             group, members = _found(tx, domain_id, group_id), membership.users(tx, domain_id, user_ids)
             names.extend(user.name for user in members)
             moved = membership.change(tx, USERS_OF_GROUP, action, [group_id], [user.id for user in members])
@@ -197,7 +197,7 @@ class Groups:
                 record_in(tx, f"group.users.{action}", domain_id, target, changes, at=self._clock())
 
         try:
-            await self._store.write(work)
+            await self._store.write(transaction)
         finally:
             self._users.drop(domain_id, *names)
 
@@ -219,7 +219,7 @@ class Groups:
         fields: the new values, by field name. Raises NotFound if the group or the password policy does not exist.
         """
 
-        def work(tx: Tx) -> int:
+        def transaction(tx: Tx) -> int:
             group = _found(tx, domain_id, group_id)
             old = repo.credential_policy(tx, group_id) or CredentialPolicy()
             new = replace(old, **fields)  # type: ignore[arg-type]
@@ -233,7 +233,7 @@ class Groups:
             return kept
 
         try:
-            return await self._store.write(work)
+            return await self._store.write(transaction)
         finally:
             self._users.forget_domain(domain_id)  # the session limits of its users may have changed
 
@@ -248,7 +248,7 @@ class Groups:
         exist, or if the policy has another id.
         """
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             group = _found(tx, domain_id, group_id)
             old = repo.credential_policy(tx, group_id)
             if policy_id is not None and (old is None or old.id != policy_id):
@@ -258,7 +258,7 @@ class Groups:
                 self._note_policy(tx, "delete", group, changed(asdict(old), {}))
 
         try:
-            await self._store.write(work)
+            await self._store.write(transaction)
         finally:
             self._users.forget_domain(domain_id)
 

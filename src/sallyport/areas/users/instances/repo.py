@@ -7,7 +7,7 @@ from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"
@@ -17,7 +17,7 @@ _SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_inst
 
 def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
     """Return one page of a domain's instances, ordered by id, and the number of matching instances."""
-    stretch = Stretch(query.domain_id, query.offset, query.limit)
+    stretch = ListQuery(query.domain_id, query.offset, query.limit)
     if not query.group_id:
         if query.search:
             return _SEARCH.page(tx, Instance, _SELECT, stretch, query.search)

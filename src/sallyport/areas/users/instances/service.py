@@ -46,13 +46,13 @@ class Instances:
         """Return one page of a domain's instances, and the number of matching instances. Raises NotFound if the group
         in the query does not exist."""
 
-        def work(tx: Tx) -> tuple[list[Instance], int]:
+        def read_page(tx: Tx) -> tuple[list[Instance], int]:
             if query.group_id:
                 membership.must_exist(tx, GROUPS, query.domain_id, [query.group_id])
             return repo.page(tx, query)
 
         by_key = not (query.search or query.group_id) and query.limit <= SHORT
-        return await (self._store.read_now if by_key else self._store.search)(work)
+        return await (self._store.read_now if by_key else self._store.search)(read_page)
 
     async def add(self, domain_id: int, new: NewInstance) -> int:
         """Add an instance, and return its id. Raises Conflict if the name is taken."""
@@ -76,11 +76,11 @@ class Instances:
         """Set the authentication methods of an instance. auth_type: the methods, separated by commas. Raises
         NotFound."""
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             old = _found(repo.get(tx, domain_id, instance_id))
             self.update_in(tx, old, replace(old.fields, auth_type=auth_type))
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     async def assign_users(
         self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
@@ -107,12 +107,12 @@ class Instances:
     ) -> None:
         membership.check_size(instance_ids, held)
 
-        def work(tx: Tx) -> None:
+        def transaction(tx: Tx) -> None:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             membership.must_exist(tx, table, domain_id, held)
             self._change(tx, domain_id, link, instance_ids, held, action)
 
-        await self._store.write(work)
+        await self._store.write(transaction)
 
     def _change(
         self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.login.first.winbind.protocol import Answer, Nonsense, Question, pull_answer, push_question
+from sallyport.areas.login.first.winbind.protocol import Nonsense, NtlmAnswer, Question, pull_answer, push_question
 
 RIGHT = b"Authenticated: Yes\nUser-Session-Key: 00112233445566778899aAbBcCdDeEfF\n.\n"
 KEY = bytes.fromhex("00112233445566778899aabbccddeeff")
@@ -32,15 +32,15 @@ def test_an_answer_is_read_when_it_is_whole() -> None:
     for before in (b"", b".\n", b".\n.\n"):
         whole = before + RIGHT
         assert [pull_answer(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
-        assert pull_answer(whole) == Answer(KEY)
+        assert pull_answer(whole) == NtlmAnswer(KEY)
 
 
 def test_a_refusal_has_its_text() -> None:
     """The text of a refusal is plain, in base64, or missing. A CR at its end is removed."""
     refused = b"Authenticated: No\nAuthentication-Error"
-    assert pull_answer(refused + b": Wrong Password\n.\n") == Answer(None, "Wrong Password")
-    assert pull_answer(refused + b":: V3Jvbmc=\n.\n.\n") == Answer(None, "Wrong")
-    assert pull_answer(b"Authenticated: No\n.\n") == Answer(None, "winbind gave no reason")
+    assert pull_answer(refused + b": Wrong Password\n.\n") == NtlmAnswer(None, "Wrong Password")
+    assert pull_answer(refused + b":: V3Jvbmc=\n.\n.\n") == NtlmAnswer(None, "Wrong")
+    assert pull_answer(b"Authenticated: No\n.\n") == NtlmAnswer(None, "winbind gave no reason")
 
 
 @pytest.mark.parametrize(

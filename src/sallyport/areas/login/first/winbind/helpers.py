@@ -16,8 +16,8 @@ import trio
 
 from sallyport.areas.login.first.winbind.protocol import (
     ARGUMENTS,
-    Answer,
     Nonsense,
+    NtlmAnswer,
     Question,
     pull_answer,
     push_question,
@@ -60,7 +60,7 @@ class Helpers:
         finally:
             await self._end(before=trio.current_time())
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question) -> NtlmAnswer:
         """Ask ntlm_auth one question, and return the answer. Raises Unanswered if ntlm_auth fails or does not answer in
         time."""
         try:
@@ -88,7 +88,7 @@ class Helpers:
             return ended.returncode == 0
         return None
 
-    async def _ask(self, question: Question) -> Answer:
+    async def _ask(self, question: Question) -> NtlmAnswer:
         helper = await self._take()
         answer = None
         try:
@@ -134,7 +134,7 @@ class _Helper:
         """Return whether the process is still running."""
         return self._process.poll() is None
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question) -> NtlmAnswer:
         """Ask a question, and return the answer. Raises Nonsense, EOFError, trio.BrokenResourceError.
 
         If the call raises or is cancelled, the caller must call `end`.

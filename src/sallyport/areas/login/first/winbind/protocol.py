@@ -37,7 +37,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NtlmAnswer:
     """The answer of ntlm_auth. key: the MD4 hash of the password's NT hash, 16 octets, or None if the response was
     refused. error: the error text of a refusal."""
 
@@ -59,7 +59,7 @@ def push_question(question: Question) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def pull_answer(received: bytes) -> Answer | None:
+def pull_answer(received: bytes) -> NtlmAnswer | None:
     """Decode the answer to a question. Return None if it is incomplete. Raises Nonsense if it violates the protocol.
 
     received: all octets that were received since the question.
@@ -87,14 +87,14 @@ def _parsed(line: str) -> tuple[str, str]:
         raise Nonsense(line[:200]) from None
 
 
-def _answer(values: dict[str, str]) -> Answer:
+def _answer(values: dict[str, str]) -> NtlmAnswer:
     authenticated = values.get("Authenticated")
     if authenticated == "No":
-        return Answer(None, values.get("Authentication-Error", "winbind gave no reason"))
+        return NtlmAnswer(None, values.get("Authentication-Error", "winbind gave no reason"))
     key = values.get("User-Session-Key", "")
     if authenticated != "Yes" or not _KEY.fullmatch(key):
         raise Nonsense(f"{', '.join(values)}: the verdict or the key is missing")
-    return Answer(bytes.fromhex(key))
+    return NtlmAnswer(bytes.fromhex(key))
 
 
 def _base64(text: str) -> str:
