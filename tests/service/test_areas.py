@@ -100,6 +100,14 @@ class ShelvesArea(Area):
     async def _count(self) -> None: ...
 
 
+class OtherShelvesArea(ShelvesArea):
+    """An area with the command of the first one, and without its reactions."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.foreign = {}
+
+
 async def test_a_new_area_is_one_entry(tmp_path: Path, clock: SetClock) -> None:
     """The API, the control socket, the pages and the periodic tasks have what the area declares."""
     async with running_engine(tmp_path) as store:
@@ -142,6 +150,13 @@ async def test_a_new_area_is_restored(tmp_path: Path, clock: SetClock) -> None:
 async def test_two_areas_have_no_common_command(tmp_path: Path, clock: SetClock) -> None:
     """If two areas declare the same command, the service does not start."""
     async with running_engine(tmp_path) as store:
-        areas = Areas(store, clock, further=[ShelvesArea, ShelvesArea])
+        areas = Areas(store, clock, further=[ShelvesArea, OtherShelvesArea])
         with pytest.raises(ValueError, match=r"shelf\.node"):
             commands(areas.app)
+
+
+async def test_two_areas_react_to_no_common_change(tmp_path: Path, clock: SetClock) -> None:
+    """If two areas react to the same kind of change, the service does not start. One of them would miss the change."""
+    async with running_engine(tmp_path) as store:
+        with pytest.raises(ValueError, match="the change shelves"):
+            Areas(store, clock, further=[ShelvesArea, ShelvesArea])

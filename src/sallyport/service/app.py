@@ -1,8 +1,8 @@
 """The composition root: it builds the areas of the service in order, and connects them.
 
 `App.areas` is the only list of areas. Operations, commands, pages, periodic tasks and reactions to a restore follow
-from what each area declares (`areas.entrance`). What an area needs of another arrives in its constructor; a lambda
-stands for what is built later.
+from what each area declares (`areas.entrance`). What an area needs of another arrives in its constructor. A lambda
+refers to an area that is built later.
 """
 
 import time
@@ -166,12 +166,9 @@ class App:
     def _build(self, parts: Parts, overrides: Overrides) -> None:
         """Build the areas, each after those that it needs."""
         registry = parts.registry
-        login_metrics, radius_metrics, mfa_metrics = (
-            LoginMetrics(registry),
-            RadiusMetrics(registry),
-            MfaMetrics(registry),
-        )
-        inventory_metrics, directory_metrics = InventoryMetrics(registry), DirectoryMetrics(registry)
+        login_metrics, mfa_metrics = LoginMetrics(registry), MfaMetrics(registry)
+        radius_metrics, inventory_metrics = RadiusMetrics(registry), InventoryMetrics(registry)
+        directory_metrics = DirectoryMetrics(registry)
         self.tenancy = self._add(
             TenancyArea(
                 parts,
@@ -375,6 +372,8 @@ class App:
         """Return what to do after another node has made a change, by the kind of the change."""
         found: dict[str, Callable[[int], None]] = {CONFIGURATION: lambda _id: self.parts.configuration.look()}
         for area in self.areas:
+            if twice := found.keys() & area.foreign.keys():
+                raise ValueError(f"two areas react to the change {min(twice)}")
             found |= area.foreign
         return found
 

@@ -4,5 +4,5 @@ settings           Settings, from the file and the environment
 types, values      the types of the fields; the values that they yield, such as addresses
 identity_provider  the table of an identity provider
 limits             the limits of a tenant
-listening          what is wrong with an address that cannot be bound
+listening          errors for addresses that cannot be bound
 """

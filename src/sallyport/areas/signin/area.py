@@ -21,8 +21,9 @@ FAILED_SIGN_INS = 10
 class SignInArea(Area):
     """Administrators, identity providers, and the sessions of people.
 
-    failures: returns what is wrong with an administrator's password. matching_step: returns the time step of a one-time
-    code. step_s: the length of a time step in seconds. uri: returns the URI of a seed for authenticator apps.
+    failures: returns the rules that an administrator's password does not meet. matching_step: returns the time step of
+    a one-time code. step_s: the length of a time step in seconds. uri: returns the URI of a seed for authenticator
+    apps.
     """
 
     def __init__(

@@ -26,7 +26,8 @@ def hashed(password: bytes) -> str:
 def checked(password: bytes, known: str) -> tuple[bool, str]:
     """Return whether a password has a hash, and the hash that replaces it, or an empty text if it stays.
 
-    known: a hash of `hashed`, or of SHA-512-crypt; empty if there is no administrator, which takes the same time.
+    known: a hash of `hashed`, or of SHA-512-crypt; empty if there is no administrator. An empty text takes as long as a
+    hash of `hashed`, so that the time does not show which names exist.
     """
     if known.startswith(_PREFIX):
         try:

@@ -31,7 +31,7 @@ class UsersArea(Area):
     """Endpoint users as logins need them (`service`) and as admins manage them (`accounts`); their groups and
     one-time-password seeds.
 
-    changed: is told the domain and the name of a changed user; no name stands for all users, and 0 for all domains.
+    changed: receives the domain and the name of a changed user; the name None means all users, and 0 all domains.
     deleted, renamed: change what refers to deleted or renamed users. issuer: returns the issuer that authenticator apps
     show for a domain. find_person: finds a person of a directory or of the first factor. find_domain: returns the id of
     the domain with a name or id.
