@@ -1,7 +1,9 @@
 """The contract of every store engine. The fixtures `store` and `database` run it on each."""
 
+import gc
 import math
 import threading
+import weakref
 from dataclasses import dataclass
 from functools import partial
 
@@ -452,6 +454,31 @@ async def test_reads_are_not_held_up_by_searches(store: Store) -> None:
         with trio.fail_after(5):
             assert await store.read(names) == []
         gate.open()
+
+
+@pytest.mark.parametrize("is_submitted", [False, True])
+async def test_a_finished_write_is_freed_at_once(store: Store, is_submitted: bool) -> None:
+    """An idle writer keeps nothing of its last transaction: the function may hold a password."""
+    gate, done = Gate(), trio.Event()
+    held = Gate()
+    freed = weakref.ref(held)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.write, gate.work)  # the next item waits in the thread's queue
+        await gate.entered.wait()
+        gc.disable()
+        try:
+            if is_submitted:
+                store.submit(lambda tx, held=held: put(tx, repr(held)), lambda _result, _error: done.set())
+                gate.open()
+                await done.wait()
+            else:
+                gate.open()
+                await store.write(lambda tx, held=held: put(tx, repr(held)))
+            del held
+            await trio.testing.wait_all_tasks_blocked()
+            assert freed() is None
+        finally:
+            gc.enable()
 
 
 async def test_totals_are_kept_by_domain_and_name(store: Store) -> None:

@@ -4,7 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+import structlog
+
+from sallyport.base.errors import StoreError
 from sallyport.store.model import Done, Tx
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -29,6 +34,21 @@ class Item:
 
 def nobody(_result: object, _error: BaseException | None) -> None:
     """Do nothing. This is the callback of an item if no caller waits for its result."""
+
+
+def finish(items: list[Item], error: StoreError | None) -> None:
+    """Pass the results to the callers. This runs on the event loop. error: the error of the transaction, or None.
+
+    The items lose their functions, because the writer's thread keeps them until its next transaction, and a function
+    may contain a login with its password.
+    """
+    for item in items:
+        item.error = error or item.error
+        done, item.done, item.work, item.alone = item.done, nobody, None, None
+        try:
+            done(item.result, item.error)
+        except Exception:
+            log.exception("store_callback_failed")
 
 
 def runs_of(items: list[Item]) -> Iterator[list[Item]]:

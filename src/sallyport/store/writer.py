@@ -46,7 +46,7 @@ from sallyport.store.connections import (
     primary_code,
 )
 from sallyport.store.directory import Reserve
-from sallyport.store.items import Item, nobody, runs_of
+from sallyport.store.items import Item, finish, nobody, runs_of
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.slices import BATCH_S
 
@@ -209,12 +209,7 @@ class Writer:
             self.changes += 1
         else:
             self._metrics.errors.labels("commit").inc()
-        for item in items:
-            item.error = error or item.error
-            try:
-                item.done(item.result, item.error)
-            except Exception:
-                log.exception("store_callback_failed")
+        finish(items, error)
 
     # --- in the writer's thread -------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import trio
 from sallyport.base.actor import acting
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
-from sallyport.store.items import Item, nobody, runs_of
+from sallyport.store.items import Item, finish, nobody, runs_of
 from sallyport.store.model import Done, Work
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours
 from sallyport.store.postgres.dialer import Dialer
@@ -168,12 +168,7 @@ class WriterConnection:
             self.changes += 1
         else:
             self._metrics.errors.labels("commit").inc()
-        for item in items:
-            item.error = error or item.error
-            try:
-                item.done(item.result, item.error)
-            except Exception:
-                log.exception("store_callback_failed")
+        finish(items, error)
 
     # --- in the thread ----------------------------------------------------------------------------------------
 
