@@ -8,6 +8,8 @@ from sallyport.areas.directory.principals import Principals
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.login.eap.rounds import EapRounds
+from sallyport.areas.login.eap.service import EapServer
 from sallyport.areas.login.first import operations as first_factors_api
 from sallyport.areas.login.first.checker import Host
 from sallyport.areas.login.first.fields import Fields
@@ -93,7 +95,6 @@ class LoginArea(Area):
         self.second = SecondFactor(
             self.challenges,
             self.calls,
-            providers,
             mfa_metrics,
             patience=patience,
             clock=clock,
@@ -104,7 +105,13 @@ class LoginArea(Area):
         self.first = self.first_settings.factors
         self.people = People(store, self.first, lambda domain_id: domains.table.present(domain_id))  # noqa: PLW0108
         self.trials = Trials(
-            domains, users, self.first, self.second.has_codes, lockouts.service.refuses, parts.notices, clock
+            domains,
+            users,
+            self.first,
+            lambda domain, name: self.second.has_codes(providers.of(domain.id), domain, name),
+            lockouts.service.refuses,
+            parts.notices,
+            clock,
         )
         self.pipeline = Pipeline(
             domains=domains.snapshot,
@@ -115,11 +122,17 @@ class LoginArea(Area):
             first=self.first,
             sightings=devices.service.sightings,
             rules=rules,
+            providers=providers,
             second=self.second,
-            credentials=credentials,
-            certificate_tenant=clients.service.certificate_tenant,
-            node=lambda: parts.cluster.id,
-            duplicate_window_s=settings.duplicate_window_s,
+        )
+        self.eap = EapRounds(
+            self.pipeline,
+            EapServer(
+                credentials=credentials,
+                certificate_tenant=clients.service.certificate_tenant,
+                node=lambda: parts.cluster.id,
+                duplicate_window_s=settings.duplicate_window_s,
+            ),
         )
         self.spool = self._own_spool(devices, sessions)
         self.journal = Journal(
