@@ -104,15 +104,6 @@ class LoginArea(Area):
         self.first_settings = FirstFactorSettings(parts.configuration, parts.vault, kinds, self._first_host, clock)
         self.first = self.first_settings.factors
         self.people = People(store, self.first, lambda domain_id: domains.table.present(domain_id))  # noqa: PLW0108
-        self.trials = Trials(
-            domains,
-            users,
-            self.first,
-            lambda domain, name: self.second.has_codes(providers.of(domain.id), domain, name),
-            lockouts.service.refuses,
-            parts.notices,
-            clock,
-        )
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
@@ -134,6 +125,7 @@ class LoginArea(Area):
                 duplicate_window_s=settings.duplicate_window_s,
             ),
         )
+        self.trials = Trials(self.pipeline, parts.notices, clock)
         self.spool = self._own_spool(devices, sessions)
         self.journal = Journal(
             store,
