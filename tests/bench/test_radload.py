@@ -16,10 +16,7 @@ from .child import SECRET
 from .radload import compile_radload, run_radload
 from .settings import BenchmarkError
 
-pytestmark = [
-    pytest.mark.bench,
-    pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed"),
-]
+pytestmark = [pytest.mark.bench, pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")]
 
 KEY = SECRET.encode()
 ZEROS = bytes(16)
