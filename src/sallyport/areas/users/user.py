@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from sallyport.base.text import fold, password_spellings
 from sallyport.radius.mschap import NtKey, nt_hash
 
+METHODS_TEXT = (
+    "Authentication methods: SSH, DID and Password, separated by commas. If it is empty, all methods are allowed."
+)
 MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
