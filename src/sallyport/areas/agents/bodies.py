@@ -8,16 +8,17 @@ from sallyport.agentwire import state
 from sallyport.agentwire.state import Removal, TriggerKind
 from sallyport.areas.agents.desired import account_name
 from sallyport.areas.agents.orders import MOST_WAIT_S
+from sallyport.areas.agents.repo import Agent, Order
+from sallyport.areas.agents.reports_repo import StoredDrift
 from sallyport.areas.users.bodies import AnyAction
 from sallyport.areas.users.instances.bodies import InstanceId
-from sallyport.base.model import Model
+from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import JSON, decode
 from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 
-_INSTANCE = "Id of the instance."
 _OPTIONAL_INSTANCE = "Id of the instance that the settings are for, or 0 for the settings of the whole domain."
 _MOMENT = "ISO 8601 UTC"
 
@@ -31,21 +32,9 @@ class ListAgents(OfDomain, Paged):
     )
 
 
+@answer_of(Agent)
 class AgentEntry(Model):
     """An agent in the answer of `listAgents`."""
-
-    instanceId: int = Field(description=_INSTANCE)
-    instanceName: str = Field(description="Name of the instance.")
-    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
-    status: str = Field(description="Active while the agent sends messages, else Inactive.")
-    lastSeen: str = Field(description=f"Time of the agent's last message, {_MOMENT}.")
-    enrolled: str = Field(description=f"Time of the registration, {_MOMENT}.")
-    agentVersion: str = Field(description="Version of the agent's program.")
-    wantedVersion: int = Field(description="Version of the machine's desired state.")
-    appliedVersion: int = Field(description="Version of the desired state in the agent's last report.")
-    upToDate: bool = Field(
-        description="Whether the agent's last report is about the present version of the desired state."
-    )
 
 
 class AgentList(Model):
@@ -61,19 +50,9 @@ class OneAgent(OfDomain):
     instanceId: InstanceId
 
 
+@answer_of(Order)
 class OrderEntry(Model):
     """An order to an agent."""
-
-    orderId: int = Field(description="Id of the order.")
-    instanceId: int = Field(description=_INSTANCE)
-    kind: str = Field(description="Kind of the order: sync, discover or rotate.")
-    userNames: list[str] = Field(description="Accounts whose passwords are rotated.")
-    ordered: str = Field(description=f"Time of the order, {_MOMENT}.")
-    outcome: str = Field(description="Outcome of the order: waiting, done or failed.")
-    ended: str = Field(
-        description=f"Time at which the order was done or failed, {_MOMENT}. Empty while the order is waiting."
-    )
-    error: str = Field(description="Reason of the failure. Empty if the order has not failed.")
 
 
 class PrivilegedEntry(Model):
@@ -153,18 +132,9 @@ class ListDrift(OfDomain, Paged):
     )
 
 
+@answer_of(StoredDrift)
 class DriftEntry(Model):
     """A drift entry: a change that was made on a machine, but not by the machine's agent."""
-
-    driftId: int = Field(description="Id of the drift entry.")
-    instanceId: int = Field(description=_INSTANCE)
-    kind: str = Field(description="Kind of the drift: privilege, sudoers, key, password, account or clock.")
-    name: str = Field(description="Account or file that was changed.")
-    detail: str = Field(description="Change in words.")
-    putBack: bool = Field(description="Whether the agent has undone the change.")
-    first: str = Field(description=f"Time at which the drift was first found, {_MOMENT}.")
-    last: str = Field(description=f"Time at which the drift was last found, {_MOMENT}.")
-    ended: str = Field(description=f"End of the drift, {_MOMENT}. Empty if the drift has not ended.")
 
 
 class DriftList(Model):
