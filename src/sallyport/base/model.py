@@ -46,20 +46,20 @@ _JSON_TYPES: Final[dict[object, object]] = {dict[str, object]: dict[str, JsonVal
 def answer_of(row: type[object], *, detail: bool = False) -> Callable[[type[ModelT]], type[ModelT]]:
     """Return a decorator that gives a model the values of `base.answer.wire_fields`. They follow the model's own fields
     and precede those of a subclass."""
+    found = wire_fields(row, detail=detail)
+    return with_fields(
+        {each.name: (_JSON_TYPES.get(each.kind, each.kind), Field(description=each.wire.description)) for each in found}
+    )
+
+
+def with_fields(fields: Mapping[str, tuple[object, object]]) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Return a decorator that adds fields to a model. fields: the type of each field, and its default or description,
+    by name."""
 
     def derive(model: type[ModelT]) -> type[ModelT]:
-        found = wire_fields(row, detail=detail)
-        fields = {
-            each.name: (_JSON_TYPES.get(each.kind, each.kind), Field(description=each.wire.description))
-            for each in found
-        }
-        return create_model(
-            model.__name__,
-            __base__=model,
-            __doc__=model.__doc__,
-            __module__=model.__module__,
-            **cast(dict[str, Any], fields),
-        )
+        given = cast(dict[str, Any], dict(fields))
+        name, place = model.__name__, model.__module__
+        return create_model(name, __base__=model, __doc__=model.__doc__, __module__=place, **given)
 
     return derive
 
