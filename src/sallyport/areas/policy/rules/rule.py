@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, camel, encode
 
 MAX_RULES: Final = 1000
 MAX_CHARACTERS: Final = 2 << 20
@@ -18,6 +18,8 @@ MAX_PRIORITY: Final = 1_000_000
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MIDNIGHT: Final = "00:00"
 END_OF_DAY: Final = "24:00"
+SCOPES: Final = ("users", "groups", "ous", "kinds", "clients", "products", "media", "stations", "service_types", "time")
+"""The fields of a rule that limit the logins to which it applies."""
 
 
 class Action(StrEnum):
@@ -79,6 +81,10 @@ class Reply:
     value: str
 
 
+def _tuple(value: JSON) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A rule as an admin has written it, with two exceptions. service_types are numbers. media are the names that the
@@ -104,64 +110,26 @@ class Definition:
     @classmethod
     def parse(cls, text: str) -> "Definition":
         """Parse the JSON text of a definition that `as_json` has made."""
-        kept = json.loads(text)
-        time = kept["time"]
-        return cls(
-            name=kept["name"],
-            action=Action(kept["action"]),
-            priority=kept["priority"],
-            enabled=kept["enabled"],
-            users=tuple(kept["users"]),
-            groups=tuple(kept["groups"]),
-            ous=tuple(kept["ous"]),
-            kinds=tuple(map(AccountKind, kept["kinds"])),
-            clients=tuple(kept["clients"]),
-            products=tuple(kept["products"]),
-            media=tuple(kept["media"]),
-            stations=tuple(kept["stations"]),
-            service_types=tuple(kept["serviceTypes"]),
-            time=None if time is None else Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
-            vlan=kept["vlan"],
-            reply_attributes=tuple(Reply(each["name"], each["value"]) for each in kept["replyAttributes"]),
-        )
+        stored = json.loads(text)
+        kept = {each.name: _tuple(stored[camel(each.name)]) for each in fields(cls)}
+        time = stored["time"]
+        special = {
+            "action": Action(stored["action"]),
+            "kinds": tuple(map(AccountKind, stored["kinds"])),
+            "time": time and Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
+            "reply_attributes": tuple(Reply(**each) for each in stored["replyAttributes"]),
+        }
+        return cls(**kept | special)  # type: ignore[arg-type]  # the fields of this class
 
     def as_json(self) -> dict[str, JSON]:
         """Return the fields by their names in the API, the store and the audit trail."""
-        return {
-            "name": self.name,
-            "action": self.action.value,
-            "priority": self.priority,
-            "enabled": self.enabled,
-            "users": list(self.users),
-            "groups": list(self.groups),
-            "ous": list(self.ous),
-            "kinds": list(self.kinds),
-            "clients": list(self.clients),
-            "products": list(self.products),
-            "media": list(self.media),
-            "stations": list(self.stations),
-            "serviceTypes": list(self.service_types),
-            "time": None if self.time is None else self.time.as_json(),
-            "vlan": self.vlan,
-            "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
-        }
+        values = {camel(each.name): cast(JSON, encode(getattr(self, each.name))) for each in fields(self)}
+        return {**values, "time": None if self.time is None else self.time.as_json()}
 
     @property
     def scopes(self) -> tuple[str, ...]:
         """The API names of the scopes that the rule has. It is empty if the rule applies to every login."""
-        given = {
-            "users": self.users,
-            "groups": self.groups,
-            "ous": self.ous,
-            "kinds": self.kinds,
-            "clients": self.clients,
-            "products": self.products,
-            "media": self.media,
-            "stations": self.stations,
-            "serviceTypes": self.service_types,
-            "time": self.time,
-        }
-        return tuple(name for name, value in given.items() if value)
+        return tuple(camel(name) for name in SCOPES if getattr(self, name))
 
     @property
     def exempts_all(self) -> bool:
