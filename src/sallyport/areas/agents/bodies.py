@@ -1,6 +1,6 @@
 """The requests and answers of the operations with which admins manage agents."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -12,9 +12,9 @@ from sallyport.areas.agents.repo import Agent, Order
 from sallyport.areas.agents.reports_repo import StoredDrift
 from sallyport.areas.users.bodies import AnyAction
 from sallyport.areas.users.instances.bodies import InstanceId
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Model, answer_of, with_fields
 from sallyport.base.validation import Between, unfit
-from sallyport.base.wire import JSON, decode
+from sallyport.base.wire import JSON, decode, mapping
 from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
@@ -224,32 +224,42 @@ class OrdersGiven(Done):
     orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
 
 
-_PUT_BACK = "Whether the agent removes privileges that an account should not have."
-_UNKNOWN_KEYS = (
-    "Whether the agent removes SSH keys that are not in the desired state. This concerns only managed accounts."
-)
-_REMOVAL = "Action on an account that the agent has created and that is no longer in the desired state: delete or lock."
-_HOMES = "Whether the home directory is deleted with the account; otherwise root becomes its owner."
-_SUDO = "Whether privileged users can use sudo without a password."
-_SESSIONS = "Whether the agent ends the sessions of accounts that it locks or deletes."
-_PRIVILEGES = "Seconds between two privilege statuses that the agent sends."
-_DISCOVERIES = "Seconds between two discoveries of the accounts on a machine."
-_ROTATE = "Days between two rotations of a password, or 0 for no rotation."
-
-
 class SettingsFields(Body):
     """Changes of the settings of agents. An absent field keeps its value. A field that is null is reset to the
     default."""
 
-    putBackPrivileges: Flag | None = Field(default=None, description=_PUT_BACK)
-    removeUnknownKeys: Flag | None = Field(default=None, description=_UNKNOWN_KEYS)
-    removal: Removal | None = Field(default=None, description=_REMOVAL)
-    removeHomes: Flag | None = Field(default=None, description=_HOMES)
-    sudoWithoutPassword: Flag | None = Field(default=None, description=_SUDO)
-    endSessions: Flag | None = Field(default=None, description=_SESSIONS)
-    privilegeSeconds: Annotated[Whole, Between(10, 604_800)] | None = Field(default=None, description=_PRIVILEGES)
-    discoverSeconds: Annotated[Whole, Between(60, 2_592_000)] | None = Field(default=None, description=_DISCOVERIES)
-    rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(default=None, description=_ROTATE)
+    putBackPrivileges: Flag | None = Field(
+        default=None, description="Whether the agent removes privileges that an account should not have."
+    )
+    removeUnknownKeys: Flag | None = Field(
+        default=None,
+        description="Whether the agent removes SSH keys that are not in the desired state. This concerns only managed "
+        "accounts.",
+    )
+    removal: Removal | None = Field(
+        default=None,
+        description="Action on an account that the agent has created and that is no longer in the desired state: "
+        "delete or lock.",
+    )
+    removeHomes: Flag | None = Field(
+        default=None,
+        description="Whether the home directory is deleted with the account; otherwise root becomes its owner.",
+    )
+    sudoWithoutPassword: Flag | None = Field(
+        default=None, description="Whether privileged users can use sudo without a password."
+    )
+    endSessions: Flag | None = Field(
+        default=None, description="Whether the agent ends the sessions of accounts that it locks or deletes."
+    )
+    privilegeSeconds: Annotated[Whole, Between(10, 604_800)] | None = Field(
+        default=None, description="Seconds between two privilege statuses that the agent sends."
+    )
+    discoverSeconds: Annotated[Whole, Between(60, 2_592_000)] | None = Field(
+        default=None, description="Seconds between two discoveries of the accounts on a machine."
+    )
+    rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(
+        default=None, description="Days between two rotations of a password, or 0 for no rotation."
+    )
 
     def given(self) -> dict[str, JSON]:
         """Return only the fields that the request contains. The keys are the field names that the store and
@@ -276,35 +286,25 @@ class GetSettings(OfDomain):
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
+_TYPES = {"removal": str, "privilegeSeconds": int, "discoverSeconds": int, "rotateDays": int}
+"""The types of the settings in an answer that are no flags."""
+
+
+@with_fields(
+    {
+        name: (_TYPES.get(name, bool), Field(description=field.description))
+        for name, field in SettingsFields.model_fields.items()
+    }
+)
 class SettingsShown(Model):
     """Response body of the operation `getSettings`: all settings. A setting that was never changed has its default."""
 
-    putBackPrivileges: bool = Field(description=_PUT_BACK)
-    removeUnknownKeys: bool = Field(description=_UNKNOWN_KEYS)
-    removal: str = Field(description=_REMOVAL)
-    removeHomes: bool = Field(description=_HOMES)
-    sudoWithoutPassword: bool = Field(description=_SUDO)
-    endSessions: bool = Field(description=_SESSIONS)
-    privilegeSeconds: int = Field(description=_PRIVILEGES)
-    discoverSeconds: int = Field(description=_DISCOVERIES)
-    rotateDays: int = Field(description=_ROTATE)
-
     @classmethod
-    def of(cls, fields: dict[str, JSON]) -> "SettingsShown":
+    def of(cls, fields: dict[str, JSON]) -> Self:
         """Return the settings in `fields`, and the defaults of all other settings."""
-        settings = decode(state.Settings, fields)
         days = fields.get("rotateDays")
-        return cls(
-            putBackPrivileges=settings.put_back_privileges,
-            removeUnknownKeys=settings.remove_unknown_keys,
-            removal=settings.removal,
-            removeHomes=settings.remove_homes,
-            sudoWithoutPassword=settings.sudo_without_password,
-            endSessions=settings.end_sessions,
-            privilegeSeconds=settings.privilege_s,
-            discoverSeconds=settings.discover_s,
-            rotateDays=days if isinstance(days, int) else 0,
-        )
+        values = {"rotateDays": days if isinstance(days, int) else 0, **mapping(decode(state.Settings, fields))}
+        return cls.model_validate({name: values[_STORED.get(name, name)] for name in SettingsFields.model_fields})
 
 
 class RotateStateKey(OfDomain):
