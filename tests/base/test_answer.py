@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import TypeAdapter
 
-from sallyport.base.answer import Wire, answer, answers, wire_names
+from sallyport.base.answer import Wire, answer, answers, wire_fields, wire_names
 from sallyport.base.clock import iso
 from sallyport.base.model import Model, answer_of
 from sallyport.console.columns import columns_of
@@ -60,6 +60,18 @@ def test_null_becomes_an_empty_text() -> None:
 def test_the_answer_about_one_row_has_more_values() -> None:
     """They follow those of a list."""
     assert list(answer(LAMP, detail=True, now=0, house="A"))[-1] == "parts"
+
+
+def test_null_is_not_converted() -> None:
+    """It stays null, unless the mark `empty` makes it an empty text. The description says that it may be null."""
+
+    @dataclass
+    class Bulb:
+        broken_at: Annotated[int | None, Wire("Time of the failure.", "brokenAt", iso)]
+
+    (field,) = wire_fields(Bulb)
+    assert field.kind == str | None
+    assert answers([Bulb(None), Bulb(0)]) == [{"brokenAt": None}, {"brokenAt": "1970-01-01T00:00:00.000000Z"}]
 
 
 def test_no_rows_are_an_empty_list() -> None:

@@ -19,6 +19,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import NoneType
 from typing import Annotated, ClassVar, Final, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from sallyport.base.wire import Row
@@ -33,11 +34,11 @@ class Wire:
 
     description: the meaning of the value, for the description of the API. name: the name in answers; empty if it is
     the name of the field. convert: a function from the stored value to the shown one; its annotation is the type in
-    answers. kind: the type in answers, if it follows neither from `convert` nor from the field. empty: whether null and
-    0 become an empty text. after: the name of the preceding value in answers, unless it is the preceding field of the
-    class. detail: whether only the answer about a single row has the value. title, look: title and kind of the
-    console's column (see `console.columns.Kind`), unless they follow from name and type; the look `none`
-    stands for no column.
+    answers. Null is not converted. kind: the type in answers, if it follows neither from `convert` nor from the field.
+    empty: whether null and 0 become an empty text. after: the name of the preceding value in answers, unless it is the
+    preceding field of the class. detail: whether only the answer about a single row has the value. title, look: title
+    and kind of the console's column (see `console.columns.Kind`), unless they follow from name and type; the look
+    `none` stands for no column.
     """
 
     description: str
@@ -58,13 +59,28 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class WireField:
-    """A value in an answer. source: the Python expression for the value, with `row` and the arguments `values`. kind:
-    the type of the value."""
+    """A value in an answer. source: the Python expression for the stored value, with `row` and the arguments `values`.
+    stored: its type."""
 
     name: str
     source: str
-    kind: object
+    stored: object
     wire: Wire
+
+    @property
+    def may_be_null(self) -> bool:
+        """Whether the stored value may be null."""
+        return NoneType in get_args(self.stored)
+
+    @property
+    def kind(self) -> object:
+        """The type of the value in answers."""
+        if self.wire.empty or self.wire.kind is not None:
+            return self.wire.kind or str
+        if self.wire.convert is None:
+            return self.stored
+        shown = get_type_hints(self.wire.convert)["return"]
+        return shown | None if self.may_be_null else shown
 
 
 def wire_fields(row: type[object], *, detail: bool = False) -> tuple[WireField, ...]:
@@ -116,7 +132,7 @@ def _fields(row: type[object]) -> Iterable[WireField]:
         source = f"values[{name!r}]" if is_given else f"row.{name}"
         stored, *marks = get_args(own) if get_origin(own) is Annotated else (own,)
         for wire in (each for each in marks if isinstance(each, Wire)):
-            yield WireField(wire.name or name, source, _type(stored, wire), wire)
+            yield WireField(wire.name or name, source, stored, wire)
 
 
 def _methods(row: type[object]) -> Iterable[WireField]:
@@ -128,13 +144,7 @@ def _methods(row: type[object]) -> Iterable[WireField]:
             source = f"row.{name}"
             if method is member:
                 source += f"({', '.join(f'values[{each!r}]' for each in [*inspect.signature(method).parameters][1:])})"
-            yield WireField(wire.name or name, source, _type(get_type_hints(method)["return"], wire), wire)
-
-
-def _type(stored: object, wire: Wire) -> object:
-    if wire.empty or wire.kind is not None:
-        return wire.kind or str
-    return stored if wire.convert is None else get_type_hints(wire.convert)["return"]
+            yield WireField(wire.name or name, source, get_type_hints(method)["return"], wire)
 
 
 @cache
@@ -149,8 +159,10 @@ def _converter(row: Hashable, detail: bool) -> Callable[[Sequence[object], Mappi
             function = f"convert{len(functions)}"
             functions[function] = field.wire.convert
             value = f"{function}({value})"
-        pairs.append(
-            f"{field.name!r}: ({value} if {field.source} else '')" if field.wire.empty else f"{field.name!r}: {value}"
-        )
+        if field.wire.empty:
+            value = f"({value} if {field.source} else '')"
+        elif field.wire.convert is not None and field.may_be_null:
+            value = f"({value} if {field.source} is not None else None)"
+        pairs.append(f"{field.name!r}: {value}")
     text = f"lambda rows, values: [{{{', '.join(pairs)}}} for row in rows]"
     return cast("Callable[[Sequence[object], Mapping[str, object]], list[Row]]", eval(text, functions))  # noqa: S307

@@ -44,11 +44,6 @@ def iso(at: int) -> str:
     return f"{_to_the_second(seconds)}.{fraction:06}Z"
 
 
-def iso_or_null(at: int | None) -> str | None:
-    """Return a time as `iso` does. Return None if there is none."""
-    return None if at is None else iso(at)
-
-
 def iso_seconds(at: int) -> str:
     """Return a time in microseconds as ISO 8601 UTC without a fraction, such as 2026-01-31T08:00:00Z."""
     return f"{_to_the_second(at // SECOND)}Z"

@@ -38,9 +38,9 @@ AttributeName = Callable[[int, int], str]
 """A function that returns an attribute's name: (vendor id, attribute type) -> name."""
 
 
-def seconds(milliseconds: int | None) -> float | None:
-    """Return a time in seconds. Return None if there is none."""
-    return None if milliseconds is None else milliseconds / 1000
+def seconds(milliseconds: int) -> float:
+    """Return a time in seconds."""
+    return milliseconds / 1000
 
 
 DeviceId = Annotated[int, Wire("Id of the device.", "device_id", title="Device id")]
@@ -112,7 +112,8 @@ class Learned:
     )
     def give_up_seconds(self, now: int) -> float | None:
         """Return the timeout of the device in seconds, as `timeout_ms` does."""
-        return seconds(self.timeout_ms(now))
+        timeout_ms = self.timeout_ms(now)
+        return None if timeout_ms is None else timeout_ms / 1000
 
     def timeout_ms(self, now: int) -> int | None:
         """Return the time after which the device gives up, in milliseconds. Return None if it is unknown, or if the

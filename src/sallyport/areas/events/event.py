@@ -21,11 +21,6 @@ def milliseconds_waited(microseconds: int) -> float | None:
     return microseconds / 1000 or None
 
 
-def lines(text: str | None) -> list[str]:
-    """Return the lines of a text. A missing text has no lines."""
-    return [*(text or "").splitlines()]
-
-
 @dataclass(slots=True)  # not frozen, because a page has up to 1000, and freezing takes most of the time to make one
 class EventRow:
     """An event of a login. Times are in microseconds.
@@ -134,20 +129,26 @@ class EventRow:
             title="Second factor, ms",
         ),
     ]
-    attributes: Annotated[
-        str | None,
-        Wire(
-            "Attributes of the answer, such as `Filter-Id = staff`, without those of the authentication "
-            "method. A secret is shown as `***`. Empty if there are none.",
-            convert=lines,
-        ),
-    ]
+    attributes: str | None
     detail: Annotated[
         str | None,
         Wire(
-            "What the MFA provider says about the outcome, such as why a code was wrong. Empty if nothing.", empty=True
+            "What the MFA provider says about the outcome, such as why a code was wrong. Empty if nothing.",
+            empty=True,
+            after="attributes",
         ),
     ]
+
+    @property
+    @Wire(
+        "Attributes of the answer, such as `Filter-Id = staff`, without those of the authentication method. A secret "
+        "is shown as `***`. Empty if there are none.",
+        "attributes",
+        after="secondFactorMs",
+    )
+    def shown_attributes(self) -> list[str]:
+        """The attributes of the answer."""
+        return (self.attributes or "").splitlines()
 
     @Wire("Name of the node that made the decision. Empty if the node was removed.", after="latencyMs")
     def node(self, nodes: Mapping[int, str]) -> str:

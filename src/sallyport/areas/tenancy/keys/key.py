@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from sallyport.base.answer import Wire
-from sallyport.base.clock import SECOND, iso, iso_or_null
+from sallyport.base.clock import SECOND, iso
 
 DAY = 86_400 * SECOND
 ENROLMENT_US = 30 * DAY
@@ -65,7 +65,7 @@ class KeyRecord:
         Wire(
             "Time of the last use, exact to an hour, ISO 8601 UTC. Null if the key was never used.",
             "lastSeen",
-            iso_or_null,
+            iso,
             after="expiresAt",
         ),
     ]
