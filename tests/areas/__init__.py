@@ -257,7 +257,7 @@ class Areas:
         self.administrators, self.identities = app.signin.administrators, app.signin.identities
         self.console_sessions, self.open_id = app.signin.sessions, app.signin.open_id
         self.copies, self.rotation = app.installation.copies, app.installation.rotation
-        self.certificates, self.certificate_files = app.certificates, app.certificate_files.files
+        self.certificates, self.certificate_files = app.parts.certificates, app.certificate_files.files
         self.radius_metrics, self.login_metrics = login.radius_metrics, login.metrics
         self.tenant = 0
         self.domain = 0

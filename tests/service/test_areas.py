@@ -125,9 +125,9 @@ async def test_a_new_area_is_one_entry(tmp_path: Path, clock: SetClock) -> None:
             await visitor.sign_in(await site.token(Role.AUDITOR))
             page = text_of(await visitor.get("/shelves"))
             assert "three shelves" in page and "Shelves" in page
-        assert shelves.node_tasks[0] in areas.app.node_tasks
-        assert shelves.leader_tasks[0] in areas.app.leader_tasks
-        await areas.app.prepare()
+        assert shelves.node_tasks[0] in areas.app.areas.node_tasks
+        assert shelves.leader_tasks[0] in areas.app.areas.leader_tasks
+        await areas.app.areas.prepare()
         areas.app.follower.changed(ForeignChange("shelves", 7))
         assert shelves.done == ["prepared", "changed in 7"]
 

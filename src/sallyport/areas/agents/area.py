@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from sallyport.areas.agents import operations as api
-from sallyport.areas.agents.desired import PolicyRules
+from sallyport.areas.agents.desired import PolicyRules, release_names
+from sallyport.areas.agents.reports_repo import forget_machine, forget_users
 from sallyport.areas.agents.service import Agents
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.tenancy.keys.service import Keys
@@ -20,6 +21,8 @@ class AgentsArea(Area):
     def __init__(
         self, parts: Parts, users: EndpointUsers, instances: Instances, policies: PolicyRules, keys: Keys
     ) -> None:
+        users.before_deletion(forget_users)
+        users.before_renaming(release_names)
         self.service = Agents(
             parts.store,
             parts.vault,
@@ -31,6 +34,8 @@ class AgentsArea(Area):
             parts.cluster,
             parts.clock,
         )
+        instances.before_deletion(forget_machine)
+        instances.before_deletion(self.service.reports.forget)
         self.node_tasks = (self.service.states.run, self.service.presence.run)
         self.leader_tasks = (self.service.presence.watch, self.service.orders.run, self.service.rotations.run)
 

@@ -10,7 +10,7 @@ other rows is repeated until then. If the service does not run, the domain's row
 continue until the network devices end them, but their records are deleted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -40,19 +40,13 @@ log = structlog.get_logger()
 
 
 class Removal:
-    """The service that removes domains.
+    """The service that removes domains."""
 
-    forget: a function that empties the caches of tokens, keys and users.
-    """
-
-    def __init__(
-        self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us, *, forget: Callable[[], None]
-    ) -> None:
+    def __init__(self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us) -> None:
         self._configuration = configuration
         self._cluster = cluster
         self._store = configuration.store
         self._clock = clock
-        self._forget = forget
         self._removed = trio.Event()
         self._removed.set()  # look for interrupted deletions at the start
         self._is_running = False
@@ -91,7 +85,7 @@ class Removal:
             return domain
 
         domain = await self._configuration.change(transaction)
-        self._forget()
+        self._configuration.forget()
         log.info("domain_removed", domain=domain_id, name=domain.name)
         self._removed.set()
 
@@ -124,7 +118,7 @@ class Removal:
             is_last = self._clock() - removed_at >= grace_s * SECOND
             slices = [rows.erase for rows in erasure.ROWS]
             await in_slices(self._store, partial(_same, domain_id), slices, repo.delete if is_last else _keep)
-            self._forget()
+            self._configuration.forget()
             if is_last:
                 log.info("domain_erased", domain=domain_id)
 

@@ -60,10 +60,6 @@ LinkTo = Callable[[str], str]
 """A function that takes the secret part of an enrolment's link and returns the URL of the page."""
 
 
-async def _no_person(_domain_id: int, _name: str) -> None:
-    """Return None: there are no people but endpoint users."""
-
-
 class OneTimeSeeds:
     """The seeds of all users. This class implements `mfa.host.Seeds`.
 
@@ -83,7 +79,6 @@ class OneTimeSeeds:
         issuer: IssuerOf,
         clock: Clock = now_us,
         *,
-        find_person: FindPerson = _no_person,
         max_given: int = MAX_CACHED,
         life_s: int = LIFE_S,
     ) -> None:
@@ -92,9 +87,14 @@ class OneTimeSeeds:
         self._users = users
         self._issuer = issuer
         self._clock = clock
-        self._find_person = find_person
+        self._find_person: FindPerson | None = None
         self._life_us = life_s * SECOND
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
+
+    def find_people_with(self, find: FindPerson) -> None:
+        """Set the function that finds people of a directory or of the first factor. Without it, there are no people but
+        endpoint users."""
+        self._find_person = find
 
     async def seed(self, domain_id: int, user: str) -> str | None:
         """Return the user's confirmed seed in base32, or None if the user has none. Raises StoreError, SecretError."""
@@ -186,7 +186,7 @@ class OneTimeSeeds:
         knows the person. An endpoint user with exactly this name is not looked for elsewhere."""
         if isinstance(which, int) or await self._store.read(lambda tx: repo.locate(tx, domain_id, which)) is not None:
             return which, False
-        person = await self._find_person(domain_id, which)
+        person = await self._find_person(domain_id, which) if self._find_person else None
         return (which, False) if person is None else (person, True)
 
     async def behind(self, link: str) -> Enrolment | None:
