@@ -20,8 +20,10 @@ from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.dictionary import Dictionary
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
+from sallyport.store.erasure import Rows, in_order
 from sallyport.store.foreign import CLOCKS_US, CONFIGURATION
 from sallyport.store.model import Engine, Store, Tx
+from sallyport.store.sealed import Sealed
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.web.operation import Operations
@@ -66,6 +68,10 @@ class Area:
     """The tasks that every node runs."""
     leader_tasks: Sequence[Task] = ()
     """The tasks that the node with the lease runs for all nodes."""
+    erased_rows: Sequence[Rows] = ()
+    """The tables whose rows are deleted with a domain, each before the tables that it refers to."""
+    sealed: Sequence[Sealed] = ()
+    """The columns with values that are sealed under the master key."""
     pages: Sequence[Pages[Any]] = ()
     """The pages of the console."""
     foreign: Mapping[str, Callable[[int], None]] = {}
@@ -135,6 +141,17 @@ class Areas(list[Area]):
         row only if no other node has changed the row, or changes only rows that are overdue.
         """
         return [task for area in self for task in area.leader_tasks]
+
+    @property
+    def erased_rows(self) -> list[Rows]:
+        """The tables whose rows are deleted with a domain, in the order of their deletion. Tables of a later area may
+        refer to those of an earlier one."""
+        return in_order(rows for area in reversed(self) for rows in area.erased_rows)
+
+    @property
+    def sealed(self) -> list[Sealed]:
+        """The columns with values that are sealed under the master key."""
+        return [column for area in self for column in area.sealed]
 
     @property
     def foreign(self) -> dict[str, Callable[[int], None]]:

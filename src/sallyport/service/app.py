@@ -138,7 +138,7 @@ class App:
         instances = self.instances.service
         self.tenancy = add(TenancyArea(parts, instances, self._agent_file))
         tenancy = self.tenancy.service
-        self.domains = add(DomainsArea(parts))
+        self.domains = add(DomainsArea(parts, self.areas))
         domains = self.domains.service
         self.devices = add(DevicesArea(parts, domains))
         self.clients = add(ClientsArea(parts, tenancy, domains, heard=self.devices.service.heard_addresses))

@@ -38,11 +38,13 @@ from sallyport.store.copies import Copies
 from sallyport.store.foreign import CERTIFICATES
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation
-from sallyport.store.sealed import check_keys
+from sallyport.store.sealed import Sealed, check_keys
 
 
 class CertificatesArea(Area):
     """The certificates of the installation, for EAP and RadSec, and when certificates expire."""
+
+    sealed = (Sealed("certificate_files", "content", ("name",), "certificate_files/{}", is_vital=True),)
 
     def __init__(
         self, parts: Parts, issued: IssuedCertificates, tenancy: Tenancy, revocations: Revocations, login: LoginArea
@@ -105,6 +107,7 @@ class InstallationArea(Area):
         self, parts: Parts, areas: Areas, tenancy: Tenancy, domains: Domains, login: LoginArea, version: str
     ) -> None:
         self._parts, self._tenancy, self._domains, self._login = parts, tenancy, domains, login
+        self._areas = areas
         self.metrics = ProcessMetrics(parts.registry, version)
         self.siblings = Siblings({})
         self.copies = Copies(
@@ -117,7 +120,9 @@ class InstallationArea(Area):
             clock=parts.clock,
             worker=parts.settings.worker,
         )
-        self.rotation = Rotation(parts.store, parts.vault, parts.clock, without=partial(nodes_without_key, parts))
+        self.rotation = Rotation(
+            parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
+        )
         self.watch = Watch(parts.cluster, parts.store, NodeMetrics(parts.registry))
         self.node_tasks = (parts.cluster.run, self.watch.run, parts.configuration.watch)
 
@@ -147,7 +152,7 @@ class InstallationArea(Area):
 
         In a restore, the check runs on the rows of the backup, before the backup replaces the store.
         """
-        check_keys(tx, self._parts.vault.at_next_start(), self._parts.vault)
+        check_keys(tx, self._areas.sealed, self._parts.vault.at_next_start(), self._parts.vault)
 
     async def _add_domain(self, wanted: AddDomain) -> JSON:
         """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""

@@ -9,12 +9,20 @@ from sallyport.areas.clients.service import Clients, Heard
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.shell.command import Command, Tenants
+from sallyport.store.erasure import Rows
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class ClientsArea(Area):
     """RADIUS clients. heard: returns when the addresses of a tenant were heard."""
+
+    erased_rows = (Rows("radius_client_domains", "lists of RADIUS clients", "client_id, position", has_index=False),)
+    sealed = (
+        Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret", is_vital=True),
+        Sealed("radius_clients", "mac_password", ("id",), "radius_clients/{}/mac_password", is_vital=True),
+    )
 
     def __init__(
         self,

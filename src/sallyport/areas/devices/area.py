@@ -11,12 +11,24 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import InventoryMetrics
 from sallyport.shell.command import Command
+from sallyport.store.erasure import Part, Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class DevicesArea(Area):
     """Network devices, and the stations behind them."""
+
+    erased_rows = (
+        Rows("stations", "stations"),
+        Rows("device_history", "entries of the device history"),
+        Rows(
+            "devices",
+            "network devices",
+            parts=(Part("device_posture", "device_id", "device_id"),),
+            searched="domain_id",
+        ),
+    )
 
     def __init__(self, parts: Parts, domains: Domains) -> None:
         metrics = InventoryMetrics(parts.registry)

@@ -19,7 +19,9 @@ from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics
 from sallyport.shell.command import Command
+from sallyport.store.erasure import Part, Rows
 from sallyport.store.foreign import PRINCIPALS
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -30,6 +32,30 @@ class DirectoryArea(Area):
     read, check: functions that read and test directories, by kind of directory; the default ones read them over the
     network.
     """
+
+    erased_rows = (
+        Rows("directory_schedules", "directory schedules", "directory_id"),
+        Rows("directory_runs"),
+        Rows("directory_jobs", "imports"),
+        Rows("directory_names", key="domain_id, name_key, user_id"),
+        Rows(
+            "directory_users",
+            "directory users",
+            parts=(Part("directory_attributes", "user_id", "user_id"),),
+            searched="domain_id",
+        ),
+        Rows("directory_groups", "directory groups", searched="domain_id"),
+        Rows("directory_units", "organizational units"),
+        Rows(
+            "directories",
+            "directories",
+            parts=(Part("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
+        ),
+    )
+    sealed = (
+        Sealed("directories", "secret", ("id",), "directories/{}/secret"),
+        Sealed("directory_jobs", "secret", ("id",), "directory_jobs/{}/secret"),
+    )
 
     def __init__(
         self,

@@ -7,10 +7,11 @@ from sallyport.areas.domains import operations as api
 from sallyport.areas.domains.enforcement import Enforcement, ImpactPreview, ProviderChecks, Reverts
 from sallyport.areas.domains.removal import Removal
 from sallyport.areas.domains.service import Domains
-from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.metrics import DomainMetrics
 from sallyport.outgoing.http import HttpFactory
 from sallyport.shell.command import Command
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -18,12 +19,17 @@ from sallyport.web.scope import Gate
 class DomainsArea(Area):
     """Domains."""
 
-    def __init__(self, parts: Parts) -> None:
+    erased_rows = (
+        Rows("counters", key="domain_id, name"),
+        Rows("domain_realms", key="domain_id, realm"),
+    )
+
+    def __init__(self, parts: Parts, areas: Areas) -> None:
         clock = parts.clock
         self._parts = parts
         self.service = Domains(parts.configuration, DomainMetrics(parts.registry), clock)
         self.reverts = Reverts(self.service, parts.cluster, clock)
-        self.removal = Removal(parts.configuration, parts.cluster, clock)
+        self.removal = Removal(parts.configuration, parts.cluster, lambda: areas.erased_rows, clock)
         self.enforcement: Enforcement
         # Each node knows the deadlines of the modes, but only the node with the lease reverts a mode.
         self.node_tasks = (self.reverts.run,)

@@ -10,7 +10,7 @@ other rows is repeated until then. If the service does not run, the domain's row
 continue until the network devices end them, but their records are deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -40,9 +40,17 @@ log = structlog.get_logger()
 
 
 class Removal:
-    """The service that removes domains."""
+    """The service that removes domains. erased_rows: returns the tables with rows of domains, in the order of their
+    deletion."""
 
-    def __init__(self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        cluster: Cluster,
+        erased_rows: Callable[[], Sequence[erasure.Rows]],
+        clock: Clock = now_us,
+    ) -> None:
+        self._erased_rows = erased_rows
         self._configuration = configuration
         self._cluster = cluster
         self._store = configuration.store
@@ -59,7 +67,7 @@ class Removal:
         """
 
         def look(tx: Tx) -> tuple[Domain, Sequence[tuple[str, int]]]:
-            return _removable(tx, domain_id), list(erasure.counts(tx, domain_id))
+            return _removable(tx, domain_id), list(erasure.counts(tx, self._erased_rows(), domain_id))
 
         return await self._store.search(look)
 
@@ -116,7 +124,7 @@ class Removal:
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
-            slices = [rows.erase for rows in erasure.ROWS]
+            slices = [rows.erase for rows in self._erased_rows()]
             await in_slices(self._store, partial(_same, domain_id), slices, repo.delete if is_last else _keep)
             self._configuration.forget()
             if is_last:

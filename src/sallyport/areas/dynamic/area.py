@@ -12,12 +12,15 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.metrics import DynamicMetrics
 from sallyport.radius.retransmission import Timers
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class DynamicArea(Area):
     """Requests to devices, by an admin or after a revocation."""
+
+    erased_rows = (Rows("revocations", has_index=False),)
 
     def __init__(self, parts: Parts, domains: Domains, clients: Clients, rules: LoginRules, *, timers: Timers) -> None:
         self.service = DynamicAuthorization(

@@ -42,7 +42,9 @@ from sallyport.certs.credentials import Credentials
 from sallyport.metrics import LoginMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
 from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
 from sallyport.radius.salted import hidden_places
+from sallyport.store.erasure import Rows
 from sallyport.store.model import Tx
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -54,6 +56,14 @@ class LoginArea(Area):
     for the second factor. kinds: the classes of first factors. ntlm_auth: returns the winbind helpers of a domain; the
     default is the winbind of this host.
     """
+
+    erased_rows = (
+        Rows("first_factors", "first-factor settings", "domain_id, kind"),
+        Rows("events", "logins in the log"),
+        Rows("accounting_records", "accounting records"),
+        Rows("challenges", has_index=False),
+    )
+    sealed = (Sealed("first_factors", "fields", ("domain_id", "kind"), "first_factors/{}/{}", is_vital=True),)
 
     def __init__(
         self,

@@ -10,6 +10,8 @@ from sallyport.areas.mfa.providers import available
 from sallyport.areas.mfa.service import Providers
 from sallyport.base.clock import now_us
 from sallyport.metrics import MfaMetrics
+from sallyport.store.erasure import Rows
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -17,6 +19,9 @@ from sallyport.web.scope import Gate
 class MfaArea(Area):
     """The MFA providers of all domains. kinds: the classes of providers by name; the default ones are the built-in ones
     and those of installed packages."""
+
+    erased_rows = (Rows("mfa_providers", "MFA provider", "domain_id"),)
+    sealed = (Sealed("mfa_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}", is_vital=True),)
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from sallyport.areas.users.totp import STEP_S, matching_step, otpauth
 from sallyport.base.clock import SECOND
 from sallyport.shell.command import Command
 from sallyport.store.model import Tx
+from sallyport.store.sealed import Sealed
 
 PASSWORD_RULES = Rules(quality=Quality(minlen=12, minclass=2, maxsequence=4, usercheck=True))
 """The rules of administrators' passwords."""
@@ -25,6 +26,12 @@ FAILED_SIGN_INS = 10
 
 class SignInArea(Area):
     """Administrators, identity providers, and the sessions of people."""
+
+    sealed = (
+        Sealed("administrators", "password", ("id",), "administrators/{}/password", is_vital=True),
+        Sealed("administrators", "seed", ("id",), "administrators/{}/seed", is_vital=True),
+        Sealed("console_sessions", "id_token", ("id",), "console_sessions/{}/id_token"),
+    )
 
     def __init__(self, parts: Parts, tenancy: Tenancy) -> None:
         store, clock, settings, minute_us = parts.store, parts.clock, parts.settings, 60 * SECOND

@@ -18,8 +18,10 @@ from sallyport.areas.users.service import EndpointUsers, Revocations
 from sallyport.areas.users.totp import STEP_S, OneTimeSeeds
 from sallyport.base.clock import SECOND
 from sallyport.shell.command import Command
+from sallyport.store.erasure import Part, Rows
 from sallyport.store.foreign import USERS
 from sallyport.store.model import Tx
+from sallyport.store.sealed import Sealed
 from sallyport.store.slices import Slice
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -32,9 +34,40 @@ class Policies(PasswordPolicies, PolicyIds, Protocol):
         """Register a function that removes references to policies before the policies are deleted."""
 
 
+_PARTS_OF_INSTANCES = (
+    Part("agent_orders", "id", "instance_id"),
+    Part("agent_discovered", "instance_id, kind, name", "instance_id"),
+    Part("agent_grants", "instance_id, user_id, group_id", "instance_id"),
+    Part("endpoint_instance_users", "instance_id, user_id", "instance_id"),
+    Part("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
+    Part("policy_instances", "policy_id, instance_id", "instance_id"),
+)
+_PARTS_OF_GROUPS = (
+    Part("endpoint_credential_policies", "id", "group_id"),
+    Part("endpoint_group_users", "group_id, user_id", "group_id"),
+)
+_PARTS_OF_USERS = (
+    Part("totp_enrolments", "user_id", "user_id"),
+    Part("agent_hashes", "user_id", "user_id"),
+    Part("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
+    Part("endpoint_user_credentials", "user_id, credential_id", "user_id"),
+)
+
+
 class UsersArea(Area):
     """Endpoint users as logins need them (`service`) and as admins manage them (`accounts`); their groups and
     one-time-password seeds."""
+
+    erased_rows = (
+        Rows("endpoint_instances", "endpoint instances", parts=_PARTS_OF_INSTANCES, searched="domain_id"),
+        Rows("endpoint_groups", "endpoint groups", parts=_PARTS_OF_GROUPS, searched="domain_id"),
+        Rows("endpoint_users", "endpoint users", parts=_PARTS_OF_USERS, searched="domain_id"),
+    )
+    sealed = (
+        Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
+        Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
+        Sealed("totp_enrolments", "seed", ("user_id",), "totp_enrolments/{}/seed"),
+    )
 
     def __init__(
         self,

@@ -6,12 +6,15 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.lockouts import operations as api
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.metrics import LockoutMetrics
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class LockoutsArea(Area):
     """Users and stations that are refused after too many failures."""
+
+    erased_rows = (Rows("lockouts", "lock-outs"),)
 
     def __init__(self, parts: Parts) -> None:
         settings = parts.settings

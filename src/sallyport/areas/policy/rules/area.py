@@ -8,12 +8,15 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.rules import operations as api
 from sallyport.areas.policy.rules.names import Names
 from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class RulesArea(Area):
     """Login rules."""
+
+    erased_rows = (Rows("login_rules", "login rules"),)
 
     def __init__(self, parts: Parts, domains: Domains, clients: Clients) -> None:
         def client_names(tenant_id: int) -> Mapping[str, str]:
