@@ -264,12 +264,13 @@ def test_a_recursive_schema_is_accepted() -> None:
         {"a": [[[[[[[[[[[[[[]]]]]]]]]]]]]]},
         {"a": [float("nan")]},
         {"a": float("inf")},
+        {"a": 1 << 53},
         {"a": (1 << 53) + 1},
         {"a": -(10**400)},
         {"a" * 256: 1},
         {"b": {"a" * 256: 1}},
     ],
-    ids=["large", "many", "deep", "NaN", "infinite", "rounded", "huge", "long name", "long name inside"],
+    ids=["large", "many", "deep", "NaN", "infinite", "inexact", "rounded", "huge", "long name", "long name inside"],
 )
 def test_an_unsuitable_subject_is_refused_before_the_check(subject: dict[str, JSON]) -> None:
     """A subject is refused before the schema is evaluated if its metadata is too large or too deep, has too many

@@ -107,11 +107,11 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
 
 
 def _is_exact(value: JSON) -> bool:
-    """Return True if every JSON parser reads the number without rounding (RFC 8259 section 6). Return True also for a
+    """Return True if every JSON parser reads the number without rounding (RFC 7493 section 2.2). Return True also for a
     value that is not a number."""
     if isinstance(value, float):
         return math.isfinite(value)
-    return not isinstance(value, int) or abs(value) <= 1 << 53
+    return not isinstance(value, int) or abs(value) < 1 << 53
 
 
 def _check_bounds(schema: dict[str, JSON]) -> None:
