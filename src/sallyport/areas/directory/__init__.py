@@ -7,12 +7,10 @@ ends early, nothing changes in the store.
 
     entry       the meaning of entries from any source: people, groups and units; LDIF and JSON
     reading     reads LDAP, Entra ID and Okta, without the store and the HTTP server; the directory agent uses it too
-    readers     creates the reader of a directory from the directory's settings
     runs        receives the entries that directory agents send
     schedules   the times at which the service reads a directory
-    imports     background jobs that write the entries to the store
+    imports     background jobs that write the entries to the store; readers: a directory's reader from its settings
     entries     people, groups and memberships in the store
     mappings    which attributes fill each field
-    health      whether the imports of a directory work
     principals  groups and units of a principal, cached for logins
 """

@@ -7,14 +7,13 @@ from sallyport.areas.directory import operations as api
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.handover import Handover
 from sallyport.areas.directory.imports.job import Check, Read, Revocations
+from sallyport.areas.directory.imports.readers import checks, readers
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
-from sallyport.areas.directory.readers import checks, readers
 from sallyport.areas.directory.runs.service import Runs
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import Directories
-from sallyport.areas.directory.trial import Trials
+from sallyport.areas.directory.service import Directories, Trials
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics

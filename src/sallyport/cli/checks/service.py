@@ -6,7 +6,8 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.areas.directory.health import ended_readings, is_overdue
+from sallyport.areas.directory.imports.bodies import ended_readings
+from sallyport.areas.directory.schedules.bodies import is_overdue
 from sallyport.base.clock import now_us
 from sallyport.base.text import counted
 from sallyport.base.wire import Row

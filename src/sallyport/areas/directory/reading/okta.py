@@ -28,7 +28,7 @@ from sallyport.areas.directory.entry.entry import Batch, Entry, Gone, Group, Per
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.api import BY_ID, AccessToken, Authorize, Pages, as_read_error, texts
-from sallyport.base.clock import SECOND, Clock, from_iso, iso
+from sallyport.base.clock import SECOND, Clock, from_iso, iso, iso_or_empty
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
 from sallyport.outgoing.errors import PemError, ProviderError
@@ -194,7 +194,7 @@ class _Reading:
                     yield batch
         if since is None and not self._has_accounts:
             raise ReadError("Okta shows no user: check the rights of the token or the application")
-        yield Batch((), complete=since is None, cursor=iso(self._latest) if self._latest else "")
+        yield Batch((), complete=since is None, cursor=iso_or_empty(self._latest))
 
     async def _users(self, since: int | None) -> Batches:
         changed = {} if since is None else {"filter": f'lastUpdated gt "{_written(since)}"'}
