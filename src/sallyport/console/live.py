@@ -22,8 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from sallyport.areas.events.repo import NewEvent
 from sallyport.areas.events.service import Events
-from sallyport.areas.login.listen.waiting import Room
 from sallyport.base.errors import StoreError, TooMany
+from sallyport.base.fair import Room
 from sallyport.console.guard import HEADERS
 from sallyport.web import problem
 from sallyport.web.peer import parked

@@ -17,10 +17,9 @@ import structlog
 import trio
 
 from sallyport.areas.login.listen import radsec, udp
-from sallyport.areas.login.listen.counts import RadiusService
-from sallyport.areas.login.listen.exchange import Exchange, Services
+from sallyport.areas.login.listen.exchange import Exchange, RadiusService, Services
+from sallyport.areas.login.listen.pending import PendingSlots
 from sallyport.areas.login.listen.siblings import Siblings, socket_of
-from sallyport.areas.login.listen.waiting import Waiting
 from sallyport.host.notify import Notifier, ToParent
 from sallyport.metrics import render
 from sallyport.metrics.workers import merged
@@ -191,7 +190,7 @@ async def _answer_requests(
                 bound = sockets.addresses()
                 bound.http = await waiting.start(_serve_http, app, gate, declared, sockets.http, stop)
                 app.http_address = bound.http[0]
-                listening.start_soon(collect_garbage, lambda: services.waiting.now)
+                listening.start_soon(collect_garbage, lambda: services.slots.now)
                 task_status.started(bound)
                 if worker is None:
                     log.info(
@@ -224,7 +223,7 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
     """
 
     async def ended() -> None:
-        while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
+        while waiting.child_tasks or any(exchange.pending.handed_over for exchange in exchanges):
             await trio.sleep(0.01)
         await app.login.journal.drained()
 
@@ -242,9 +241,10 @@ def _services(app: App) -> Services:
         domains=app.domains.service,
         sightings=app.devices.service.sightings,
         pipeline=app.login.pipeline,
+        eap=app.login.eap,
         journal=app.login.journal,
         senders=app.login.senders,
-        waiting=Waiting(app.parts.settings.max_waiting_requests),
+        slots=PendingSlots(app.parts.settings.max_waiting_requests),
         radius_metrics=app.login.radius_metrics,
         login_metrics=app.login.metrics,
         learn=app.clients.service.latch,

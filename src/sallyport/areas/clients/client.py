@@ -3,7 +3,7 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -15,8 +15,10 @@ from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
+from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import Request, SharedSecret
+from sallyport.store.snapshot import Snapshot
 
 MAX_SECRET: Final = 128
 # The settings that a client learns. The name of each is the column that stores the time at which it was learned.
@@ -294,3 +296,13 @@ class ClientTable:
                 if client is not None:
                     return client
         return None
+
+
+def finder(table: Snapshot[ClientTable]) -> Callable[[Source], Client | None]:
+    """Return a function that finds the RADIUS client with the source address of a datagram in the current table. It
+    returns None if the address is unknown."""
+
+    def find(source: Source) -> Client | None:
+        return table.value.find(source[0])
+
+    return find

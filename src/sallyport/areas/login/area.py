@@ -8,6 +8,8 @@ from sallyport.areas.directory.principals import Principals
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.login.eap.rounds import EapRounds
+from sallyport.areas.login.eap.service import EapServer
 from sallyport.areas.login.first import operations as first_factors_api
 from sallyport.areas.login.first.checker import Host
 from sallyport.areas.login.first.fields import Fields
@@ -100,7 +102,6 @@ class LoginArea(Area):
         self.second = SecondFactor(
             self.challenges,
             self.calls,
-            providers,
             mfa.metrics,
             patience=patience,
             clock=clock,
@@ -113,7 +114,15 @@ class LoginArea(Area):
         users_area.seeds.find_people_with(self.people.find)
         users.on_change(self._forget_enrolments)
         lockouts.on_unlock(self.calls.forget_codes)
-        self.trials = Trials(domains, users, self.first, self.second.has_codes, lockouts.refuses, parts.notices, clock)
+        self.trials = Trials(
+            domains,
+            users,
+            self.first,
+            lambda domain, name: self.second.has_codes(providers.of(domain.id), domain, name),
+            lockouts.refuses,
+            parts.notices,
+            clock,
+        )
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
@@ -123,11 +132,17 @@ class LoginArea(Area):
             first=self.first,
             sightings=devices.service.sightings,
             rules=rules,
+            providers=providers,
             second=self.second,
-            credentials=credentials,
-            certificate_tenant=clients.service.certificate_tenant,
-            node=lambda: parts.cluster.id,
-            duplicate_window_s=settings.duplicate_window_s,
+        )
+        self.eap = EapRounds(
+            self.pipeline,
+            EapServer(
+                credentials=credentials,
+                certificate_tenant=clients.service.certificate_tenant,
+                node=lambda: parts.cluster.id,
+                duplicate_window_s=settings.duplicate_window_s,
+            ),
         )
         self.spool = self._own_spool(devices, sessions)
         self.journal = Journal(
