@@ -7,12 +7,22 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import cache
 from itertools import chain
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, cast
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from sallyport.base.answer import wire_fields
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import unfit
 
@@ -26,6 +36,32 @@ class Model(BaseModel):
     only some of the hundreds of models."""
 
     model_config = ConfigDict(defer_build=True)
+
+
+ModelT = TypeVar("ModelT", bound=Model)
+_JSON_TYPES: Final[dict[object, object]] = {dict[str, object]: dict[str, JsonValue]}
+"""pydantic's type for each type of the standard library that describes JSON less exactly."""
+
+
+def answer_of(row: type[object], *, detail: bool = False) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Return a decorator that gives a model the values of `base.answer.wire_fields`. They follow the model's own fields
+    and precede those of a subclass."""
+
+    def derive(model: type[ModelT]) -> type[ModelT]:
+        found = wire_fields(row, detail=detail)
+        fields = {
+            each.name: (_JSON_TYPES.get(each.kind, each.kind), Field(description=each.wire.description))
+            for each in found
+        }
+        return create_model(
+            model.__name__,
+            __base__=model,
+            __doc__=model.__doc__,
+            __module__=model.__module__,
+            **cast(dict[str, Any], fields),
+        )
+
+    return derive
 
 
 class Unknown(Enum):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import Tx, Value, columns_of, without_case
 from sallyport.store.search import bounded_total, from_end
 
 FOREVER = 2**63 - 1
@@ -61,7 +61,7 @@ class AuditQuery:
         return bool(self.search or self.action or self.actor or self.since or self.until < FOREVER)
 
 
-_COLUMNS = ", ".join(AuditRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(AuditRow))
 _SEARCHED = ("action", "actor", "target", "changes")
 
 
@@ -102,7 +102,7 @@ def _stored_total(tx: Tx, query: AuditQuery) -> int:
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
     """Return at most `limit` entries. The id of each entry is greater than `after`, and not greater than `last`."""
-    columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
+    columns = ", ".join(f"audit_trail.{name} as {name}" for name in columns_of(AuditRow))
     return tx.all(
         NumberedRow,
         f"select {columns}, organization_id as organization, number as tenant "

@@ -5,6 +5,8 @@ from itertools import islice
 
 import click
 
+from sallyport.areas.devices.device import DeviceRow, StationRow
+from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
@@ -25,34 +27,12 @@ COLUMNS = (
     "request_count",
     "registrations",
 )
-ALL_COLUMNS = (
-    "device_id",
-    "domain_id",
-    "domain",
-    "device_name",
-    "device_type",
-    "device_type_certainty",
-    "ip_address",
-    "client_ip",
-    "nas_identifier",
-    "nas_device_type",
-    "nas_port_type",
-    "first_seen",
-    "last_seen",
-    "request_count",
-    "registrations",
+CSV_COLUMNS = wire_names(
+    DeviceRow,
+    *("device_id", "domain_id", "domain", "device_name", "device_type", "device_type_certainty", "ip_address"),
+    *("client_ip", "nas_identifier", "nas_device_type"),
 )
-STATION_COLUMNS = (
-    "station",
-    "user",
-    "domain",
-    "device_id",
-    "device_name",
-    "device_type",
-    "first_seen",
-    "last_seen",
-    "request_count",
-)
+STATION_COLUMNS = wire_names(StationRow, "station", "user", "domain")
 SHOWN = (
     (
         "sessions",
@@ -89,7 +69,7 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
     """List the network devices."""
     body: Row = {"search": search}
     devices = (each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body))
-    line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form, spare=SPARE)
+    line.print_rows(devices, CSV_COLUMNS if form == "csv" else COLUMNS, form, spare=SPARE)
 
 
 @device.command()

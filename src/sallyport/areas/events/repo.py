@@ -8,7 +8,7 @@ from sallyport.areas.sessions import repo as sessions
 from sallyport.areas.sessions.report import FACTS
 from sallyport.areas.sessions.session import SessionState
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, containing, same_station, without_case
+from sallyport.store.model import Tx, Value, columns_of, containing, same_station, without_case
 
 COUNTER = "events"
 ACCOUNTING_COUNTER = "accounting"
@@ -79,7 +79,7 @@ class EventQuery:
     limit: int = 10
 
 
-_COLUMNS = ", ".join(EventRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(EventRow))
 _SEARCHED = ("user_name", "device_name", "station", "ip_address", "client_ip")
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 from sallyport.areas.sessions.report import COUNTS, FACTS, USER
 from sallyport.areas.sessions.session import NAS_REBOOT, Session, SessionState, Watched
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, containing, without_case
+from sallyport.store.model import Tx, Value, columns_of, containing, without_case
 from sallyport.store.search import bounded_total, from_end
 
 T = TypeVar("T")
@@ -395,7 +395,7 @@ class SessionQuery:
 
 
 _DEVICE = ("ip_address", "client_ip", "device_name")
-_SHOWN = ", ".join(f"sessions.{name}" for name in SessionRow.__dataclass_fields__ if name not in _DEVICE)
+_SHOWN = ", ".join(f"sessions.{name}" for name in columns_of(SessionRow) if name not in _DEVICE)
 _SEARCHED = (
     "user_name", "station", "called_station", "framed_ip", "framed_ipv6", "framed_ipv6_prefix",
     "delegated_ipv6_prefix", "acct_session_id",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.areas.events.repo import EventRow
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, columns_of
 
 
 @dataclass(slots=True)
@@ -13,7 +13,7 @@ class DomainEvent(EventRow):
     domain_id: int
 
 
-_COLUMNS = ", ".join(DomainEvent.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(DomainEvent))
 _BETWEEN = "from events where id > :a and id <= :l"
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.areas.policy.lockouts.failures import WINDOW_US, LockoutKind
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import Tx, Value, columns_of, without_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class OwnedRow(LockoutRow):
     tenant_id: int
 
 
-_COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(LockoutRow))
 
 
 def write(tx: Tx, row: LockoutRow) -> None:
