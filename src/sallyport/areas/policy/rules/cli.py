@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import click
 
+from sallyport.areas.policy.rules.conditions import CONDITIONS, DAYS
 from sallyport.areas.policy.rules.trial_cli import test
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
@@ -15,30 +16,6 @@ from sallyport.shell.options import Group
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
 ACTIONS = click.Choice(["allow", "block", "mfa_required"])
 NUMBER = click.IntRange(min=1)
-# Each repeatable option and its field in the request body.
-LISTS = {
-    "user": "users",
-    "group": "groups",
-    "ou": "ous",
-    "kind": "kinds",
-    "client": "clients",
-    "product": "products",
-    "medium": "media",
-    "station": "stations",
-    "service-type": "serviceTypes",
-}
-_HELP = {
-    "user": "Name of a user; case is ignored.",
-    "group": "A group of the user.",
-    "ou": "An organizational unit of the user.",
-    "kind": "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
-    "client": "RADIUS client: a name, an address or a network.",
-    "product": "Product of the sender or of the NAS, such as `Cisco ISE`.",
-    "medium": "Medium of the NAS port, such as Ethernet, Wireless or Virtual.",
-    "station": "Calling-Station-Id; a MAC address may be in any notation.",
-    "service-type": "Service-Type: a number, or a name such as Login or Framed.",
-}
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ENTRY = re.compile(r"(?P<field>[a-z]+): entry (?P<number>[0-9]+): no such (?P<kind>user|group|RADIUS client)")
 _STATION = re.compile(r"^stations: entry (?P<number>[0-9]+)")
 _SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
@@ -54,7 +31,7 @@ def described(work: CommandT) -> CommandT:
             "--priority", type=click.IntRange(min=0), help="Rules with smaller priorities are read first. Default: 100."
         ),
         click.option("--disabled/--enabled", default=None, help="A disabled rule is stored but not used."),
-        *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
+        *(click.option(f"--{each.option}", each.field, multiple=True, help=each.help) for each in CONDITIONS),
         click.option(
             "--time",
             help="Time when the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. The default zone is UTC.",
@@ -237,20 +214,20 @@ def _days(word: str) -> list[JSON]:
     for part in word.casefold().split(","):
         first, _, last = part.partition("-")
         last = last or first
-        if first not in _DAYS or last not in _DAYS:
+        if first not in DAYS or last not in DAYS:
             return []
-        begin, end = _DAYS.index(first), _DAYS.index(last)
-        days += (_DAYS[begin:] + _DAYS[: end + 1]) if end < begin else _DAYS[begin : end + 1]
+        begin, end = DAYS.index(first), DAYS.index(last)
+        days += (DAYS[begin:] + DAYS[: end + 1]) if end < begin else DAYS[begin : end + 1]
     return list(dict.fromkeys(days))
 
 
 def _scope(row: Row) -> str:
     parts = []
-    for name, field in LISTS.items():
-        entries = row[field]
+    for each in CONDITIONS:
+        entries = row[each.field]
         if isinstance(entries, list) and entries:
             more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
-            parts.append(f"{name} {', '.join(map(str, entries[:3]))}{more}")
+            parts.append(f"{each.option} {', '.join(map(str, entries[:3]))}{more}")
     window = row["time"]
     if isinstance(window, dict):
         days = window["days"]
