@@ -122,10 +122,10 @@ def forget(line: CommandLine, *, identity: int) -> None:
 
 
 def _show(line: CommandLine, made: Row) -> None:
-    from sallyport.areas.users.totp import qr_blocks
+    from sallyport.base.totp import qr_code
 
     uri = str(made["otpauth"])
-    for text in (qr_blocks(uri), uri):
+    for text in (qr_code(uri, "terminal"), uri):
         line.print(text)
     line.note(f"scan the code with an authenticator app; {made['name']} signs in with the password and a code")
 

@@ -12,8 +12,8 @@ from sallyport.areas.signin.openid import OpenId
 from sallyport.areas.signin.sessions import Sessions
 from sallyport.areas.tenancy.authentication import guesses_of_all_nodes
 from sallyport.areas.tenancy.service import Tenancy
-from sallyport.areas.users.totp import STEP_S, matching_step, otpauth
 from sallyport.base.clock import SECOND
+from sallyport.base.totp import step_at
 from sallyport.shell.command import Command
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -45,7 +45,6 @@ class SignInArea(Area):
             tenancy,
             guesses_of_all_nodes(parts.notices, "sign_in", clock, burst=FAILED_SIGN_INS),
             guesses_of_all_nodes(parts.notices, "sign_in_name", clock, burst=FAILED_SIGN_INS),
-            matching_step,
             self.open_id,
             clock,
             idle_us=settings.console_idle_minutes * minute_us,
@@ -54,19 +53,14 @@ class SignInArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of administrators and sessions."""
-        return commands.commands(self.administrators, self.identities, self.sessions, self._tenancy, _uri)
+        return commands.commands(self.administrators, self.identities, self.sessions, self._tenancy)
 
     def void(self, tx: Tx, at: int) -> None:
         """End the sessions, and spend the one-time codes up to the next time step."""
         repo.void(tx)
-        repo.void_codes(tx, at // (STEP_S * SECOND) + 1)
+        repo.void_codes(tx, step_at(at) + 1)
 
 
 def _failures(password: str, name: str) -> list[str]:
     """Return the rules that an administrator's password does not meet."""
     return [each.message for each in failures(PASSWORD_RULES, password, name)]
-
-
-def _uri(seed: str, name: str) -> str:
-    """Return the URI of a seed for authenticator apps."""
-    return otpauth(seed, issuer="Sallyport", account=name)

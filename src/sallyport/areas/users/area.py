@@ -15,8 +15,8 @@ from sallyport.areas.users.groups.repo import forget_policies
 from sallyport.areas.users.groups.service import Groups, PolicyIds
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.service import EndpointUsers, Revocations
-from sallyport.areas.users.totp import STEP_S, OneTimeSeeds
-from sallyport.base.clock import SECOND
+from sallyport.areas.users.totp import OneTimeSeeds
+from sallyport.base.totp import step_at
 from sallyport.shell.command import Command
 from sallyport.store.erasure import Part, Rows
 from sallyport.store.foreign import USERS
@@ -116,7 +116,7 @@ class UsersArea(Area):
 
     def void(self, tx: Tx, at: int) -> None:
         """Spend the codes up to the next time step, because a code of the next one is accepted too."""
-        repo.void_codes(tx, at // (STEP_S * SECOND) + 1)
+        repo.void_codes(tx, step_at(at) + 1)
 
     def _changed_elsewhere(self, domain_id: int) -> None:
         if domain_id:

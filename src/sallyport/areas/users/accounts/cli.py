@@ -167,9 +167,9 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
     if as_json:
         line.print_json(made)
         return
-    from sallyport.areas.users.totp import qr_blocks
+    from sallyport.base.totp import qr_code
 
-    for text in (qr_blocks(str(made["otpauth"])), str(made["otpauth"]), str(made["link"])):
+    for text in (qr_code(str(made["otpauth"]), "terminal"), str(made["otpauth"]), str(made["link"])):
         line.print(text)
     line.note(
         f"send the link to the user; it is valid until {made['expiresAt']}; the seed becomes valid with "
