@@ -45,7 +45,7 @@ from sallyport.service.app import App, Overrides
 from sallyport.settings.limits import DEFAULTS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import ANYWHERE
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.model import Engine
 from sallyport.store.postgres.engine import PostgresStore
 from sallyport.store.postgres.schema import PostgresDialect

@@ -8,7 +8,7 @@ from cryptography import x509
 
 from sallyport.base.errors import StartError
 from sallyport.certs.credentials import Credentials
-from sallyport.certs.directory import read_list, read_lists
+from sallyport.certs.folder import read_list, read_lists
 
 BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 

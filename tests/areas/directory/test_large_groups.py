@@ -4,13 +4,13 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from sallyport.areas.directory.entries.changes import group_after
-from sallyport.areas.directory.entries.memberships import SPREAD, _spread, difference
-from sallyport.areas.directory.entries.rows import Stored
 from sallyport.areas.directory.imports.finish import WRITTEN_AT_ONCE, _read, _write
 from sallyport.areas.directory.imports.job import Run
 from sallyport.areas.directory.imports.lines import PreparedChange, key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping
+from sallyport.areas.directory.stored.changes import group_after
+from sallyport.areas.directory.stored.memberships import SPREAD, _spread, difference
+from sallyport.areas.directory.stored.rows import Stored
 from sallyport.store.connections import open_connection
 from sallyport.store.migrations import migrate
 from tests.plans import statements

@@ -3,13 +3,13 @@
 import random
 
 from sallyport.areas.directory import repo
-from sallyport.areas.directory.entries import people
 from sallyport.areas.directory.entry.entry import Person
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.imports.applier import Item, _together
 from sallyport.areas.directory.imports.job import Run
 from sallyport.areas.directory.imports.lines import PreparedPerson, keys_of, prepared_person
 from sallyport.areas.directory.mappings.mapping import FieldMapping
+from sallyport.areas.directory.stored import people
 from sallyport.store.model import Tx, Value, among
 from tests.areas import Areas
 from tests.areas.directory.world import DN, group, imported

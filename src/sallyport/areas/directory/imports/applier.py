@@ -4,7 +4,7 @@ A transaction writes one batch of entries (`store.slices`) and stores the positi
 continues from this position.
 
 A large group takes several transactions, and a change of many members too. Only the last transaction stores the group's
-digest. The renaming of an entry with many memberships takes several transactions (`entries.memberships`), and only the
+digest. The renaming of an entry with many memberships takes several transactions (`stored.memberships`), and only the
 last of them writes the entry. The renaming of a unit can also take several transactions. The entries below the unit are
 renamed first, and the unit is renamed last. So if the service restarts in between, the unit still has its old name, and
 the remaining entries are found by it.
@@ -20,20 +20,6 @@ from typing import BinaryIO, Final, TypeVar
 
 import trio
 
-from sallyport.areas.directory.entries import groups, memberships, people
-from sallyport.areas.directory.entries.changes import (
-    change,
-    follow,
-    group_after,
-    names_below,
-    rename_unit,
-    whole_person,
-)
-from sallyport.areas.directory.entries.groups import GROUPS, UNITS
-from sallyport.areas.directory.entries.memberships import AT_ONCE as PEOPLE_AT_ONCE
-from sallyport.areas.directory.entries.memberships import MOST
-from sallyport.areas.directory.entries.people import PEOPLE
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.areas.directory.entry.dn import normalized
 from sallyport.areas.directory.imports import repo
 from sallyport.areas.directory.imports.job import Counts, Revocations, Run
@@ -49,6 +35,20 @@ from sallyport.areas.directory.imports.lines import (
     PreparedUnit,
     read_entry,
 )
+from sallyport.areas.directory.stored import groups, memberships, people
+from sallyport.areas.directory.stored.changes import (
+    change,
+    follow,
+    group_after,
+    names_below,
+    rename_unit,
+    whole_person,
+)
+from sallyport.areas.directory.stored.groups import GROUPS, UNITS
+from sallyport.areas.directory.stored.memberships import AT_ONCE as PEOPLE_AT_ONCE
+from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.people import PEOPLE
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid
 from sallyport.store.model import Store, Tx

@@ -6,11 +6,11 @@ from typing import Final
 
 from sallyport.areas.directory import repo
 from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, Preview, StoredMapping, User
-from sallyport.areas.directory.entries import people
-from sallyport.areas.directory.entries import repo as entries
 from sallyport.areas.directory.imports.job import JobKind, NewJob
 from sallyport.areas.directory.mappings.mapping import FieldMapping, fields_of
 from sallyport.areas.directory.service import NO_DIRECTORY, NO_GROUP, Directories
+from sallyport.areas.directory.stored import people
+from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.clock import Clock
 from sallyport.base.errors import NotFound
 from sallyport.store.audit import changed

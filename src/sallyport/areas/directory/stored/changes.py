@@ -8,11 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sallyport.areas.directory.entries import groups, memberships, people
-from sallyport.areas.directory.entries.groups import GROUPS, UNITS
-from sallyport.areas.directory.entries.memberships import MOST
-from sallyport.areas.directory.entries.people import PEOPLE, Known
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.areas.directory.entry.dn import lies_below, moved, normalized
 from sallyport.areas.directory.entry.entry import MOST_VALUES, Gone, Person, Raw, is_name, understand
 from sallyport.areas.directory.entry.ldif import Step
@@ -29,6 +24,11 @@ from sallyport.areas.directory.imports.lines import (
     keys_of,
     prepared_person,
 )
+from sallyport.areas.directory.stored import groups, memberships, people
+from sallyport.areas.directory.stored.groups import GROUPS, UNITS
+from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.people import PEOPLE, Known
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored
 from sallyport.base.errors import Invalid
 from sallyport.base.text import trimmed
 from sallyport.store.model import Tx

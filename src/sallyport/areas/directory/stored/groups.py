@@ -3,10 +3,10 @@
 from typing import Final
 
 from sallyport.areas.directory.directory import GROUP_COUNT
-from sallyport.areas.directory.entries import memberships
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.areas.directory.imports.job import Counts, Run
 from sallyport.areas.directory.imports.lines import PreparedUnchanged, PreparedUnit, key_of
+from sallyport.areas.directory.stored import memberships
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx

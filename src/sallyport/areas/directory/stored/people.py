@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.directory.directory import CLOUD_USER_COUNT, USER_COUNT
-from sallyport.areas.directory.entries import memberships
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.areas.directory.entry.entry import ALIASES
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.imports.job import Counts, Revocations, Run
 from sallyport.areas.directory.imports.lines import PreparedPerson, PreparedUnchanged, key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping, Fields, fields_of
+from sallyport.areas.directory.stored import memberships
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
