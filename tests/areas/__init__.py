@@ -45,7 +45,7 @@ from sallyport.service.app import App, Overrides
 from sallyport.settings.limits import DEFAULTS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import ANYWHERE
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.erasure import Rows
 from sallyport.store.migrations import migrations_of
 from sallyport.store.model import Engine

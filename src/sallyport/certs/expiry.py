@@ -9,7 +9,7 @@ from cryptography import x509
 
 from sallyport.base.errors import StartError
 from sallyport.certs.credentials import Certificates, Credentials
-from sallyport.certs.directory import read_list, read_lists
+from sallyport.certs.folder import read_list, read_lists
 from sallyport.settings.settings import Settings
 
 BEGIN: Final = "-----BEGIN CERTIFICATE-----"

@@ -23,13 +23,13 @@ from sallyport.base import log
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as certificate_commands
-from sallyport.certs.directory import Directory
 from sallyport.certs.expiry import FileExpiries, certificates_of
+from sallyport.certs.folder import CertificateFolder
 from sallyport.deploy import commands as setting_commands
 from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, render
 from sallyport.nodes import commands as node_commands
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
-from sallyport.nodes.watch import Watch
+from sallyport.nodes.service import NodeMetricsTask
 from sallyport.service.certificates import CertificateWatch
 from sallyport.shell.command import Arguments, Command, command
 from sallyport.store import commands as store_commands
@@ -52,7 +52,7 @@ class CertificatesArea(Area):
         settings = parts.settings
         self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
         kept = SharedFiles if parts.store.is_shared else OwnFiles
-        self.files: CertificateFiles = kept(parts.store, parts.vault, Directory(settings.data_dir.absolute()))
+        self.files: CertificateFiles = kept(parts.store, parts.vault, CertificateFolder(settings.data_dir.absolute()))
         expiries = FileExpiries(settings.tls_certificate, certificates_of(settings).server)  # read by another thread
         metrics = CertificateMetrics(parts.registry, expiries.read)
         self.watch = CertificateWatch(parts.store, login.first_settings, metrics)
@@ -123,7 +123,7 @@ class InstallationArea(Area):
         self.rotation = Rotation(
             parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
         )
-        self.watch = Watch(parts.cluster, parts.store, NodeMetrics(parts.registry))
+        self.watch = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
         self.node_tasks = (parts.cluster.run, self.watch.run, parts.configuration.watch)
 
     def commands(self) -> Mapping[str, Command]:

@@ -20,7 +20,7 @@ from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
 from sallyport.settings.limits import DEFAULTS
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.migrations import ALL, migrate
 from sallyport.store.model import Tx, Work

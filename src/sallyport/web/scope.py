@@ -33,8 +33,8 @@ from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import SentModel, as_given
 from sallyport.base.validation import one_or_several, unfit
+from sallyport.web.connections import PEER
 from sallyport.web.content import Answers
-from sallyport.web.peer import PEER
 
 
 class Role(StrEnum):

@@ -53,6 +53,7 @@ from sallyport.areas.directory.service import NO_GROUP, Directories, Trials
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
+from sallyport.base.wire import mapping
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
 from sallyport.store.search import ListQuery, Minimum
 from sallyport.web.operation import Done, Operations, Plain
@@ -245,24 +246,14 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
     async def list_mappings(body: ListMappings, caller: Caller) -> Plain[MappingList]:
         """List the mappings of a domain: the mapping of each directory, and the mappings of groups."""
         found, total = await mappings.of_domain(_stretch(body))
-        entries = [
-            {
-                "directoryName": each.directory_name,
-                "groupId": each.group_id,
-                "groupName": each.group_name,
-                "fieldMappings": each.fields,
-            }
-            for each in found
-        ]
-        return _done(counted(total, "mapping"), mappings=entries, totalCount=total)
+        return _done(counted(total, "mapping"), mappings=list(map(mapping, found)), totalCount=total)
 
     @declared.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> Plain[MappingPreview]:
         """Show the fields of at most ten people before and after a change of the mapping. Nothing is stored."""
         of = await _of(mappings, service, domains_of, body, caller)
         found = await mappings.preview(of, body.fieldMappings)
-        users = [{"userId": each.user_id, "dn": each.dn, "before": each.before, "after": each.after} for each in found]
-        return _done(counted(len(users), "person", "people"), users=users)
+        return _done(counted(len(found), "person", "people"), users=list(map(mapping, found)))
 
 
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:

@@ -23,12 +23,12 @@ from sallyport.areas.directory.directory import (
     hosts_of,
     kind_of,
 )
-from sallyport.areas.directory.entries import repo as entries
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.job import Check, Job, JobKind, NewJob, Source
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.areas.directory.reading.okta import key_flaw
+from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.clock import Clock
 from sallyport.base.errors import (
     Conflict,

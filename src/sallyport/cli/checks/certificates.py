@@ -17,16 +17,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.credentials import Credentials
-from sallyport.certs.directory import (
+from sallyport.certs.expiry import certificates_of
+from sallyport.certs.folder import (
     CLIENT,
-    Directory,
+    CertificateFolder,
     Issued,
     present,
     read_certificates,
     read_list,
     read_lists,
 )
-from sallyport.certs.expiry import certificates_of
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 SOON: Final = timedelta(days=30)
@@ -50,7 +50,7 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
         flaws += _of_list(used.crl_file, now, chain[0])
     if used.ca_file is not None:
         flaws += _of_their_lists(used.ca_file, authorities, now)
-    issued = _newest_of_clients(Directory(settings.data_dir))
+    issued = _newest_of_clients(CertificateFolder(settings.data_dir))
     flaws += _of_clients(issued, now)
     if used.ca_file is None:
         missing = "no authority for the certificates of clients: set eap_ca, or run sallyport cert init"
@@ -155,10 +155,10 @@ def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: da
             )
 
 
-def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
-    if not directory.ca.exists():
+def _newest_of_clients(folder: CertificateFolder) -> dict[str, Issued]:
+    if not folder.ca.exists():
         return {}
-    return {each.name: each for each in directory.issued() if each.kind == CLIENT and not each.revoked}
+    return {each.name: each for each in folder.issued() if each.kind == CLIENT and not each.revoked}
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:

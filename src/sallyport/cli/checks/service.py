@@ -12,7 +12,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
-from sallyport.certs.directory import present
+from sallyport.certs.folder import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.shell.command import entries

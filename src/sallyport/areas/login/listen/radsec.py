@@ -39,7 +39,7 @@ from sallyport.base.fair import Room
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import Peer, read_peer
 from sallyport.certs.credentials import Credentials
-from sallyport.certs.directory import present
+from sallyport.certs.folder import present
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, SharedSecret, decode

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from sallyport.areas.directory.entries import repo as directories
-from sallyport.areas.directory.entries.repo import inhabited
+from sallyport.areas.directory.stored import repo as directories
+from sallyport.areas.directory.stored.repo import inhabited
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.policy.rules import repo
 from sallyport.areas.policy.rules.conditions import network_of
