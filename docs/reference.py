@@ -134,7 +134,10 @@ def settings() -> str:
 def limits() -> str:
     """Return the page of the limits of a tenant."""
     rows = ((_code(each.name), f"{each.most:,}", each.counts, _beyond(each)) for each in LIMITS)
-    return _page("Limits of a tenant", _table(("limit", "default", "counts", "what happens beyond it"), rows))
+    return _page(
+        "Limits of a tenant",
+        _table(("limit", "default", "counts", "what happens beyond it"), rows),
+    )
 
 
 def _beyond(limit: object) -> str:

@@ -100,7 +100,11 @@ def new_database() -> bytes:
 
 @asynccontextmanager
 async def running_store(
-    path: Path, registry: CollectorRegistry | None = None, *, reserve: int = 0, limits: Mapping[str, int] = DEFAULTS
+    path: Path,
+    registry: CollectorRegistry | None = None,
+    *,
+    reserve: int = 0,
+    limits: Mapping[str, int] = DEFAULTS,
 ) -> AsyncIterator[SqliteStore]:
     """Yield the embedded store in a file.
 
@@ -223,7 +227,9 @@ class Areas:
             areas=further,
         )
         settings = Settings(
-            data_dir=directory_of(store), did_url="https://id.example.test", lockout_failures=lockout_failures
+            data_dir=directory_of(store),
+            did_url="https://id.example.test",
+            lockout_failures=lockout_failures,
         )
         self.app = app = App(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
         self.clock, self.store, self.parts = clock, store, app.parts

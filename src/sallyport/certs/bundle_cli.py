@@ -52,7 +52,10 @@ def bundled(work: CommandT) -> CommandT:
             "--vpn-server", default="", metavar="HOST", help="With --mobileconfig: host of the IKEv2 gateway."
         ),
         click.option(
-            "--vpn-id", default="", metavar="ID", help="IKE identity of the gateway; default: the host in --vpn-server."
+            "--vpn-id",
+            default="",
+            metavar="ID",
+            help="IKE identity of the gateway; default: the host in --vpn-server.",
         ),
         click.option(
             "--server-name",

@@ -207,7 +207,13 @@ class Nodes:
             )
         repo.forget_former(tx, self._installation, self._names)
         return repo.join(
-            tx, self.name, self.session, self._installation, self._version, self._store.schema, max(self._keys())
+            tx,
+            self.name,
+            self.session,
+            self._installation,
+            self._version,
+            self._store.schema,
+            max(self._keys()),
         )
 
     async def run(self) -> None:

@@ -194,7 +194,12 @@ async def _answer_requests(
                 listening.start_soon(collect_garbage, lambda: services.waiting.now)
                 task_status.started(bound)
                 if worker is None:
-                    log.info("ready", **bound.shown(), console=app.parts.link_base(), version=app.version)
+                    log.info(
+                        "ready",
+                        **bound.shown(),
+                        console=app.parts.link_base(),
+                        version=app.version,
+                    )
                 else:
                     log.info("worker_ready", node=app.parts.settings.node)
                 notifier.ready(STATUS)

@@ -24,7 +24,10 @@ from sallyport.web.routing import TemplateRoute
 
 SELF_ONLY: Final = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """The Content-Security-Policy of pages whose scripts and styles are files of this service. The console has it too."""
-POLICY: Final = {"content-security-policy": SELF_ONLY, "x-content-type-options": "nosniff"}
+POLICY: Final = {
+    "content-security-policy": SELF_ONLY,
+    "x-content-type-options": "nosniff",
+}
 _FILES: Final = ("swagger-ui-bundle.js", "favicon-32x32.png")
 _STYLE: Final = "swagger-ui.css"
 _ICON: Final = re.compile(r'url\("data:image/svg\+xml;charset=utf-8,(.*?</svg>)"\)')

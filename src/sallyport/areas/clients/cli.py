@@ -27,7 +27,18 @@ from sallyport.shell.command import CommandLine, Form, entries
 from sallyport.shell.command import domains as all_domains
 from sallyport.shell.options import Group, InputFile
 
-COLUMNS = ("clientId", "name", "org", "tenant", "address", "domains", "product", "tls", "signatures", "proxy_state")
+COLUMNS = (
+    "clientId",
+    "name",
+    "org",
+    "tenant",
+    "address",
+    "domains",
+    "product",
+    "tls",
+    "signatures",
+    "proxy_state",
+)
 SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
 STRANGER = "unknown_client"
 MOST_REMEDIES = 20

@@ -29,7 +29,15 @@ COLUMNS = (
 )
 COUNTS = ("total", "added", "updated", "removed", "skipped", "failed")
 JOB_COLUMNS = ("jobId", "directoryName", "kind", "state", *COUNTS, "message")
-SCHEDULE_COLUMNS = ("directoryName", "everyMinutes", "timesOfDay", "timeZone", "fullEvery", "nextRun", "lastState")
+SCHEDULE_COLUMNS = (
+    "directoryName",
+    "everyMinutes",
+    "timesOfDay",
+    "timeZone",
+    "fullEvery",
+    "nextRun",
+    "lastState",
+)
 MAPPING_COLUMNS = ("directoryName", "groupName", "field", "attribute")
 LOOK_S = 0.5
 STATUS = "/api/v1/getImportStatus"

@@ -139,7 +139,9 @@ def first_factor(
             | (code if kind != "radius" else {})
         ),
         "radius": _radius(
-            radius_servers, _secret(line, "Secret", radius_secret), _tls(radius_tls, radius_tls_ca, radius_tls_name)
+            radius_servers,
+            _secret(line, "Secret", radius_secret),
+            _tls(radius_tls, radius_tls_ca, radius_tls_name),
         )
         | (_given(code) if kind == "radius" else {}),
     }

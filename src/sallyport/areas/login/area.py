@@ -91,7 +91,13 @@ class LoginArea(Area):
         self._ntlm_auth_of = ntlm_auth or self._winbind_of
         self.challenges, self.calls = self._shared()
         self.second = SecondFactor(
-            self.challenges, self.calls, providers, mfa_metrics, patience=patience, clock=clock, hidden=self._hidden
+            self.challenges,
+            self.calls,
+            providers,
+            mfa_metrics,
+            patience=patience,
+            clock=clock,
+            hidden=self._hidden,
         )
         kinds = KINDS if kinds is None else kinds
         self.first_settings = FirstFactorSettings(parts.configuration, parts.vault, kinds, self._first_host, clock)

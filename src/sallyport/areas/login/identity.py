@@ -12,7 +12,9 @@ from sallyport.areas.policy.rules.rule import AccountKind
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
-from sallyport.radius.attributes import USER_NAME
+from sallyport.radius.attributes import (
+    USER_NAME,
+)
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.packet import as_name
 from sallyport.radius.password import Method

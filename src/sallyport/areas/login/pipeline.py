@@ -41,7 +41,14 @@ from sallyport.areas.users.service import MISSING, EndpointUsers
 from sallyport.areas.users.user import User
 from sallyport.base.clock import SECOND
 from sallyport.certs.credentials import Credentials
-from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, SESSION_TIMEOUT, STATE, combine, push_attribute
+from sallyport.radius.attributes import (
+    CALLING_STATION_ID,
+    EAP_MESSAGE,
+    SESSION_TIMEOUT,
+    STATE,
+    combine,
+    push_attribute,
+)
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot

@@ -33,7 +33,11 @@ _ENROLMENTS: Final = {
     "enroll": Enrolment.NOT_ENROLLED,
     "deny": Enrolment.UNKNOWN,
 }
-_ENDED_BEFORE: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "enroll": Outcome.NOT_ENROLLED}
+_ENDED_BEFORE: Final = {
+    "allow": Outcome.APPROVED,
+    "deny": Outcome.DENIED,
+    "enroll": Outcome.NOT_ENROLLED,
+}
 _STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
 _LONGEST_CODE: Final = 32
 _SKEW_S: Final = 60

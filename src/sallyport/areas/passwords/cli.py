@@ -168,7 +168,14 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def validate(
-    line: CommandLine, *, instance_id: int, org: int, tenant: int, user: str, password: str | None, form: Form | None
+    line: CommandLine,
+    *,
+    instance_id: int,
+    org: int,
+    tenant: int,
+    user: str,
+    password: str | None,
+    form: Form | None,
 ) -> None:
     """Check a password, and show which rules of a machine's policies the password does not meet.
 

@@ -145,7 +145,13 @@ class PasswordPolicies:
         await self._store.write(transaction)
 
     async def validate(
-        self, tenant_id: int, instance_id: int | None, user_name: str, password: str, *, policy_id: int | None = None
+        self,
+        tenant_id: int,
+        instance_id: int | None,
+        user_name: str,
+        password: str,
+        *,
+        policy_id: int | None = None,
     ) -> list[Failure]:
         """Return the rules that a password fails. The rules come from the policies of a machine, and from the policy
         `policy_id`. If the machine has no policy, and policy_id is None, the rules of GUIDANCE apply. Raises NotFound
@@ -183,7 +189,13 @@ class PasswordPolicies:
             raise NotFound("instance not found")
 
     def _note(
-        self, tx: Tx, action: str, tenant_id: int, policy: Policy, before: Mapping[str, JSON], after: Mapping[str, JSON]
+        self,
+        tx: Tx,
+        action: str,
+        tenant_id: int,
+        policy: Policy,
+        before: Mapping[str, JSON],
+        after: Mapping[str, JSON],
     ) -> None:
         audit.record(
             tx,

@@ -17,7 +17,15 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.credentials import Certificates, Credentials
-from sallyport.certs.directory import CLIENT, Directory, Issued, present, read_certificates, read_list, read_lists
+from sallyport.certs.directory import (
+    CLIENT,
+    Directory,
+    Issued,
+    present,
+    read_certificates,
+    read_list,
+    read_lists,
+)
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 SOON: Final = timedelta(days=30)

@@ -22,7 +22,14 @@ from sallyport.web.scope import ADMINS, READERS
 pages = Pages()
 LIST: Final = "/ad/ListLoginRules"
 RULES: Final = Source(
-    "rule", LIST, "rules", lambda rule: str(rule["name"]), id="ruleId", value="ruleId", names=("name",), search="search"
+    "rule",
+    LIST,
+    "rules",
+    lambda rule: str(rule["name"]),
+    id="ruleId",
+    value="ruleId",
+    names=("name",),
+    search="search",
 )
 LISTED: Final = 1000
 """Users in an answer of PreviewEnforcement."""

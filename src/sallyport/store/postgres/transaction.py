@@ -86,7 +86,13 @@ class PostgresTx:
     search = TrigramSearch()
 
     def __init__(
-        self, cursor: Cursor, inserts: Inserts, waiting: Sized = (), limit_s: float | None = None, *, share: str = ""
+        self,
+        cursor: Cursor,
+        inserts: Inserts,
+        waiting: Sized = (),
+        limit_s: float | None = None,
+        *,
+        share: str = "",
     ) -> None:
         self._cursor = cursor
         self.share = share

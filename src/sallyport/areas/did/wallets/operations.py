@@ -106,7 +106,11 @@ def _declare_holding(wallets: Operations, service: Wallets) -> None:
 
 def _registered(made: Registered, message: str) -> WalletRegistered:
     return WalletRegistered(
-        message=message, walletId=made.wallet_id, userId=made.wallet_id, walletKey=made.wallet_key, token=made.token
+        message=message,
+        walletId=made.wallet_id,
+        userId=made.wallet_id,
+        walletKey=made.wallet_key,
+        token=made.token,
     )
 
 

@@ -38,7 +38,15 @@ from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.principals import Invalidations
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Conflict, Contradiction, Invalid, LeaseLost, NotFound, SallyportError, StoreError
+from sallyport.base.errors import (
+    Conflict,
+    Contradiction,
+    Invalid,
+    LeaseLost,
+    NotFound,
+    SallyportError,
+    StoreError,
+)
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_error_id
 from sallyport.base.wire import JSON

@@ -58,7 +58,8 @@ Every = Annotated[
 Times = Annotated[
     list[str],
     Field(
-        max_length=MOST_TIMES, description="Times of the day (HH:MM) in timeZone. Leave it empty to use everyMinutes."
+        max_length=MOST_TIMES,
+        description="Times of the day (HH:MM) in timeZone. Leave it empty to use everyMinutes.",
     ),
     AfterValidator(_times),
 ]

@@ -61,7 +61,9 @@ LARGEST: Final = 1300
 datagram stays below 1400 octets, and most tunnels can carry it. A chain of two certificates with 2048-bit keys then
 takes two packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
-_REASONS: Final[Mapping[Failure | None, Reason]] = {Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED}
+_REASONS: Final[Mapping[Failure | None, Reason]] = {
+    Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
+}
 
 log = structlog.get_logger()
 

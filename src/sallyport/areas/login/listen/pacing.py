@@ -75,7 +75,10 @@ class Undecided:
     """
 
     def __init__(
-        self, nursery: trio.Nursery, decide_now: Callable[[Login], bool], decide: Callable[[Login], Awaitable[None]]
+        self,
+        nursery: trio.Nursery,
+        decide_now: Callable[[Login], bool],
+        decide: Callable[[Login], Awaitable[None]],
     ) -> None:
         self._nursery = nursery
         self._decide_now = decide_now
