@@ -33,14 +33,17 @@ class Wire:
 
     description: the meaning of the value, for the description of the API. name: the name in answers; empty if it is
     the name of the field. convert: a function from the stored value to the shown one; its annotation is the type in
-    answers. empty: whether null and 0 become an empty text. after: the name of the preceding value in answers, unless
-    it is the preceding field of the class. detail: whether only the answer about a single row has the value. title,
-    look: title and kind of the console's column (see `console.columns.Kind`), unless they follow from name and type.
+    answers. kind: the type in answers, if it follows neither from `convert` nor from the field. empty: whether null and
+    0 become an empty text. after: the name of the preceding value in answers, unless it is the preceding field of the
+    class. detail: whether only the answer about a single row has the value. title, look: title and kind of the
+    console's column (see `console.columns.Kind`), unless they follow from name and type; the look `none`
+    stands for no column.
     """
 
     description: str
     name: str = ""
     convert: Callable[..., object] | None = None
+    kind: object = None
     empty: bool = False
     after: str = ""
     detail: bool = False
@@ -129,8 +132,8 @@ def _methods(row: type[object]) -> Iterable[WireField]:
 
 
 def _type(stored: object, wire: Wire) -> object:
-    if wire.empty:
-        return str
+    if wire.empty or wire.kind is not None:
+        return wire.kind or str
     return stored if wire.convert is None else get_type_hints(wire.convert)["return"]
 
 

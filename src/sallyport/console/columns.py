@@ -47,7 +47,7 @@ def columns_of(
 
     chosen: the keys of the columns that are shown as long as the person has not chosen columns. links: by key.
     """
-    known = {each.name: each for each in wire_fields(row)}
+    known = {each.name: each for each in wire_fields(row) if each.wire.look != "none"}
     return tuple(
         Column(key, _title(known[key].wire, key), _kind(known[key]), key in chosen, links.get(key))
         for key in dict.fromkeys((*chosen, *known))

@@ -33,6 +33,7 @@ from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
 from sallyport.base.model import FieldCheck, Model, Unknown, accepts
 from sallyport.base.validation import refusal
+from sallyport.base.wire import Row
 from sallyport.web import content, problem
 from sallyport.web.interface import unknown_fields
 from sallyport.web.paging import TOTAL_HEADER, Counted
@@ -94,7 +95,7 @@ class Plain(Generic[AnswerT]):
 
     __slots__ = ("content",)
 
-    def __init__(self, content: Mapping[str, object] | Counted[dict[str, object]]) -> None:
+    def __init__(self, content: Mapping[str, object] | Counted[dict[str, object]] | Counted[Row]) -> None:
         self.content = content
 
 

@@ -246,8 +246,7 @@ def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     row = _find(tx, tenant_id, [client_id])[client_id]
     return {
         **api_fields(
-            {column: getattr(row, column) for column in API_NAMES},
-            _domains(tx, [client_id]).get(client_id, ()),
+            {column: getattr(row, column) for column in API_NAMES}, _domains(tx, [client_id]).get(client_id, ())
         ),
         LEARNED[SIGNED]: row.signed_since is not None,
         LEARNED[LIMITED]: row.proxy_state_limited_since is not None,

@@ -65,12 +65,7 @@ _COMPARED = {
 
 
 def _identity(device: Device | DeviceRow) -> dict[str, Value]:
-    return {
-        "d": device.domain_id,
-        "ip": device.ip_address,
-        "client": device.client_ip,
-        "nas": device.nas_identifier,
-    }
+    return {"d": device.domain_id, "ip": device.ip_address, "client": device.client_ip, "nas": device.nas_identifier}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import click
 
+from sallyport.areas.sessions.session import SessionRow
+from sallyport.base.answer import wire_names
 from sallyport.base.errors import StartError
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
@@ -23,35 +25,7 @@ COLUMNS = (
     "inputOctets",
     "outputOctets",
 )
-ALL_COLUMNS = (
-    "sessionId",
-    "domain",
-    "acctSessionId",
-    "userName",
-    "ip_address",
-    "client_ip",
-    "device_id",
-    "device_name",
-    "station",
-    "calledStation",
-    "framedIp",
-    "framedIpv6",
-    "framedIpv6Prefix",
-    "delegatedIpv6Prefix",
-    "nasPort",
-    "nasPortId",
-    "nasPortType",
-    "state",
-    "startedAt",
-    "updatedAt",
-    "stoppedAt",
-    "sessionTime",
-    "inputOctets",
-    "outputOctets",
-    "inputPackets",
-    "outputPackets",
-    "terminateCause",
-)
+ALL_COLUMNS = wire_names(SessionRow, "sessionId", "domain")
 RESULTS = ("sessionId", "userName", "outcome", "errorCause", "errorText", "latencyMs")
 NUMBER = click.IntRange(min=1)
 

@@ -167,10 +167,7 @@ async def delete(visit: Visit) -> Redirect:
 async def stations(visit: Visit) -> Context:
     """List the stations behind the devices of a domain."""
     domain = visit.domain()
-    body: dict[str, JSON] = {
-        "search": visit.query.get("search", ""),
-        "deviceId": visit.query.get("deviceId") or 0,
-    }
+    body: dict[str, JSON] = {"search": visit.query.get("search", ""), "deviceId": visit.query.get("deviceId") or 0}
     is_bounded = not body["deviceId"] and await _has_many_stations(visit, domain.id)
     if is_bounded:
         body["newest"] = SEARCHED

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Final, TypeAlias, TypeVar
 
 from sallyport.areas.audit.repo import NumberedRow
-from sallyport.areas.events.outlets.repo import DomainEvent
+from sallyport.areas.events.event import DomainEvent
 from sallyport.base.clock import iso
 from sallyport.base.log import IDENTITIES, Pseudonyms
 from sallyport.base.wire import JSON

@@ -9,6 +9,7 @@ import structlog
 import trio
 
 from sallyport.areas.audit import repo as audit_repo
+from sallyport.areas.events.event import DomainEvent
 from sallyport.areas.events.outlets import repo
 from sallyport.areas.events.outlets.format import (
     AUDIT,
@@ -23,7 +24,6 @@ from sallyport.areas.events.outlets.format import (
     host_name,
     login_fields,
 )
-from sallyport.areas.events.outlets.repo import DomainEvent
 from sallyport.areas.events.outlets.transport import Target, Transport, transport_to
 from sallyport.areas.events.repo import EVENTS
 from sallyport.base.errors import LeaseLost, StoreError
