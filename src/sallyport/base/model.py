@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain
 from typing import ClassVar, Final
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -26,6 +26,21 @@ class Model(BaseModel):
     only some of the hundreds of models."""
 
     model_config = ConfigDict(defer_build=True)
+
+
+class Success(Model):
+    """The base class of answers with the fields `code` and `status`. Radius and domain operations answer without these
+    fields."""
+
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    status: str = Field(default="Success", description="Success. Only an error has another value.")
+
+
+class Done(Success):
+    """The answer of an operation that has no result besides its success. It is also the base class of answers with a
+    message."""
+
+    message: str = Field(description="Result in words.")
 
 
 class Unknown(Enum):

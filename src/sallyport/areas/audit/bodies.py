@@ -5,9 +5,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Moment
-from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
 

@@ -53,8 +53,9 @@ from sallyport.areas.directory.trial import Trials
 from sallyport.base.clock import iso
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
+from sallyport.base.wire import Minimum
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload

@@ -11,9 +11,8 @@ from pydantic import AfterValidator, Field, model_validator
 from sallyport.areas.directory.bodies import DirectoryName
 from sallyport.areas.directory.schedules.schedule import Timing
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
 from sallyport.web.scope import Flag, OfDomain, Whole
 
 LONGEST_MINUTES: Final = 7 * 24 * 60
