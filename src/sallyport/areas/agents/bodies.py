@@ -10,10 +10,9 @@ from sallyport.areas.agents.desired import account_name
 from sallyport.areas.agents.orders import MOST_WAIT_S
 from sallyport.areas.users.bodies import AnyAction
 from sallyport.areas.users.instances.bodies import InstanceId
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import JSON, decode
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 

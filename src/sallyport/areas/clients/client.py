@@ -32,6 +32,14 @@ RADSEC: Final = SharedSecret(b"radsec")
 _MEMO: Final = 65_536
 
 
+class State(StrEnum):
+    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
+    unsigned requests in the last day."""
+
+    SILENT = "silent"
+    UNSIGNED = "unsigned"
+
+
 def is_check(request: Request) -> bool:
     """Return whether a request comes from `sallyport check`. The service learns nothing about the device from it."""
     return CHECK in (request.first.get(NAS_IDENTIFIER), request.first.get(CONNECT_INFO))

@@ -87,14 +87,14 @@ def _credit(kind: str) -> str:
 _NAME = "Name of the policy, unique within the tenant."
 _ABOUT: Final = {
     "templateName": "Name of the template from which the policy was made.",
-    "minLen": f"Minimum number of characters: {_COUNT}.",
-    "maxLen": f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty.",
+    "minLen": f"Minimum number of characters, in any script. {_COUNT}.",
+    "maxLen": f"Maximum number of characters, in any script. 1 to {MAX_PASSWORD}, or empty.",
     "firstChar": "First character: uppercase, lowercase or digit, or empty.",
     "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no. "
     "An empty value means yes.",
     "allowSpecial": "Whether special characters are allowed: yes or no. An empty value means yes.",
     "allowNumeric": "Whether digits are allowed: yes or no. An empty value means yes.",
-    "minlen": f"libpwquality: minimum length, which credits reduce; {_COUNT}.",
+    "minlen": f"Minimum length, which credits reduce (libpwquality); {_COUNT}.",
     "dcredit": _credit("digits"),
     "ucredit": _credit("uppercase letters"),
     "lcredit": _credit("lowercase letters"),

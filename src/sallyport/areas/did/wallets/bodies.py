@@ -6,9 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from sallyport.areas.did.wallets.key import LONGEST
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
 

@@ -17,7 +17,8 @@ from sallyport.areas.did.wallets.wallet import Delivered, ListedWallet, NewWalle
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.base.wire import Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 

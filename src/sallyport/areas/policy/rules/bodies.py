@@ -28,9 +28,8 @@ from sallyport.areas.policy.rules.conditions import (
     minutes,
 )
 from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY, MAX_PRIORITY, MAX_REPLY_OCTETS, Action, Reply
-from sallyport.base.model import Model, SentModel
+from sallyport.base.model import Done, Model, SentModel
 from sallyport.base.validation import Between, one_or_several, unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainText, Text, Whole
 

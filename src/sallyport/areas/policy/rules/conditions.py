@@ -186,7 +186,6 @@ class Condition:
     field: str
     option: str
     description: str
-    help: str
     word: str
     title: str
     rank: int
@@ -288,7 +287,6 @@ CONDITIONS: Final = (
         "users",
         "user",
         "User names without a realm. An empty list matches every user.",
-        "Name of a user; case is ignored.",
         "user",
         "Users",
         1,
@@ -300,7 +298,6 @@ CONDITIONS: Final = (
         "groups",
         "group",
         "Names of groups that the user belongs to. An empty list matches every user.",
-        "A group of the user.",
         "group",
         "Groups of the user",
         8,
@@ -313,7 +310,6 @@ CONDITIONS: Final = (
         "ous",
         "ou",
         "Organizational units of the user. An empty list matches every user.",
-        "An organizational unit of the user.",
         "unit",
         "Organizational units of the user",
         9,
@@ -325,7 +321,6 @@ CONDITIONS: Final = (
         "kinds",
         "kind",
         "Kinds of account: a person, a computer, or a station by its MAC address. An empty list matches all.",
-        "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
         "kind",
         "Kinds of account",
         2,
@@ -337,7 +332,6 @@ CONDITIONS: Final = (
         "clients",
         "client",
         "RADIUS clients by name, or senders and NAS by address or network (CIDR). An empty list matches all.",
-        "RADIUS client: a name, an address or a network.",
         "client",
         "RADIUS clients",
         7,
@@ -349,7 +343,6 @@ CONDITIONS: Final = (
         "products",
         "product",
         "Products of the sender or of the NAS, as ListDevices names them. An empty list matches all.",
-        "Product of the sender or of the NAS, such as `Cisco ISE`.",
         "product",
         "Products",
         5,
@@ -361,7 +354,6 @@ CONDITIONS: Final = (
         "media",
         "medium",
         "Media of the NAS port, such as Ethernet, Wireless or Virtual. An empty list matches all.",
-        "Medium of the NAS port, such as Ethernet, Wireless or Virtual.",
         "medium",
         "Media of the port",
         4,
@@ -373,7 +365,6 @@ CONDITIONS: Final = (
         "stations",
         "station",
         "Calling-Station-Ids; a MAC address may be in any notation. An empty list matches all.",
-        "Calling-Station-Id; a MAC address may be in any notation.",
         "station",
         "Stations (Calling-Station-Id)",
         6,
@@ -385,7 +376,6 @@ CONDITIONS: Final = (
         "serviceTypes",
         "service-type",
         "Service-Types by name or number (RFC 2865 section 5.6). An empty list matches all.",
-        "Service-Type: a number, or a name such as Login or Framed.",
         "Service-Type",
         "Service-Types",
         3,
