@@ -30,7 +30,7 @@ from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import MASTER_KEY, environment_name
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 from sallyport.web.description import document
@@ -134,7 +134,10 @@ def settings() -> str:
 def limits() -> str:
     """Return the page of the limits of a tenant."""
     rows = ((_code(each.name), f"{each.most:,}", each.counts, _beyond(each)) for each in LIMITS)
-    return _page("Limits of a tenant", _table(("limit", "default", "counts", "what happens beyond it"), rows))
+    return _page(
+        "Limits of a tenant",
+        _table(("limit", "default", "counts", "what happens beyond it"), rows),
+    )
 
 
 def _beyond(limit: object) -> str:

@@ -30,7 +30,12 @@ DIRECTORIES: Final = Board(
         Graph(
             "Entries",
             "Imported entries by result. Causes of many removals: a changed filter, or a lost permission to read.",
-            (Query("sum by (result) (increase(sallyport_directory_sync_entries_total{$here}[1h]))", "{{result}}"),),
+            (
+                Query(
+                    "sum by (result) (increase(sallyport_directory_sync_entries_total{$here}[1h]))",
+                    "{{result}}",
+                ),
+            ),
         ),
         Graph(
             "Duration",

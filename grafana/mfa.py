@@ -82,7 +82,12 @@ MFA: Final = Board(
         Graph(
             "Logins that a first factor could not check",
             "Its LDAP, winbind or RADIUS servers do not answer, or its configuration is missing or unreadable.",
-            (Query(named("increase(sallyport_first_factor_failures_total{$here}[5m])"), "{{name}} ({{domain}})"),),
+            (
+                Query(
+                    named("increase(sallyport_first_factor_failures_total{$here}[5m])"),
+                    "{{name}} ({{domain}})",
+                ),
+            ),
         ),
         Row("Providers"),
         Graph(

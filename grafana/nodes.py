@@ -10,7 +10,11 @@ NODES: Final = Board(
     "The services that use one PostgreSQL database, and its replication.",
     (
         Row("Now"),
-        Number("Alive", "Nodes that send heartbeats.", Query('max(sallyport_nodes{$here, state="alive"})')),
+        Number(
+            "Alive",
+            "Nodes that send heartbeats.",
+            Query('max(sallyport_nodes{$here, state="alive"})'),
+        ),
         Number(
             "Silent",
             "Nodes without a heartbeat for five seconds. sallyport node list names them.",
@@ -27,7 +31,11 @@ NODES: Final = Board(
             "1 if a node holds the lease of the periodic work. If it is 0, schedules and outlets stand still.",
             Query("max(sallyport_lease_held{$here})"),
         ),
-        Number("Standby servers", "Standby servers of the database.", Query("max(sallyport_database_standbys{$here})")),
+        Number(
+            "Standby servers",
+            "Standby servers of the database.",
+            Query("max(sallyport_database_standbys{$here})"),
+        ),
         Number(
             "Synchronous",
             "1 if a commit waits for a standby server. If it is 0, a failover of the database can lose answers.",

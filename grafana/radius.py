@@ -28,7 +28,12 @@ RADIUS: Final = Board(
         Graph(
             "Answers",
             "Sent answers by type, including those repeated for a duplicate.",
-            (Query("sum by (type) (rate(sallyport_radius_responses_total{$here}[$__rate_interval]))", "{{type}}"),),
+            (
+                Query(
+                    "sum by (type) (rate(sallyport_radius_responses_total{$here}[$__rate_interval]))",
+                    "{{type}}",
+                ),
+            ),
             unit="reqps",
             stacked=True,
         ),

@@ -45,7 +45,12 @@ def attributes(**values: bytes) -> bytes:
 
 
 def access_request(
-    body: bytes = b"", *, identifier: int = 0, authenticator: bytes = b"", secret: bytes = SECRET, signed: bool = True
+    body: bytes = b"",
+    *,
+    identifier: int = 0,
+    authenticator: bytes = b"",
+    secret: bytes = SECRET,
+    signed: bool = True,
 ) -> bytes:
     """Return an Access-Request that has the attributes of `body`."""
     authenticator = authenticator or token_bytes(16)

@@ -90,7 +90,11 @@ OPERATIONS = (
     Operation("/ad/GetAllAdUsers", READER),
     Operation("/ad/GetCloudUsers", READER),
     Operation("/api/v1/saveDirectoryConfig", OPERATOR, {"directoryName": "d"}),
-    Operation("/api/v1/importUsers", OPERATOR, {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=example"}),
+    Operation(
+        "/api/v1/importUsers",
+        OPERATOR,
+        {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=example"},
+    ),
     Operation("/api/v1/directory/list", READER),
     Operation("/api/v1/directory/check", OPERATOR, {"directoryName": "d", "appUrl": "ldaps://192.0.2.1"}),
     Operation("/api/v1/getImportStatus", READER, {"DirectoryName": "d"}, in_domain=False),
@@ -159,11 +163,17 @@ OPERATIONS = (
     Operation("/api/v1/instanceGroup/deleteEndpointGroup", OPERATOR, {"id": 1}, method="DELETE"),
     *(
         Operation(path, OPERATOR, {"groupId": 1}, method="PUT")
-        for path in ("/api/v1/epmGroupManagement/editEPMGroupStatus", "/api/v1/instanceGroup/editInstanceGroup")
+        for path in (
+            "/api/v1/epmGroupManagement/editEPMGroupStatus",
+            "/api/v1/instanceGroup/editInstanceGroup",
+        )
     ),
     *(
         Operation(path, OPERATOR, {"groupId": 1, "userIds": 1, "action": "add"})
-        for path in ("/api/v1/instanceGroup/assignUsersToEndpointGroup", "/api/v1/instances/assignUsersToEndpointGroup")
+        for path in (
+            "/api/v1/instanceGroup/assignUsersToEndpointGroup",
+            "/api/v1/instances/assignUsersToEndpointGroup",
+        )
     ),
     Operation("/api/v1/instanceGroup/addAuthFlowToInstanceGroup", OPERATOR, {"groupId": 1, "authFlow": "SSH"}),
     Operation(

@@ -43,7 +43,10 @@ def test_a_certificate_of_another_tenant_is_refused(world: World) -> None:
         refusal = {
             other.refused(path, **fields, **{field: value[field]})
             for value in (theirs, unknown)
-            for path, fields in ((ADD, {"name": "m", "address": "203.0.113.102"}), (UPDATE, {"clientId": client}))
+            for path, fields in (
+                (ADD, {"name": "m", "address": "203.0.113.102"}),
+                (UPDATE, {"clientId": client}),
+            )
         }
         ((code, text),) = refusal
         assert code == 403

@@ -199,7 +199,10 @@ def test_deletion(tenant: Tenant) -> None:
     one = {"type": "Issuer", "did": by}
     assert tenant.refused(
         DELETE, method="DELETE", domainId=tenant.domain, dids=[one, {"type": "Issuer", "did": held}]
-    ) == (404, "DID not found")
+    ) == (
+        404,
+        "DID not found",
+    )
     wanted = [one, {"type": "User", "did": held}]
     assert tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, dids=wanted) == {
         "code": 200, "message": "2 DIDs deleted", "status": "Success",

@@ -53,7 +53,9 @@ def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "most"), [(IMPORT_USERS, 100), ("/api/v1/instances/updatePasswordPolicy", 200)], ids=["import", "policy"]
+    ("path", "most"),
+    [(IMPORT_USERS, 100), ("/api/v1/instances/updatePasswordPolicy", 200)],
+    ids=["import", "policy"],
 )
 def test_an_empty_array(tenant: Tenant, path: str, most: int) -> None:
     """An array of the wrong length is reported as a whole, with the accepted lengths."""

@@ -12,7 +12,18 @@ import pytest
 from sallyport.areas.did.crypto import proofs
 from sallyport.base.clock import SECOND, from_iso, now_us
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.api.holders import ASSIGN, CREATE, HOLDER, ISSUE_PR, POLL_PR, REGISTER, STATUS, SUBMIT, Holder, new_did
+from tests.api.holders import (
+    ASSIGN,
+    CREATE,
+    HOLDER,
+    ISSUE_PR,
+    POLL_PR,
+    REGISTER,
+    STATUS,
+    SUBMIT,
+    Holder,
+    new_did,
+)
 from tests.api.world import PASSWORD, SECRET, World, problem
 
 

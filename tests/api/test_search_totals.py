@@ -23,7 +23,11 @@ SECOND = {"pageNumber": 2}
         (LIST_DEVICES, SEARCH, "devices"),
         ("/ad/GetAllGroupsByDomain", SEARCH, "directory_groups"),
         ("/ad/GetAllAdUsers", SEARCH, "directory_users"),
-        ("/api/v1/endpointUsers/listAllEpmUsers", {"filter": BY_NAME}, "endpoint_users"),
+        (
+            "/api/v1/endpointUsers/listAllEpmUsers",
+            {"filter": BY_NAME},
+            "endpoint_users",
+        ),
         ("/api/v1/instances/list", NAMED, "endpoint_instances"),
         ("/api/v1/instanceGroup/listEndpointGroup", NAMED, "endpoint_groups"),
         ("/api/v1/walletService/walletUserList", NAMED | SECOND, "wallets"),

@@ -23,7 +23,11 @@ class Nas:
         self._port = world.service.ports.acct
         self.address = world.address()
         tenant.ask(
-            "/network_device/AddClient", name=self.address, address=self.address, secret=SECRET, domainId=tenant.domain
+            "/network_device/AddClient",
+            name=self.address,
+            address=self.address,
+            secret=SECRET,
+            domainId=tenant.domain,
         )
         self._sent = 0
 

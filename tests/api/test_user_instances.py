@@ -18,7 +18,11 @@ def staff(tenant: Tenant) -> dict[str, int]:
     users = {name: add_epm_user(tenant, userName=name) for name in ("bob", "carl", "dora", "emma", "fred")}
     groups = {name: add_group(tenant, name) for name in ("staff", "former", "club")}
     tenant.ask(
-        ASSIGN_USERS, domainId=tenant.domain, instanceIds=[web], userIds=[users["bob"], users["dora"]], action="add"
+        ASSIGN_USERS,
+        domainId=tenant.domain,
+        instanceIds=[web],
+        userIds=[users["bob"], users["dora"]],
+        action="add",
     )
     for group, machines, members in (
         ("staff", [web, mail], ["carl", "dora"]),

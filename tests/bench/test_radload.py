@@ -16,7 +16,10 @@ from .child import SECRET
 from .radload import compile_radload, run_radload
 from .settings import BenchmarkError
 
-pytestmark = [pytest.mark.bench, pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")]
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed"),
+]
 
 KEY = SECRET.encode()
 ZEROS = bytes(16)

@@ -17,7 +17,10 @@ from .test_comparison import has_freeradius, load
 
 DELAY_S = 0.3
 
-pytestmark = [pytest.mark.bench, pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")]
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -67,12 +67,18 @@ def test_a_message_names_the_option_and_the_wrong_value(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("client", "add", "x", *TENANT, "--address", "10.0.0.300"), '--address: "10.0.0.300" is not accepted'),
+        (
+            ("client", "add", "x", *TENANT, "--address", "10.0.0.300"),
+            '--address: "10.0.0.300" is not accepted',
+        ),
         (
             ("client", "add", "x", *TENANT, "--address", "10.9.9.9", "--tls-fingerprint", "zz"),
             '--tls-fingerprint: "zz"',
         ),
-        (("client", "add", "", *TENANT, "--address", "10.9.9.9"), 'NAME: "" is not accepted: must have at'),
+        (
+            ("client", "add", "", *TENANT, "--address", "10.9.9.9"),
+            'NAME: "" is not accepted: must have at',
+        ),
         (("domain", "add", "x", *TENANT, "--realm", "@@"), '--realm: "@@" is not accepted: must be a realm'),
         (
             ("audit", "list", "--since", "yesterdy"),
@@ -86,20 +92,38 @@ def test_a_message_names_the_option_and_the_wrong_value(
             ("token", "create", *TENANT, "--expires", "soon"),
             '--expires: "soon" is not accepted: must be a time such as 90d, 12h',
         ),
-        (("rule", "add", "r", "--action", "block", *DOMAIN, "--kind", "robot"), '--kind: "robot" is not accepted'),
-        (("rule", "add", "r", "--action", "block", *DOMAIN, "--time", "25:00-26:00"), '--time: "25:00" is not'),
+        (
+            ("rule", "add", "r", "--action", "block", *DOMAIN, "--kind", "robot"),
+            '--kind: "robot" is not accepted',
+        ),
+        (
+            ("rule", "add", "r", "--action", "block", *DOMAIN, "--time", "25:00-26:00"),
+            '--time: "25:00" is not',
+        ),
         (
             ("rule", "add", "r", "--action", "block", *DOMAIN, "--reply", "Foo=1"),
             '--reply: "Foo" is not accepted: no RADIUS attribute',
         ),
         (("bypass", "add", "zz", *DOMAIN), 'STATIONS: "zz" is not accepted: must be a MAC address'),
         (("instance", "add", "x", *DOMAIN, "--public-ip", "1.2.3.300"), '--public-ip: "1.2.3.300" is not accepted'),
-        (("policy", "add", "x", *TENANT, "--pwq-minlen", "many"), '--pwq-minlen: "many" is not'),
-        (("policy", "add", "x", *TENANT, "--min-length", "many"), '--min-length: "many" is not'),
-        (("domain", "first-factor", "default", "ldap", "--ldap-server", "x"), '--ldap-server: "x" is not'),
+        (
+            ("policy", "add", "x", *TENANT, "--pwq-minlen", "many"),
+            '--pwq-minlen: "many" is not',
+        ),
+        (
+            ("policy", "add", "x", *TENANT, "--min-length", "many"),
+            '--min-length: "many" is not',
+        ),
+        (
+            ("domain", "first-factor", "default", "ldap", "--ldap-server", "x"),
+            '--ldap-server: "x" is not',
+        ),
         (("domain", "first-factor", "default", "ldap", "--ldap-server", "x"), "--base-dn is missing"),
         (("domain", "first-factor", "default", "radius", "--radius-server", "x"), "--radius-secret is missing"),
-        (("directory", "schedule", "x", *DOMAIN, "--at", "25:00"), '--at: "25:00" is not accepted: must be times'),
+        (
+            ("directory", "schedule", "x", *DOMAIN, "--at", "25:00"),
+            '--at: "25:00" is not accepted: must be times',
+        ),
         (("domain", "mode", "default", "montor"), 'MODE: "montor" is not understood; give monitor or enforce'),
         (("session", "change", "1", "--set", "x"), '--set: "x" is not understood; give NAME=VALUE'),
         (("rule", "add", "r", "--action", "block", *DOMAIN, "--reply", "x"), '--reply: "x" is not understood'),

@@ -64,7 +64,9 @@ def service() -> Iterator[RunningService]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         made = RunningService(
-            Path(folder), {"SALLYPORT_REJECT_DELAY_S": "0"}, wrapper=(*readable, str(private(prefix)), str(prefix))
+            Path(folder),
+            {"SALLYPORT_REJECT_DELAY_S": "0"},
+            wrapper=(*readable, str(private(prefix)), str(prefix)),
         )
         foreign_data_directory(made)
         yield made

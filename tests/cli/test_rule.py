@@ -205,7 +205,11 @@ def test_rules_are_removed(service: Service) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("add", "r", "--action", "allow", "--domain", "nowhere"), 1, 'domain "nowhere" not found; existing: '),
+        (
+            ("add", "r", "--action", "allow", "--domain", "nowhere"),
+            1,
+            'domain "nowhere" not found; existing: ',
+        ),
         (("add", "r", "--action", "deny", "--domain", "corp"), 2, "deny"),
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),

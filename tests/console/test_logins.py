@@ -17,7 +17,13 @@ EVIL = '<img src=x onerror="alert(1)">'
 
 
 async def add(
-    site: Site, user: str, *, reason: Reason = Reason.NONE, domain: int = 0, station: str = "02-01", **more: int | str
+    site: Site,
+    user: str,
+    *,
+    reason: Reason = Reason.NONE,
+    domain: int = 0,
+    station: str = "02-01",
+    **more: int | str,
 ) -> int:
     """Store the event of a login of enforce mode, and return its id. more: values of further columns."""
     answer = "accept" if reason is Reason.NONE else "reject"

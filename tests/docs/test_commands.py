@@ -127,7 +127,7 @@ NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/guides/agents.md": {
-        "sudo sallyport agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own"
+        "sudo sallyport agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own",
     },
     "docs/guides/second-factors.md": {
         "sallyport user totp": "it asks for the code of an app; tests/areas/users/test_cli.py enrols a user",
@@ -166,7 +166,7 @@ NOT_RUN = {
         "sudo systemctl restart": "tests/deploy/test_debian.py runs the unit in a Debian of its own",
     },
     "docs/operate/monitoring.md": {
-        "sudo install": "it changes the machine; tests/docs/test_grafana_guide.py checks its files and places"
+        "sudo install": "it changes the machine; tests/docs/test_grafana_guide.py checks its files and places",
     },
     "docs/console/identity-provider.md": {"sudo install": "it writes to /etc; the secret is that of a provider"},
     "docs/install/systemd.md": {

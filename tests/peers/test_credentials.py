@@ -92,7 +92,11 @@ def test_pex_reads_definitions(tmp_path: Path) -> None:
     """A presentation definition of the service matches only the credential that it asks for."""
     jwt = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
     questions = [
-        {"ask": "pex", "definition": json.loads(for_credential("Badge", "to log in", wanted).text), "jwt": jwt}
+        {
+            "ask": "pex",
+            "definition": json.loads(for_credential("Badge", "to log in", wanted).text),
+            "jwt": jwt,
+        }
         for wanted in (
             {"$.credentialSubject.epmUsername": "alice", "$.issuer": did(ISSUERS["Ed25519"])},
             {"$.credentialSubject.epmUsername": "mallory"},

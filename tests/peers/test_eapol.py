@@ -113,7 +113,10 @@ def is_accepted(result: EapolResult, times: int = 1) -> bool:
     return good and f"MPPE keys OK: {times}  mismatch: 0" in result.output
 
 
-PLAIN = {"md5": ("MD5", "eap-md5"), "mschapv2": ("MSCHAPV2", "eap-mschapv2")}
+PLAIN = {
+    "md5": ("MD5", "eap-md5"),
+    "mschapv2": ("MSCHAPV2", "eap-mschapv2"),
+}
 TUNNELLED = {
     "ttls-pap": ("TTLS", 'phase2="auth=PAP"'),
     "ttls-chap": ("TTLS", 'phase2="auth=CHAP"'),

@@ -83,7 +83,10 @@ class Site:
 
     def assign(self, user_id: int, action: str) -> None:
         self.post(
-            "/api/v1/instances/assignUsersToMachines", instanceIds=[self.instance_id], userIds=[user_id], action=action
+            "/api/v1/instances/assignUsersToMachines",
+            instanceIds=[self.instance_id],
+            userIds=[user_id],
+            action=action,
         )
 
     def key(self) -> str:

@@ -27,7 +27,10 @@ SERVER = shutil.which("freeradius", path=os.environ.get("PATH", "") + os.pathsep
 SHARE = Path("/usr/share/freeradius")
 DEBIAN = Path("/etc/freeradius/3.0")
 
-pytestmark = [pytest.mark.peer, pytest.mark.skipif(SERVER is None, reason="freeradius is not installed")]
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.skipif(SERVER is None, reason="freeradius is not installed"),
+]
 
 RADIUSD = """\
 prefix = /usr

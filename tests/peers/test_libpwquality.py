@@ -53,7 +53,10 @@ try:
     LIBRARY: ctypes.CDLL | None = ctypes.CDLL("libpwquality.so.1")
 except OSError:
     LIBRARY = None
-pytestmark = [pytest.mark.peer, pytest.mark.skipif(LIBRARY is None, reason="libpwquality1 is not installed")]
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.skipif(LIBRARY is None, reason="libpwquality1 is not installed"),
+]
 
 
 class Library:

@@ -51,7 +51,10 @@ pytestmark = [
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Yield a service whose accounting port is the authentication port plus one, as the module expects."""
     port = free_port(following=1)
-    binds = {"SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{port}", "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{port + 1}"}
+    binds = {
+        "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{port}",
+        "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{port + 1}",
+    }
     with running_service(tmp_path_factory.mktemp("service"), binds) as service:
         service.add_client("linux", "127.0.0.1", SECRET)
         service.add_user("bob", PASSWORD)

@@ -29,7 +29,10 @@ from tests.running_service import RunningService, running_service
 
 PUSHED = ("ann", "ben", "cora", "dan", "eve", "fay", "gus", "ida", "rita", "alan")
 CODED = ("kim", "lea", "max", "nell", "olga", "paul", "quin", "rosa", "sam", "tim")
-REPLY = [{"name": "Filter-Id", "value": "staff"}, {"name": "Class", "value": "0x0102030405"}]
+REPLY = [
+    {"name": "Filter-Id", "value": "staff"},
+    {"name": "Class", "value": "0x0102030405"},
+]
 
 pytestmark = [pytest.mark.peer, needs("radclient")]
 Login = Callable[..., str]
@@ -140,7 +143,8 @@ def test_another_station_is_another_prompt(
 
 
 @pytest.mark.parametrize(
-    ("user", "status", "reason"), [("gus", "denied", "second factor denied"), ("ida", "unknown_user", "not enrolled")]
+    ("user", "status", "reason"),
+    [("gus", "denied", "second factor denied"), ("ida", "unknown_user", "not enrolled")],
 )
 def test_a_user_without_an_approval_is_rejected(
     pushing: RunningService, hook: Hook, phone_device: Device, user: str, status: str, reason: str

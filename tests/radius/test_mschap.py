@@ -175,7 +175,10 @@ def test_other_attributes_are_no_attempt(values: Values) -> None:
         (offered(MS_CHAP_RESPONSE, VALUE_1 + b"\0", bytes(8)), "MS-CHAP-Response of 51 octets"),
         (offered(MS_CHAP_RESPONSE, b"", bytes(8)), "MS-CHAP-Response of 0 octets"),
         (offered(MS_CHAP2_CPW, bytes(70), bytes(16)), "MS-CHAP2-CPW of 70 octets"),
-        (offered(MS_CHAP2_RESPONSE, VALUE_2, bytes(8)), "MS-CHAP-Challenge of 8 octets beside MS-CHAP2-Response"),
+        (
+            offered(MS_CHAP2_RESPONSE, VALUE_2, bytes(8)),
+            "MS-CHAP-Challenge of 8 octets beside MS-CHAP2-Response",
+        ),
         (offered(MS_CHAP_RESPONSE, VALUE_1, bytes(16)), "MS-CHAP-Challenge of 16 octets beside MS-CHAP-Response"),
         (
             offered(MS_CHAP_RESPONSE, bytes((3, 0)) + VALUE_1[2:], bytes(8)),

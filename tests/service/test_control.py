@@ -49,5 +49,8 @@ async def test_a_refusal_has_its_fields(tmp_path: Path) -> None:
     assert answer == {
         "error": "invalid a; a must be a number; b is missing",
         "status": 400,
-        "fields": [{"field": "a", "message": "must be a number"}, {"field": "b", "message": "is missing"}],
+        "fields": [
+            {"field": "a", "message": "must be a number"},
+            {"field": "b", "message": "is missing"},
+        ],
     }

@@ -88,7 +88,10 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
     """Submit every secret in every possible place."""
     directory = tmp_path_factory.mktemp("fed")
     outlet = directory / "siem.jsonl"
-    settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_EVENT_OUTLETS": f"file://{outlet}"}
+    settings = {
+        "SALLYPORT_REJECT_DELAY_S": "0",
+        "SALLYPORT_EVENT_OUTLETS": f"file://{outlet}",
+    }
     with running_service(directory, settings) as service:
         service.ok("log", "level", "debug")
         exposed = Exposed(service, outlet)

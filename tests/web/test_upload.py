@@ -63,7 +63,10 @@ def test_a_content_type_without_a_valid_boundary_is_refused(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "boundary"),
-    [('multipart/form-data; charset=utf-8; Boundary="a b"', b"a b"), ("multipart/form-data;boundary=--abc", b"--abc")],
+    [
+        ('multipart/form-data; charset=utf-8; Boundary="a b"', b"a b"),
+        ("multipart/form-data;boundary=--abc", b"--abc"),
+    ],
     ids=["quoted", "plain"],
 )
 def test_a_boundary_is_found_among_other_parameters(kind: str, boundary: bytes) -> None:

@@ -126,7 +126,9 @@ def key() -> None:
 @click.option("--name", default="", help="Name of the key in lists and in the audit trail.")
 @click.option("--uses", type=NUMBER, help="Number of machines that may use the key. Default: unlimited.")
 @click.option(
-    "--expires", type=FUTURE, help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23. Default: 30d."
+    "--expires",
+    type=FUTURE,
+    help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23. Default: 30d.",
 )
 @click.option(
     "--service", metavar="URL", help="URL at which agents reach the service. Default: the setting public_url."

@@ -235,21 +235,21 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
 
 
 @contextmanager
-def alone(directory: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Hold the lock of a state directory within this context. The directory is created if it is missing.
 
     Raises Locked if another agent has the lock. Raises ConfigError.
     """
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise ConfigError(f"{directory}: {error.strerror}") from error
+        raise ConfigError(f"{folder}: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Locked(f"{directory}: another agent is running with this state directory") from None
+            raise Locked(f"{folder}: another agent is running with this state directory") from None
         yield
     finally:
         os.close(descriptor)

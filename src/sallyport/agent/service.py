@@ -60,7 +60,12 @@ class ServiceClient:
         self._used_at = 0.0
 
     def post(
-        self, path: str, body: Mapping[str, object], *, key: Secret | None = None, timeout_s: float = TIMEOUT_S
+        self,
+        path: str,
+        body: Mapping[str, object],
+        *,
+        key: Secret | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> dict[str, object]:
         """Send a POST request, and return the JSON object of the answer. key: the API key. timeout_s: the time limit of
         the whole request.

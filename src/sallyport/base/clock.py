@@ -44,6 +44,11 @@ def iso(at: int) -> str:
     return f"{_to_the_second(seconds)}.{fraction:06}Z"
 
 
+def iso_or_empty(at: int | None) -> str:
+    """Return what `iso` returns, or an empty text if there is no time (None or 0)."""
+    return iso(at) if at else ""
+
+
 def iso_seconds(at: int) -> str:
     """Return a time in microseconds as ISO 8601 UTC without a fraction, such as 2026-01-31T08:00:00Z."""
     return f"{_to_the_second(at // SECOND)}Z"

@@ -38,6 +38,21 @@ class Model(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
 
+class Success(Model):
+    """The base class of answers with the fields `code` and `status`. Radius and domain operations answer without these
+    fields."""
+
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    status: str = Field(default="Success", description="Success. Only an error has another value.")
+
+
+class Done(Success):
+    """The answer of an operation that has no result besides its success. It is also the base class of answers with a
+    message."""
+
+    message: str = Field(description="Result in words.")
+
+
 ModelT = TypeVar("ModelT", bound=Model)
 _JSON_TYPES: Final[dict[object, object]] = {dict[str, object]: dict[str, JsonValue]}
 """pydantic's type for each type of the standard library that describes JSON less exactly."""

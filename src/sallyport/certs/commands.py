@@ -17,7 +17,7 @@ from pydantic import Field
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
-from sallyport.certs.directory import Directory, Issued, present, read_certificates
+from sallyport.certs.folder import CertificateFolder, Issued, present, read_certificates
 from sallyport.shell.command import Arguments, Command, Tenants, command
 
 T = TypeVar("T")
@@ -52,14 +52,14 @@ class Owners(Protocol):
 
 
 class Files(Protocol):
-    """The files of the certificates. directory: the directory with the files on this machine."""
+    """The files of the certificates. folder: the folder with the files on this machine."""
 
     @property
-    def directory(self) -> Directory:
-        """The directory, for reading."""
+    def folder(self) -> CertificateFolder:
+        """The folder, for reading."""
 
-    async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run `work`, which changes the directory, in a thread. When this call returns, the change is stored."""
+    async def change(self, work: Callable[[CertificateFolder], T]) -> T:
+        """Run `work`, which changes the folder, in a thread. When this call returns, the change is stored."""
 
 
 class NewAuthority(Arguments):
@@ -111,7 +111,7 @@ def commands(
 ) -> dict[str, Command]:
     """Return the commands of the certificates by name. used: the certificate files that the settings name, by the
     name of the setting."""
-    directory = files.directory
+    folder = files.folder
 
     async def noted(
         action: str, certificates: Sequence[x509.Certificate], tenant: tuple[int, int] | None = None
@@ -137,7 +137,7 @@ def commands(
         return await tenants.tenant_id(wanted.org, wanted.tenant)
 
     async def signed(
-        action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[Directory], x509.Certificate]
+        action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[CertificateFolder], x509.Certificate]
     ) -> x509.Certificate:
         """Issue a client's certificate and record its tenant. Raises Conflict if the name belongs to another tenant."""
         await owners.check(name, tenant_id)
@@ -147,10 +147,10 @@ def commands(
         return made
 
     async def init(wanted: NewAuthority) -> JSON:
-        await files.change(lambda directory: directory.make(wanted.ca_name, wanted.hosts, present()))
-        made = [read_certificates(path)[0] for path in (directory.ca, directory.server)]
+        await files.change(lambda folder: folder.make(wanted.ca_name, wanted.hosts, present()))
+        made = [read_certificates(path)[0] for path in (folder.ca, folder.server)]
         await noted("issue", made)
-        return str(directory.ca)
+        return str(folder.ca)
 
     async def issue(wanted: OfClient) -> JSON:
         numbers = await tenants.numbers()
@@ -158,17 +158,17 @@ def commands(
         if tenant_id is None:
             raise Invalid("there are several tenants: give the certificate's tenant with --org and --tenant")
         made = await signed(
-            "issue", wanted.name, tenant_id, numbers, lambda directory: directory.issue(wanted.name, present())
+            "issue", wanted.name, tenant_id, numbers, lambda folder: folder.issue(wanted.name, present())
         )
-        return {**_shown(made), "path": str(directory.client(wanted.name))}
+        return {**_shown(made), "path": str(folder.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
         """Renew a certificate. The new certificate has the same tenant. If the old certificate has no tenant, the new
         certificate gets the tenant in the arguments."""
         numbers, name = await tenants.numbers(), wanted.name
 
-        def sign(directory: Directory) -> x509.Certificate:
-            return directory.renew(name, wanted.hosts, present())
+        def sign(folder: CertificateFolder) -> x509.Certificate:
+            return folder.renew(name, wanted.hosts, present())
 
         tenant_id = None if name is None else await chosen(wanted, numbers, owners.tenant_of(name))
         if name is None or tenant_id is None:
@@ -176,7 +176,7 @@ def commands(
             await noted("renew", [made])
         else:
             made = await signed("renew", name, tenant_id, numbers, sign)
-        return {**_shown(made), "path": str(directory.server if name is None else directory.client(name))}
+        return {**_shown(made), "path": str(folder.server if name is None else folder.client(name))}
 
     async def listing(_: Arguments) -> JSON:
         numbers = await tenants.numbers()
@@ -186,7 +186,7 @@ def commands(
         ]
 
     async def revoke(wanted: Revoked) -> JSON:
-        found = await files.change(lambda directory: directory.revoke(wanted.wanted, present()))
+        found = await files.change(lambda folder: folder.revoke(wanted.wanted, present()))
         names = [(common_name(each), owners.by_fingerprint.get(fingerprint(each))) for each in found]
         await owners.forget([fingerprint(each) for each in found])
         told = await noted("revoke", found)
@@ -196,24 +196,24 @@ def commands(
     return {
         "cert.init": command(NewAuthority, init),
         "cert.issue": command(OfClient, issue),
-        "cert.list": command(Arguments, lambda _: _everything(directory, owners, tenants, used)),
+        "cert.list": command(Arguments, lambda _: _everything(folder, owners, tenants, used)),
         "cert.owners": command(Arguments, listing),
         "cert.renew": command(Renewed, renew),
         "cert.revoke": command(Revoked, revoke),
     }
 
 
-async def _everything(directory: Directory, owners: Owners, tenants: Tenants, used: Mapping[str, Path]) -> JSON:
+async def _everything(folder: CertificateFolder, owners: Owners, tenants: Tenants, used: Mapping[str, Path]) -> JSON:
     """Return all certificates: those that the settings name, the authority's certificate, and every certificate that
     the authority has issued."""
     numbers, now = await tenants.numbers(), present()
 
     def read() -> list[Row]:
         rows = [row for setting, path in used.items() for row in _of_file(setting, path, now)]
-        if not directory.ca.exists():
+        if not folder.ca.exists():
             return rows
-        rows += _of_file("authority", directory.ca, now)
-        return rows + [_of_issued(each, now) for each in directory.issued()]
+        rows += _of_file("authority", folder.ca, now)
+        return rows + [_of_issued(each, now) for each in folder.issued()]
 
     found = list[JSON]()
     for row in await trio.to_thread.run_sync(read):

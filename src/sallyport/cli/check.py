@@ -70,7 +70,12 @@ def check() -> None:
     show_default=True,
     help="Number of further tries after the first.",
 )
-@click.option("--nas-identifier", default=CHECK.decode(), show_default=True, help="NAS-Identifier of the check.")
+@click.option(
+    "--nas-identifier",
+    default=CHECK.decode(),
+    show_default=True,
+    help="NAS-Identifier of the check.",
+)
 @click.pass_obj
 def radius(
     line: Line,

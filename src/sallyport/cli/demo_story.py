@@ -13,7 +13,17 @@ import httpx
 from pyotp import TOTP
 
 from sallyport.base.wire import JSON, Row
-from sallyport.cli.demo_devices import FORTIGATE, HOTSPOT, REALM, SENDERS, USERS, Outcome, Sender, octets_of, send
+from sallyport.cli.demo_devices import (
+    FORTIGATE,
+    HOTSPOT,
+    REALM,
+    SENDERS,
+    USERS,
+    Outcome,
+    Sender,
+    octets_of,
+    send,
+)
 from sallyport.cli.radius import RadiusAnswer, RadiusClient
 from sallyport.radius.attributes import ACCT_STATUS_TYPE, REPLY_MESSAGE, STATE, USER_NAME, push_attribute
 from sallyport.radius.dictionary import load

@@ -47,7 +47,10 @@ SECTIONS: Sections = {
         "directory": ("sallyport.areas.directory.cli:directory", "Directories: users and groups from other systems."),
     },
     "Endpoints": {
-        "instance": ("sallyport.areas.users.instances.cli:instance", "Instances: machines that users are assigned to."),
+        "instance": (
+            "sallyport.areas.users.instances.cli:instance",
+            "Instances: machines that users are assigned to.",
+        ),
         "group": ("sallyport.areas.users.groups.cli:group", "Endpoint groups: users with the same instances."),
         "policy": ("sallyport.areas.passwords.cli:policy", "Password policies of endpoint machines."),
         "agent": ("sallyport.cli.main:agent", "Agents beside a directory or on a machine."),
@@ -135,7 +138,9 @@ class LazyGroup(Group):
 
 @click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--config", type=click.Path(dir_okay=False, readable=False, path_type=Path), help="Settings file (sallyport.toml)."
+    "--config",
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),
+    help="Settings file (sallyport.toml).",
 )
 @click.version_option(__version__, prog_name="sallyport")
 @click.pass_context
@@ -186,7 +191,7 @@ def run(command: Callable[[], object]) -> int:
 
 def _print_usage_error(error: click.ClickException) -> int:
     """Print a usage error, and how to see the help. Return the exit code."""
-    from sallyport.cli.wrong import usage
+    from sallyport.cli.messages import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)
     context = error.ctx if isinstance(error, click.UsageError) else None

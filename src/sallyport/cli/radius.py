@@ -15,7 +15,13 @@ from typing import Self
 
 from sallyport.base.errors import PacketError, SallyportError, StartError
 from sallyport.base.text import counted
-from sallyport.radius.attributes import CHAP_PASSWORD, MESSAGE_AUTHENTICATOR, USER_NAME, USER_PASSWORD, push_attribute
+from sallyport.radius.attributes import (
+    CHAP_PASSWORD,
+    MESSAGE_AUTHENTICATOR,
+    USER_NAME,
+    USER_PASSWORD,
+    push_attribute,
+)
 from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, SharedSecret, decode_reply, encode_request
 from sallyport.radius.password import chap_response, hide_password
 from sallyport.settings.values import Address

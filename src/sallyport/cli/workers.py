@@ -31,7 +31,7 @@ from sallyport.host.notify import Notifier, ToParent
 from sallyport.service.serve import GRACE_S, STATUS, Worker, serve_until_signal
 from sallyport.service.sockets import bind_for_workers
 from sallyport.settings.settings import Settings
-from sallyport.store.extra import check_extra
+from sallyport.store.postgres import check_extra
 
 PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 30.0

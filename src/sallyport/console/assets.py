@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute
 from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import as_mac
 from sallyport.base.text import counted
+from sallyport.base.totp import qr_code
 from sallyport.console import columns
 from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
 from sallyport.web.routing import TemplateRoute
@@ -62,7 +63,7 @@ class Assets:
         }
         self._environment.globals |= {
             "static": self.url,
-            "qr": qr,
+            "qr": _qr,
             "cell": columns.cell,
             "with_cells": columns.with_cells,
             "class_of": columns.class_of,
@@ -107,9 +108,5 @@ class Assets:
         return [TemplateRoute("/static/{name}", static)]
 
 
-def qr(text: str) -> Markup:
-    """Return the QR code of a text as an SVG element, black on white."""
-    import segno
-
-    image = segno.make_qr(text, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff")
-    return Markup(image)  # noqa: S704  segno makes it of squares; the text is not in it
+def _qr(text: str) -> Markup:
+    return Markup(qr_code(text, "element"))  # noqa: S704  segno makes it of squares; the text is not in it

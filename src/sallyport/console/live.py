@@ -22,11 +22,11 @@ from starlette.types import Receive, Scope, Send
 
 from sallyport.areas.events.event import DomainEvent
 from sallyport.areas.events.service import Events
-from sallyport.areas.login.listen.waiting import Room
 from sallyport.base.errors import StoreError, TooMany
+from sallyport.base.fair import Room
 from sallyport.console.guard import HEADERS
 from sallyport.web import problem
-from sallyport.web.peer import parked
+from sallyport.web.connections import parked
 
 EVERY_S: Final = 0.5
 """Pause between two look-ups of new events."""

@@ -24,9 +24,9 @@ from sallyport.console.table import Table, is_export
 from sallyport.console.visit import Problem, Services, Visit, address
 from sallyport.nodes.answers import SlowAnswers
 from sallyport.web import problem
+from sallyport.web.connections import PEER
 from sallyport.web.content import headers_of
 from sallyport.web.pages import Pages as AnyPages
-from sallyport.web.peer import PEER
 from sallyport.web.routing import TemplateRoute
 from sallyport.web.scope import INSTALLATIONS, Role
 

@@ -34,7 +34,13 @@ class InventoryMetrics:
 
     def watch(self, read: Values) -> None:
         """Set the function that returns the number of devices of each domain. The function is called at a scrape."""
-        ReadGauge(self._registry, "sallyport_devices", "Devices in the inventory.", ("domain",), read)
+        ReadGauge(
+            self._registry,
+            "sallyport_devices",
+            "Devices in the inventory.",
+            ("domain",),
+            read,
+        )
 
 
 class SessionMetrics:
@@ -55,7 +61,13 @@ class SessionMetrics:
     def watch(self, read: Values) -> None:
         """Set the function that returns the number of live sessions of each domain. The function is called at a
         scrape."""
-        ReadGauge(self._registry, "sallyport_sessions_live", "Live sessions.", ("domain",), read)
+        ReadGauge(
+            self._registry,
+            "sallyport_sessions_live",
+            "Live sessions.",
+            ("domain",),
+            read,
+        )
 
 
 class DomainMetrics:

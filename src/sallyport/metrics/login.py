@@ -115,7 +115,11 @@ class LockoutMetrics:
     def watch(self, read: Values) -> None:
         """Set the function that returns the number of locked users and stations. The function is called at a scrape."""
         ReadGauge(
-            self._registry, "sallyport_locked_out", "Users and stations that are locked out now.", ("kind",), read
+            self._registry,
+            "sallyport_locked_out",
+            "Users and stations that are locked out now.",
+            ("kind",),
+            read,
         )
 
 

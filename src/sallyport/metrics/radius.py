@@ -74,7 +74,11 @@ class RadiusMetrics:
             in_flight,
         )
         ReadCounter(
-            self._registry, "sallyport_udp_receive_drops", "Datagrams dropped by the kernel.", ("listener",), drops
+            self._registry,
+            "sallyport_udp_receive_drops",
+            "Datagrams dropped by the kernel.",
+            ("listener",),
+            drops,
         )
 
     def watch_radsec(self, connections: Values) -> None:

@@ -83,7 +83,10 @@ class Egress:
     """
 
     def __init__(
-        self, rules: Sequence[EgressRule] = (EGRESS_DEFAULT,), look_up: LookUp = look_up, turns: LoopTurns | None = None
+        self,
+        rules: Sequence[EgressRule] = (EGRESS_DEFAULT,),
+        look_up: LookUp = look_up,
+        turns: LoopTurns | None = None,
     ) -> None:
         self._rules = tuple(rules)
         self._networks = tuple(rule for rule in rules if not isinstance(rule, str))

@@ -8,7 +8,13 @@ from struct import Struct
 from typing import Final
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, EAP_MESSAGE, USER_PASSWORD, VENDOR_SPECIFIC
+from sallyport.radius.attributes import (
+    CHAP_CHALLENGE,
+    CHAP_PASSWORD,
+    EAP_MESSAGE,
+    USER_PASSWORD,
+    VENDOR_SPECIFIC,
+)
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_CPW,

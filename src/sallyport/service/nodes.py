@@ -8,7 +8,7 @@ from sallyport.base.clock import Clock
 from sallyport.nodes.answers import OwnAnswers, SharedAnswers, SlowAnswers
 from sallyport.nodes.service import Alone, Cluster, Nodes
 from sallyport.settings.settings import Settings
-from sallyport.store.directory import installation_id
+from sallyport.store.data_folder import installation_id
 from sallyport.store.model import Engine
 from sallyport.store.vault import Vault
 

@@ -15,7 +15,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from sallyport.base.errors import ConfigError, about
@@ -74,7 +82,9 @@ class Settings(BaseModel):
         json_schema_extra=unset("plain HTTP"),
     )
     tls_key: PathIfGiven = Field(
-        None, description="PEM file of the private key of `tls_certificate`", json_schema_extra=unset("plain HTTP")
+        None,
+        description="PEM file of the private key of `tls_certificate`",
+        json_schema_extra=unset("plain HTTP"),
     )
     public_url: str = Field(
         "",

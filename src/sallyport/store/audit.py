@@ -59,7 +59,13 @@ def record(
 
 
 def record_all(
-    tx: Tx, action: str, entries: Sequence[tuple[str, str]], *, at: int, tenant_id: int, domain_id: int | None = None
+    tx: Tx,
+    action: str,
+    entries: Sequence[tuple[str, str]],
+    *,
+    at: int,
+    tenant_id: int,
+    domain_id: int | None = None,
 ) -> None:
     """Write one entry for each of several objects. entries: (target, changes) for each object, where the changes are in
     the form of `as_kept`."""

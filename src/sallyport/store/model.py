@@ -12,13 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-import trio
-
 from sallyport.base.mac import mac_key, spellings
 from sallyport.base.text import fold
 from sallyport.store.foreign import ForeignChange
 
 if TYPE_CHECKING:
+    import trio  # imported for the type alone, because the bodies that the command line reads import this module
     from _typeshed import DataclassInstance
 
 Value = int | float | str | bytes | None
@@ -247,7 +246,7 @@ class Engine(Store, Protocol):
     def ready(self) -> bool:
         """Return whether the last write was committed."""
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(self, *, task_status: "trio.TaskStatus[None]" = ...) -> None:
         """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
 
     def close(self) -> None:

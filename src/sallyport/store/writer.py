@@ -45,7 +45,7 @@ from sallyport.store.connections import (
     as_ours,
     primary_code,
 )
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.items import Item, finish, nobody, runs_of
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.slices import BATCH_S

@@ -1,8 +1,7 @@
 """The API page `/docs`. Swagger UI shows the document of /openapi.json. It can send requests with a token that the
 reader enters.
 
-The files come from the installed package `swagger-ui-py`, so that the page needs no other host. The service does not
-import the package itself, because the package would bring its handlers for other frameworks.
+The files come from the installed package `swagger-ui-bundle-v2`, so that the page needs no other host.
 
 The style sheet of the package has its icons in `data:` URLs, which the policy of the page refuses. So the service sends
 the icons as files, and replaces these URLs.
@@ -10,7 +9,6 @@ the icons as files, and replaces these URLs.
 
 import re
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -18,13 +16,17 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute
+from swagger_ui_bundle import swagger_ui_path
 
 from sallyport.web.operation import Handler
 from sallyport.web.routing import TemplateRoute
 
 SELF_ONLY: Final = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """The Content-Security-Policy of pages whose scripts and styles are files of this service. The console has it too."""
-POLICY: Final = {"content-security-policy": SELF_ONLY, "x-content-type-options": "nosniff"}
+POLICY: Final = {
+    "content-security-policy": SELF_ONLY,
+    "x-content-type-options": "nosniff",
+}
 _FILES: Final = ("swagger-ui-bundle.js", "favicon-32x32.png")
 _STYLE: Final = "swagger-ui.css"
 _ICON: Final = re.compile(r'url\("data:image/svg\+xml;charset=utf-8,(.*?</svg>)"\)')
@@ -69,10 +71,7 @@ _PAGE: Final = """\
 
 def routes() -> Sequence[BaseRoute]:
     """Return the routes of the page and of its files."""
-    spec = find_spec("swagger_ui")
-    assert spec is not None  # noqa: S101 - a dependency of this distribution
-    assert spec.submodule_search_locations  # noqa: S101
-    folder = Path(spec.submodule_search_locations[0], "static")
+    folder: Path = swagger_ui_path
 
     def text(content: str, kind: str) -> Handler:
         async def answer(request: Request) -> Response:

@@ -267,7 +267,11 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/api/v1/credential/GetCredential", {"credentialId": "1"}),
     ("POST", "/api/v1/walletService/assignWalletUser", {"walletId": 1, "userId": 1, "credentialId": [1, 2]}),
     ("POST", "/api/v1/credential/GetAssignedCredential", {"walletId": 1}),
-    ("POST", "/api/v1/walletService/pollCredentials", {"email": "ann@example.com", "walletKey": _WALLET_KEY}),
+    (
+        "POST",
+        "/api/v1/walletService/pollCredentials",
+        {"email": "ann@example.com", "walletKey": _WALLET_KEY},
+    ),
     (
         "POST",
         "/api/v1/walletService/acknowledgeCredential",

@@ -31,7 +31,9 @@ from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
-from sallyport.base.model import FieldCheck, Model, Unknown, accepts
+from sallyport.base.model import Done as Done  # noqa: PLC0414  the answer of most operations
+from sallyport.base.model import FieldCheck, Unknown, accepts
+from sallyport.base.model import Success as Success  # noqa: PLC0414
 from sallyport.base.validation import refusal
 from sallyport.base.wire import Row
 from sallyport.web import content, problem
@@ -69,21 +71,6 @@ signature is (JSON body, caller) -> JSON answer. It raises Refused or another Sa
 Take: TypeAlias = Callable[[Request, Caller, BeforeFile], Awaitable[bytes]]
 """A function that runs an operation with a file for an authenticated caller. As for Run, all checks are made except the
 check of the token."""
-
-
-class Success(Model):
-    """The base class of answers with the fields `code` and `status`. Radius and domain operations answer without these
-    fields."""
-
-    code: int = Field(default=200, description="HTTP status of the answer.")
-    status: str = Field(default="Success", description="Success. Only an error has another value.")
-
-
-class Done(Success):
-    """The answer of an operation that has no result besides its success. It is also the base class of answers with a
-    message."""
-
-    message: str = Field(description="Result in words.")
 
 
 class Plain(Generic[AnswerT]):

@@ -225,7 +225,11 @@ class Agent:
     """An agent that has just started and has read everything from disk."""
 
     def __init__(
-        self, host: Host, service: Service, tools: FaultyTools | None = None, processes: Processes = NO_PROCESSES
+        self,
+        host: Host,
+        service: Service,
+        tools: FaultyTools | None = None,
+        processes: Processes = NO_PROCESSES,
     ) -> None:
         tools = tools or FaultyTools(host.prefix)
         tools.fault = host.fault

@@ -3,7 +3,13 @@
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP
 from sallyport.agentwire.report import DriftKind
 from sallyport.agentwire.state import DesiredUser, Settings
-from tests.agent.endpoint.host import Agent, Host, Service, errors, needs_shadow
+from tests.agent.endpoint.host import (
+    Agent,
+    Host,
+    Service,
+    errors,
+    needs_shadow,
+)
 
 pytestmark = needs_shadow
 SUDOERS = "/etc/sudoers.d/sallyport"

@@ -203,7 +203,8 @@ def test_an_address_is_normalized(text: str, network: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "192.0.2", "192.0.2.256", "192.0.2.1/33", "host.example", "1.2.3.4-1.2.3.9", "::/129", "fe80::1%eth0"]
+    "text",
+    ["", "192.0.2", "192.0.2.256", "192.0.2.1/33", "host.example", "1.2.3.4-1.2.3.9", "::/129", "fe80::1%eth0"],
 )
 def test_a_malformed_address_is_refused(text: str) -> None:
     """Names, address ranges, malformed numbers and addresses with a zone are refused."""

@@ -8,7 +8,7 @@ from joserfc.jwk import RSAKey
 
 from sallyport.areas.directory.directory import Configuration, DirectoryKind
 from sallyport.areas.directory.imports.job import ATTRIBUTES, Source
-from sallyport.areas.directory.readers import graph_source, ldap_source, okta_source
+from sallyport.areas.directory.imports.readers import graph_source, ldap_source, okta_source
 from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.graph import GRAPH, LOGIN

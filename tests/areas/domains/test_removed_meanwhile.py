@@ -104,7 +104,7 @@ class RemovingDomains(Domains):
     """Domains one of which is removed as soon as break-glass has ended."""
 
     def __init__(self, areas: Areas, removed: Domain) -> None:
-        super().__init__(areas.configuration, DomainMetrics(CollectorRegistry()), has_provider=lambda _: False)
+        super().__init__(areas.configuration, DomainMetrics(CollectorRegistry()))
         self._areas, self._removed = areas, removed
 
     async def restore(self) -> list[int]:

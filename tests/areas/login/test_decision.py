@@ -101,7 +101,10 @@ def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
 
 
 @given(
-    st.sampled_from([Reason.NONE, *FIRST]), st.sampled_from(Action), st.sampled_from(SECOND), st.sampled_from(Fallback)
+    st.sampled_from([Reason.NONE, *FIRST]),
+    st.sampled_from(Action),
+    st.sampled_from(SECOND),
+    st.sampled_from(Fallback),
 )
 def test_the_modes_differ_only_in_the_applied_verdict(
     first: Reason, action: Action, second: Reason, fallback: Fallback

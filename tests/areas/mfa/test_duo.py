@@ -59,7 +59,8 @@ async def test_a_wrong_key_is_refused(bench: Bench, version: int, ikey: str, ske
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"username": USER}, {"b": "2", "a": "1", "a ": "0", "B": "~-._*"}, {"é": "漢 字/&=%+", "": "x"}]
+    "parameters",
+    [{}, {"username": USER}, {"b": "2", "a": "1", "a ": "0", "B": "~-._*"}, {"é": "漢 字/&=%+", "": "x"}],
 )
 def test_the_signature_equals_that_of_the_vendors_client(parameters: dict[str, str]) -> None:
     """The canonical parameters of the provider and of the vendor's client are equal too."""

@@ -71,7 +71,13 @@ def test_each_field_is_a_rule(rules: Rules, good: str, bad: str, rule: str) -> N
 def test_every_failed_rule_is_listed_in_order() -> None:
     """Each failed rule is a line of its own. The rules of the interface come first, then those of libpwquality."""
     quality = Quality(
-        minlen=12, credits=(-1, -1, -9, -1), minclass=2, maxrepeat=2, maxclassrepeat=3, maxsequence=2, usercheck=True
+        minlen=12,
+        credits=(-1, -1, -9, -1),
+        minclass=2,
+        maxrepeat=2,
+        maxclassrepeat=3,
+        maxsequence=2,
+        usercheck=True,
     )
     rules = Rules(9, 3, First.DIGIT, both_cases=False, special=False, digits=False, quality=quality)
     assert failures(rules, "abccccba", "CCCC") == [

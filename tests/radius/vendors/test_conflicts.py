@@ -181,7 +181,8 @@ def test_an_incomplete_format_is_no_evidence(name: str, without: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    "line", ["Acct-Session-Id = 00000001", "Called-Station-Id = 192.0.2.1", "NAS-Port-Id = tty1", "NAS-Port = 4194305"]
+    "line",
+    ["Acct-Session-Id = 00000001", "Called-Station-Id = 192.0.2.1", "NAS-Port-Id = tty1", "NAS-Port = 4194305"],
 )
 def test_pam_radius_never_sends_these(line: str) -> None:
     """A request with Service-Type 8 is not from PAM if it has a session, a called station, a port name, or a port

@@ -116,7 +116,12 @@ class Executor:
     be made."""
 
     def __init__(
-        self, files: Files, tools: Tools, memory: MemoryFile, options: Options, processes: Processes = NO_PROCESSES
+        self,
+        files: Files,
+        tools: Tools,
+        memory: MemoryFile,
+        options: Options,
+        processes: Processes = NO_PROCESSES,
     ) -> None:
         self.files = files
         self.memory = memory

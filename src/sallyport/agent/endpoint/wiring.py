@@ -54,15 +54,15 @@ def options(own: file.Table) -> Options:
 
 def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
     """Return the parts of the agent for the host whose root directory is `prefix`. Raises ConfigError."""
-    directory = agent_file.state_dir
+    folder = agent_file.state_dir
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"{directory}: {error.strerror}") from None
-    memory = MemoryFile(directory / _MEMORY)
+        raise ConfigError(f"{folder}: {error.strerror}") from None
+    memory = MemoryFile(folder / _MEMORY)
     processes = Processes() if prefix == Path("/") else NO_PROCESSES
     executor = Executor(Files(prefix), Tools(prefix), memory, options(agent_file.own), processes)
-    return Parts(executor, Journal(directory / _JOURNAL), StateFile(directory / _STATE))
+    return Parts(executor, Journal(folder / _JOURNAL), StateFile(folder / _STATE))
 
 
 def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:

@@ -12,10 +12,9 @@ from sallyport.areas.agents.repo import Agent, Order
 from sallyport.areas.agents.reports_repo import StoredDrift
 from sallyport.areas.users.bodies import AnyAction
 from sallyport.areas.users.instances.bodies import InstanceId
-from sallyport.base.model import Model, answer_of, with_fields
+from sallyport.base.model import Done, Model, answer_of, with_fields
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import JSON, decode, mapping
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 

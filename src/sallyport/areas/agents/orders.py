@@ -23,7 +23,7 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches
-from sallyport.web.peer import parked
+from sallyport.web.connections import parked
 
 CHECK_S: Final = 0.25
 SWEEP_S: Final = 60.0
@@ -75,7 +75,10 @@ class Orders:
         """Give an order to the agent of one machine in a transaction, and return the order's id. An order to rotate
         passwords fails at once if `accounts` is empty. Raises NotFound, Invalid, Conflict."""
         if not all(name and account_name(name) == name for name in accounts):
-            raise invalid_field("userNames", "must be names of accounts on hosts, such as ann or web_2")
+            raise invalid_field(
+                "userNames",
+                "must be names of accounts on hosts, such as ann or web_2",
+            )
         agent, at = repo.found(tx, instance_id, domain_id), self._clock()
         order_id = repo.add_order(tx, instance_id, kind, accounts, at)
         if not order_id:

@@ -96,5 +96,11 @@ class AccessTargets:
 
 def _target(*, id: int, domain_id: int, name: str, methods: str, is_group: int, status: str, ttl: str) -> AccessTarget:
     return AccessTarget(
-        id, domain_id, name, methods, is_group=bool(is_group), is_active=is_active(status), session_s=ttl_seconds(ttl)
+        id,
+        domain_id,
+        name,
+        methods,
+        is_group=bool(is_group),
+        is_active=is_active(status),
+        session_s=ttl_seconds(ttl),
     )

@@ -6,9 +6,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from sallyport.areas.audit.repo import AuditRow
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Moment
-from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
 

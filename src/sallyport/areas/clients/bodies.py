@@ -6,14 +6,12 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretBytes
 
-from sallyport.areas.clients.client import DROPPED, MAX_SECRET, REQUIRED, Client, MacForm, Signatures
-from sallyport.areas.clients.service import State
+from sallyport.areas.clients.client import DROPPED, MAX_SECRET, REQUIRED, Client, MacForm, Signatures, State
 from sallyport.base.addresses import canonical_host, parse_network
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.vendors import PRODUCTS
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
 

@@ -3,7 +3,7 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple
@@ -17,8 +17,10 @@ from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
+from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import Request, SharedSecret
+from sallyport.store.snapshot import Snapshot
 
 MAX_SECRET: Final = 128
 REQUIRED: Final = (
@@ -38,6 +40,14 @@ RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
 2.3)."""
 _MEMO: Final = 65_536
+
+
+class State(StrEnum):
+    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
+    unsigned requests in the last day."""
+
+    SILENT = "silent"
+    UNSIGNED = "unsigned"
 
 
 def is_check(request: Request) -> bool:
@@ -375,3 +385,13 @@ class ClientTable:
                 if client is not None:
                     return client
         return None
+
+
+def finder(table: Snapshot[ClientTable]) -> Callable[[Source], Client | None]:
+    """Return a function that finds the RADIUS client with the source address of a datagram in the current table. It
+    returns None if the address is unknown."""
+
+    def find(source: Source) -> Client | None:
+        return table.value.find(source[0])
+
+    return find

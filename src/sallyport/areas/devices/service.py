@@ -8,7 +8,15 @@ import structlog
 import trio
 
 from sallyport.areas.devices import repo, station_repo
-from sallyport.areas.devices.device import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, Heard, HistoryRow, StationRow
+from sallyport.areas.devices.device import (
+    MAX_DELETED,
+    DeviceQuery,
+    DeviceRow,
+    Forwarder,
+    Heard,
+    HistoryRow,
+    StationRow,
+)
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us

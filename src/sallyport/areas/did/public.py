@@ -72,7 +72,9 @@ def routes(dids: Dids, schemas: Schemas, lists: StatusLists, resolver: Resolver,
     ]
 
 
-def _with_error_responses(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+def _with_error_responses(
+    work: Callable[[Request], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             with acting_as(Actor("public", source_of(request))):  # the store has a connection for these readers

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import trio
 
-from sallyport.areas.directory.answers import job_entry
+from sallyport.areas.directory.imports.bodies import job_entry
 from sallyport.areas.directory.service import Directories
 from sallyport.base.errors import SallyportError
 from sallyport.base.wire import JSON

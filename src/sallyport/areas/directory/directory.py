@@ -122,13 +122,13 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class StoredMapping:
     """The mapping of a directory or of a group. group_id: the id of the group; 0 for the mapping of the directory."""
 
     directory_name: str
     group_id: int
     group_name: str
-    fields: Mapping[str, str]
+    field_mappings: Mapping[str, str]
 
 
 _OKTA: Final = (".okta.com", ".oktapreview.com", ".okta-emea.com")

@@ -6,7 +6,6 @@ from typing import Final, TypeAlias, TypeVar
 
 from pydantic import SecretStr
 
-from sallyport.areas.directory.answers import directory_entry, group_entry, job_entry, schedule_entry, user_entry
 from sallyport.areas.directory.bodies import (
     CheckDirectory,
     DeleteDirectory,
@@ -15,17 +14,18 @@ from sallyport.areas.directory.bodies import (
     DirectoryList,
     DirectoryUserList,
     ImportLdif,
-    ImportStatus,
     ImportUsers,
-    JobList,
     ListDirectories,
     ListDirectoryGroups,
     ListDirectoryUsers,
     ListUsersOfDirectoryGroup,
-    OneImport,
     SaveDirectory,
+    directory_entry,
+    group_entry,
+    user_entry,
 )
 from sallyport.areas.directory.directory import Configuration, Directory, Group, Reading, User
+from sallyport.areas.directory.imports.bodies import ImportStatus, JobList, OneImport, job_entry
 from sallyport.areas.directory.imports.files import Uploads
 from sallyport.areas.directory.imports.job import OPEN, Job
 from sallyport.areas.directory.mappings.bodies import (
@@ -46,15 +46,16 @@ from sallyport.areas.directory.schedules.bodies import (
     SetSchedule,
     SyncNow,
     SyncQueued,
+    schedule_entry,
 )
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import NO_GROUP, Directories
-from sallyport.areas.directory.trial import Trials
-from sallyport.base.clock import iso
+from sallyport.areas.directory.service import NO_GROUP, Directories, Trials
+from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
+from sallyport.base.wire import Minimum, mapping
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload
@@ -245,24 +246,14 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
     async def list_mappings(body: ListMappings, caller: Caller) -> Plain[MappingList]:
         """List the mappings of a domain: the mapping of each directory, and the mappings of groups."""
         found, total = await mappings.of_domain(_stretch(body))
-        entries = [
-            {
-                "directoryName": each.directory_name,
-                "groupId": each.group_id,
-                "groupName": each.group_name,
-                "fieldMappings": each.fields,
-            }
-            for each in found
-        ]
-        return _done(counted(total, "mapping"), mappings=entries, totalCount=total)
+        return _done(counted(total, "mapping"), mappings=list(map(mapping, found)), totalCount=total)
 
     @declared.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> Plain[MappingPreview]:
         """Show the fields of at most ten people before and after a change of the mapping. Nothing is stored."""
         of = await _of(mappings, service, domains_of, body, caller)
         found = await mappings.preview(of, body.fieldMappings)
-        users = [{"userId": each.user_id, "dn": each.dn, "before": each.before, "after": each.after} for each in found]
-        return _done(counted(len(users), "person", "people"), users=users)
+        return _done(counted(len(found), "person", "people"), users=list(map(mapping, found)))
 
 
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
@@ -271,7 +262,7 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
         """Set the schedule of a directory. Without minutes and times, the directory is read only on request."""
         next_at = await schedules.set(body.domainId, body.directoryName, body.timing())
         message = "schedule set" if next_at else "schedule deleted"
-        return ScheduleSet(message=message, nextRun=iso(next_at) if next_at else "")
+        return ScheduleSet(message=message, nextRun=iso_or_empty(next_at))
 
     @declared.post("/api/v1/directory/listSchedules", roles=READERS)
     async def list_schedules(body: ListSchedules, caller: Caller) -> Plain[ScheduleList]:

@@ -1,7 +1,9 @@
-"""The service for directories: save their settings, list their people and groups, and queue imports and removals."""
+"""The services for directories: save and test their settings, list their people and groups, and queue imports and
+removals."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -21,14 +23,24 @@ from sallyport.areas.directory.directory import (
     hosts_of,
     kind_of,
 )
-from sallyport.areas.directory.entries import repo as entries
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.files import ImportFiles
-from sallyport.areas.directory.imports.job import Job, JobKind, NewJob, Source
+from sallyport.areas.directory.imports.job import Check, Job, JobKind, NewJob, Source
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.areas.directory.reading.okta import key_flaw
+from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.clock import Clock
-from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
+from sallyport.base.errors import (
+    Conflict,
+    FieldError,
+    Invalid,
+    NotFound,
+    Refused,
+    SallyportError,
+    SecretError,
+    StoreError,
+)
+from sallyport.base.fair import PerMinute
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN, changed
@@ -41,6 +53,8 @@ T = TypeVar("T")
 PREVIEWED: Final = 10
 SHOWN_JOBS: Final = 20
 MOST_DIRECTORIES: Final = 100
+TRIAL_S: Final = 30.0
+TRIALS_PER_MINUTE: Final = 5
 NO_DIRECTORY: Final = "directory not found"
 NO_GROUP: Final = "group not found"
 _DESTINATION: Final = ("bindDN", "startTls", "caCertificate", "clientId")
@@ -271,6 +285,54 @@ class Directories:
         if directory is None:
             raise NotFound(NO_DIRECTORY)
         return directory
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """The result of a test. message: a text for an admin. If the directory is not usable, the text is the reason."""
+
+    usable: bool
+    message: str
+
+
+class Trials:
+    """Tests of directories: connect, log in, and read the first accounts. Nothing is stored.
+
+    checks: functions that test directories, by kind of directory. advice: a function that takes a domain's id and
+    returns a text for admins of the installation. `egress` may have recently refused connections of the domain's tenant
+    to some hosts. The text then says how to allow these hosts.
+    """
+
+    def __init__(
+        self, directories: Directories, checks: Mapping[str, Check], advice: Callable[[int], list[str]], clock: Clock
+    ) -> None:
+        self.advice = advice
+        self._directories = directories
+        self._checks = checks
+        self._admitted = PerMinute[int](TRIALS_PER_MINUTE, "trials", clock)
+
+    def admit(self, domain_id: int) -> None:
+        """Count a test of a directory in the domain. Raises TooMany if the domain has reached the limit of tests in
+        a minute."""
+        self._admitted.admit(domain_id)
+
+    async def run(self, domain_id: int, configuration: Configuration) -> TrialResult:
+        """Test a directory. The given settings replace the stored settings for the test. Raises Invalid if the service
+        cannot read the directory, or if the settings could not be saved. Raises Conflict, StoreError, SecretError."""
+        source = await self._directories.source(domain_id, configuration)
+        check = self._checks.get(source.kind)
+        if check is None:
+            raise Invalid.about("the service reads only directories of the kinds ldap, graph and okta", "kind")
+        try:
+            with trio.fail_after(TRIAL_S):
+                found = await check(source)
+        except trio.TooSlowError:
+            return TrialResult(usable=False, message=f"the directory has not answered within {TRIAL_S:.0f} s")
+        except (Refused, StoreError, SecretError):
+            raise
+        except (SallyportError, OSError) as error:
+            return TrialResult(usable=False, message=str(error))
+        return TrialResult(usable=True, message=f"the directory answers, and has {found} or more accounts")
 
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:

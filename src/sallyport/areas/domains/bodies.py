@@ -7,9 +7,8 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 
 from sallyport.areas.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
 from sallyport.base.errors import FieldError, Invalid, invalid_field
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
 from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
 
@@ -63,7 +62,9 @@ Realms = Annotated[
     list[str], Field(description="Realms that select this domain in addition to its name, such as REALM in user@REALM.")
 ]
 IssuerName = Annotated[
-    PlainText, AfterValidator(_issuer), Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"})
+    PlainText,
+    AfterValidator(_issuer),
+    Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
 ]
 """The issuer that authenticator apps show. A colon is not allowed, because a colon ends the issuer in the otpauth
 URI."""
@@ -149,7 +150,8 @@ class UpdateDomain(InDomain):
     )
     removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
     disconnectOnRevoke: Flag | None = Field(
-        default=None, description="End live sessions of users that are deleted or lose a group that a login rule names."
+        default=None,
+        description="End live sessions of users that are deleted or lose a group that a login rule names.",
     )
     issuerName: IssuerName | None = Field(
         default=None,
@@ -202,7 +204,8 @@ class UpdateDomainEnforcement(Scoped):
         default=None, description="New outcome of a login if no second factor is available: deny or allow."
     )
     requireClean: Flag = Field(
-        default=False, description="Enforce only if the MFA provider works and enforcing would deny no recent login."
+        default=False,
+        description="Enforce only if the MFA provider works and enforcing would deny no recent login.",
     )
     acceptUnknown: Flag = Field(
         default=False, description="With requireClean: enforce although enrolments of users are unknown."

@@ -35,7 +35,10 @@ def commands(service: Domains, removal: Removal) -> dict[str, Command]:
             table[domain_id] for domain_id in domain_ids if domain_id in table
         ]  # other domains were removed in the meantime
         warnings = [text for domain in domains for text in service.warnings(domain.id)]
-        return {"domains": [entry(domain, service) for domain in domains], "warnings": list(dict.fromkeys(warnings))}
+        return {
+            "domains": [entry(domain, service) for domain in domains],
+            "warnings": list(dict.fromkeys(warnings)),
+        }
 
     return {
         "domain.break_glass": command(BreakGlass, break_glass),

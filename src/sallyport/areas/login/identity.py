@@ -7,12 +7,13 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, membership
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.areas.login.login import PASSED, Login, Reason
-from sallyport.areas.policy.rules.match import Facts, kind_of
-from sallyport.areas.policy.rules.rule import AccountKind
+from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
-from sallyport.radius.attributes import USER_NAME
+from sallyport.radius.attributes import (
+    USER_NAME,
+)
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.packet import as_name
 from sallyport.radius.password import Method

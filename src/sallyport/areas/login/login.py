@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from sallyport.areas.clients.client import is_check
 from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.mfa.circuit import Attached, Unavailable
+from sallyport.areas.mfa.provider import Code
 from sallyport.areas.policy.lockouts.failures import Failure
 from sallyport.areas.sessions.report import Report
 from sallyport.radius.attributes import SERVICE_TYPE
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from sallyport.areas.devices.device import Device, Station
     from sallyport.areas.directory.principals import Membership
     from sallyport.areas.domains.domain import Domain
-    from sallyport.areas.mfa.provider import Code
     from sallyport.areas.policy.rules.rule import Rule
     from sallyport.radius.duplicates import Entry, Source
     from sallyport.radius.eap.certificate import NamedBy
@@ -183,6 +183,7 @@ class Waits:
 NO_WAITS: Final = Waits()
 """The waits of a login that was decided without another system. Most logins have this value."""
 NAMELESS: Final = frozenset[str]()
+NO_PROVIDER: Final = Unavailable.NONE
 
 
 class Exchange(Protocol):
@@ -229,14 +230,16 @@ class Login(Answered):
     """The state of one login. The steps of the pipeline fill in the fields.
 
     home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. method: the
-    authentication method. factor: the factors that were checked. imported: the user's data from the domain's
-    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP. A client
-    can choose it freely. named_by: the field of the client certificate with the user's name, or None without a
-    certificate. found: what the first factor has found. code: the code that followed the password or that answers a
-    challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
-    the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
-    answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same of the answer that was sent.
-    approved: whether the user has approved the second factor. detail: what the provider says about the outcome, for
+    authentication method. factor: the factors that were checked. provider: the MFA
+    provider of the domain, or the reason why it has none; `Pipeline.refresh` sets it again after a wait. imported: the
+    user's data from the domain's directories, or None before they are looked up. outside: whether `user` is only the
+    outer identity of EAP. A client can choose it freely. named_by: the field of the client certificate with the user's
+    name, or None without a certificate. found: what the first factor has found. code: the code that followed the
+    password or that answers a challenge, or None. proven: whether the sender has proved its identity by a correct
+    password or code. noted: whether the login is counted in the inventory. station: the Calling-Station-Id. attributes:
+    the encoded attributes of the answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same
+    of the answer that was sent. approved: whether the user has approved the second factor. detail: what the provider
+    says about the outcome, for
     admins. rule: the login rule that decided, or None if no rule matched or no rule was read. waits: the time for which
     the login waited; in EAP, over all its rounds. continuation: a function that continues the login after a wait. keep:
     a function that writes to the store in the transaction of the login's event. `keep` returns False and writes nothing
@@ -247,6 +250,7 @@ class Login(Answered):
     domain: Domain | None = None
     method: str = Method.NONE
     factor: str = ""
+    provider: Attached | Unavailable = NO_PROVIDER
     imported: Membership | None = None
     outside: bool = False
     named_by: NamedBy | None = None
@@ -272,11 +276,6 @@ class Login(Answered):
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
-
-    @property
-    def teaches(self) -> bool:
-        """Whether the service may learn about the device from the login."""
-        return not is_check(self.request)
 
     @property
     def principal(self) -> str:

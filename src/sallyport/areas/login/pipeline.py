@@ -4,21 +4,21 @@
 
 `Pipeline.begin` decides a login without I/O, if possible. It returns None if I/O is needed: the user is not in memory,
 another server checks the password, the login answers a challenge, or the user must be asked for a second factor. The
-caller then runs `check` in a task. If `check` returns None as well, the caller runs `ask`. `eap.rounds` applies the
-same steps to logins by EAP.
+caller then runs `check` in a task. If `check` returns None as well, the caller runs `ask`. `eap.rounds` uses the same
+steps for logins by EAP.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import trio
 
+from sallyport.areas.clients.client import is_check
 from sallyport.areas.devices.sightings import Sightings, new_device
-from sallyport.areas.directory.principals import Principals
+from sallyport.areas.directory.principals import NOBODY, Principals
 from sallyport.areas.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstFactor
 from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
-from sallyport.areas.login.eap.rounds import Rounds
 from sallyport.areas.login.first.password import (
     check_password,
     check_vouched,
@@ -31,8 +31,10 @@ from sallyport.areas.login.first.service import FirstFactors
 from sallyport.areas.login.identity import facts_of, hides_user, who
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
+from sallyport.areas.login.second.forecast import UNAVAILABLE
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.session import Asked
+from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
@@ -40,8 +42,14 @@ from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.users.service import MISSING, EndpointUsers
 from sallyport.areas.users.user import User
 from sallyport.base.clock import SECOND
-from sallyport.certs.credentials import Credentials
-from sallyport.radius.attributes import CALLING_STATION_ID, EAP_MESSAGE, SESSION_TIMEOUT, STATE, combine, push_attribute
+from sallyport.radius.attributes import (
+    CALLING_STATION_ID,
+    EAP_MESSAGE,
+    SESSION_TIMEOUT,
+    STATE,
+    combine,
+    push_attribute,
+)
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot
@@ -55,11 +63,7 @@ _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 class Pipeline:
     """The steps that decide a login.
 
-    domains: the current domains. credentials: a function that returns the current server certificate for EAP.
-    certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
-    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. duplicate_window_s:
-    for how many seconds a retransmission gets the same answer. now: a function that returns the seconds of a monotonic
-    clock.
+    domains: the current domains. now: a function that returns the seconds of a monotonic clock.
     """
 
     domains: Snapshot[DomainTable]
@@ -70,16 +74,9 @@ class Pipeline:
     first: FirstFactors
     sightings: Sightings
     rules: LoginRules
+    providers: Providers
     second: SecondFactor
-    credentials: Callable[[], Credentials | None]
-    certificate_tenant: Callable[[str], int | None]
-    node: Callable[[], int]
-    duplicate_window_s: float
     now: Callable[[], float] = trio.current_time
-    rounds: Rounds = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.rounds = Rounds(self)
 
     # --- arrival of a request ----------------------------------------------------------------------------------
 
@@ -95,11 +92,13 @@ class Pipeline:
         login.outside = login.method == Method.EAP and domain.first_factor is not FirstFactor.NONE
         if reason is PASSED and self.bypass.some and self.bypass.admits(login, domain.id):
             return self.admit_station(login, domain)
-        login.imported = self.principals.cached(domain.id, login.user)
+        is_inhabited = domain.id in self.principals.inhabited
+        login.imported = self.principals.cached(domain.id, login.user) if is_inhabited else NOBODY
         if reason is not PASSED:
             if not hides_user(login, reason):
                 return refuse(reason, domain)
             login.user = ""
+        login.provider = self.providers.of(domain.id)
         watched = self.lockouts.some
         if watched and not self._is_by_station(login, domain) and (lock := self.lockouts.refuses(login, domain)):
             return refuse(LOCKED[lock], domain)
@@ -110,10 +109,6 @@ class Pipeline:
         if (watched or not login.proven) and decision is not None:
             self.lockouts.note(login, domain, decision)
         return decision
-
-    def converse(self, login: Login) -> Decision | None:
-        """Continue the EAP conversation of a login that `begin` did not decide, see `Rounds.converse`."""
-        return self.rounds.converse(login)
 
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
         """Start to check a login at another server without a task. Raises PacketError.
@@ -131,11 +126,11 @@ class Pipeline:
             return False
         if STATE in login.request.first and self.names_challenge(login) is not None:
             return False
-        if login.method == Method.EAP and (
-            self.rounds.station(login, domain) is not None or self.principals.has_people(domain.id)
-        ):
+        is_inhabited = domain.id in self.principals.inhabited
+        if login.method == Method.EAP and (is_inhabited or self._is_by_station(login, domain)):
             return False  # the inner name is not known yet
-        if self.second.asks_for_codes(domain) and ends_in_code(login):
+        provider = login.provider
+        if isinstance(provider, Attached) and provider.provider.asks_for_codes and ends_in_code(login):
             return False  # it may need a look-up to know whether the user has codes
         began = self.now()
 
@@ -167,7 +162,7 @@ class Pipeline:
         else:
             await self.recall(login, domain)
             began = self.now()
-            carries_code = ends_in_code(login) and await self.second.has_codes(domain, login.principal)
+            carries_code = ends_in_code(login) and await self.second.has_codes(login.provider, domain, login.principal)
             first = await self.first.check(login, domain, lambda: carries_code)
             login.waits = self._waited(began)
         await self.recall(login, domain)
@@ -218,7 +213,7 @@ class Pipeline:
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
         """Return whether a login is by EAP, and its station may be admitted by its MAC address."""
-        return login.method == Method.EAP and self.rounds.station(login, domain) is not None
+        return login.method == Method.EAP and bool(self.bypass.admits_by_eap(login, domain.id))
 
     def recalled(self, login: Login, domain: Domain) -> bool:
         """If the user's current directory data are in memory, store them in `login.imported`, and return True.
@@ -244,7 +239,7 @@ class Pipeline:
         request, source, at = login.request, login.source[0], login.at
         login.noted = True
         login.device = device = self.sightings.device(request, source, login.client, login.home.id, at)
-        if login.teaches:
+        if not is_check(request):
             device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
         if station:
@@ -268,14 +263,14 @@ class Pipeline:
         return check_vouched(login) if vouched else None
 
     def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
-        first = check_password(login, user, lambda: self.second.takes_codes(domain, login.user))
+        first = check_password(login, user, lambda: self.second.takes_codes(login.provider, domain, login.user))
         return known_as(login, user, first)
 
     def _after_first(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
         """Decide after the first factor. Return None if the caller must await `ask`."""
         if login.found.challenge is not None:
             return ROUND
-        fresh = self.fresh(domain)
+        fresh = self.refresh(login, domain)
         if fresh.first_factor is not domain.first_factor:
             first = Reason.FIRST_FACTOR_CHANGED
         return self.settle(login, fresh, self.judge(login, fresh, first))
@@ -296,15 +291,15 @@ class Pipeline:
         login.proven = True
         self.note(login)
         action = self._apply_rules(login, domain)
-        second: Reason | None = PASSED
+        second = PASSED
         if action is MFA_REQUIRED:
             if not login.user:  # the home server of this EAP login has not disclosed the user
                 second = Reason.NO_USER_NAME
+            elif isinstance(login.provider, Unavailable):
+                second = UNAVAILABLE[login.provider]
             elif domain.mode is MONITOR:
-                second = self.second.forecast(login, domain)
+                second = self.second.forecast(login, domain, login.provider)
             else:
-                second = self.second.at_once(domain)
-            if second is None:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)
 
@@ -347,9 +342,11 @@ class Pipeline:
         if self.lockouts.some and self.lockouts.repeats(login, domain):
             return self.settle(login, domain, refuse(Reason.WRONG_CODE, domain))
         if challenge is None:
-            result = await self.second.ask(login, self.fresh(domain), await self.asked(domain, login.user))
+            asked = await self.asked(domain, login.user)
+            result = await self.second.ask(login, self.refresh(login, domain), asked)
         else:
             login.outside = False  # only the user that got the challenge can answer it
+            self.refresh(login, domain)
             result = await self.second.resume(login, *challenge, typed_code(login))
         if result is None:
             return None
@@ -370,8 +367,10 @@ class Pipeline:
         user = await self.user(domain, name)
         return Asked(0, "", domain.factor) if user is None else Asked(user.id, user.stamp, domain.factor)
 
-    def fresh(self, domain: Domain) -> Domain:
-        """Return the current version of a domain, which may have changed while the login waited."""
+    def refresh(self, login: Login, domain: Domain) -> Domain:
+        """Return the current version of a domain, and look up the login's MFA provider again. Both may have changed
+        while the login waited."""
+        login.provider = self.providers.of(domain.id)
         return self.domains.value.by_id.get(domain.id, domain)
 
     async def decide_afresh(
@@ -383,12 +382,12 @@ class Pipeline:
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
         login.approved, login.detail = result.reason is PASSED, result.detail
-        before, domain = domain, self.fresh(domain)
+        before, domain = domain, self.refresh(login, domain)
         if domain.first_factor is not before.first_factor:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
         if answers_challenge:
             login.found = result.found
-            if login.teaches:
+            if not is_check(login.request):
                 login.device.posture.count_answer(login.at)
             first = await self._is_same_user(login, domain, result)
             # A correct code proves that the sender is the user; an empty answer proves nothing.
@@ -406,7 +405,7 @@ class Pipeline:
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
         decision = decide(first, action, result.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
-            if login.teaches:
+            if not is_check(login.request):
                 login.device.posture.count_challenge(login.at)
             login.attributes = self.second.challenges.attributes(result)
         login.keep = self.second.keep(result)

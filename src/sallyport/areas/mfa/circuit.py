@@ -27,7 +27,16 @@ from typing import Final, Protocol, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
+from sallyport.areas.mfa.provider import (
+    CHECK_USER,
+    Answer,
+    Code,
+    Enrolment,
+    Outcome,
+    Provider,
+    ProviderError,
+    Question,
+)
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
@@ -92,7 +101,12 @@ class Guarded:
     """
 
     def __init__(
-        self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic, clock: Clock = now_us
+        self,
+        provider: Provider,
+        meter: Meter,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        clock: Clock = now_us,
     ) -> None:
         self.provider = provider
         self.room = trio.Semaphore(getattr(provider, "most_calls", MOST_CALLS))

@@ -24,7 +24,15 @@ from sallyport.areas.mfa.wallet import Wallet
 from sallyport.areas.mfa.webhook import Webhook
 
 GROUP: Final = "sallyport.mfa"
-BUILT_IN: Final[tuple[type[ConfiguredProvider], ...]] = (Totp, Duo, Okta, PrivacyIdea, Webhook, Radius, Wallet)
+BUILT_IN: Final[tuple[type[ConfiguredProvider], ...]] = (
+    Totp,
+    Duo,
+    Okta,
+    PrivacyIdea,
+    Webhook,
+    Radius,
+    Wallet,
+)
 
 _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 

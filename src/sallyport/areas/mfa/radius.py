@@ -46,7 +46,11 @@ from sallyport.radius.packet import (
 )
 from sallyport.radius.password import hide_password
 
-_OUTCOMES: Final = {ACCESS_ACCEPT: Outcome.APPROVED, ACCESS_REJECT: Outcome.WRONG_CODE, ACCESS_CHALLENGE: Outcome.CODE}
+_OUTCOMES: Final = {
+    ACCESS_ACCEPT: Outcome.APPROVED,
+    ACCESS_REJECT: Outcome.WRONG_CODE,
+    ACCESS_CHALLENGE: Outcome.CODE,
+}
 
 
 class RadiusFields(Fields):

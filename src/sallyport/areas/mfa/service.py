@@ -100,7 +100,10 @@ class Providers:
             provider = kind(fields, self._host(row.domain_id))
         except Exception as error:
             log.error(  # noqa: TRY400
-                "mfa_provider_unreadable", domain=row.domain_id, provider=row.provider, error=type(error).__name__
+                "mfa_provider_unreadable",
+                domain=row.domain_id,
+                provider=row.provider,
+                error=type(error).__name__,
             )
             return Unavailable.UNREADABLE
         guarded = Guarded(provider, self._meter, now=trio.current_time, clock=self._clock)

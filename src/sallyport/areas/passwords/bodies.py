@@ -95,9 +95,9 @@ class PolicyFields(SentModel):
 
     policyName: NameOrNone | None = Field(default=None, description=_NAME)
     templateName: Text | None = Field(default=None, description="Name of the template from which the policy was made.")
-    minLen: Length | None = Field(default=None, description=f"Minimum number of characters: {_COUNT}.")
+    minLen: Length | None = Field(default=None, description=f"Minimum number of characters, in any script. {_COUNT}.")
     maxLen: LongestLength | None = Field(
-        default=None, description=f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty."
+        default=None, description=f"Maximum number of characters, in any script. 1 to {MAX_PASSWORD}, or empty."
     )
     firstChar: FirstCharacter | None = Field(
         default=None, description="First character: uppercase, lowercase or digit, or empty."
@@ -114,7 +114,7 @@ class PolicyFields(SentModel):
         default=None, description="Whether digits are allowed: yes or no. An empty value means yes."
     )
     minlen: Length | None = Field(
-        default=None, description=f"libpwquality: minimum length, which credits reduce; {_COUNT}."
+        default=None, description=f"Minimum length, which credits reduce (libpwquality); {_COUNT}."
     )
     dcredit: Credit | None = Field(default=None, description=_credit("digits"))
     ucredit: Credit | None = Field(default=None, description=_credit("uppercase letters"))

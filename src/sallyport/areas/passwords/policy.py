@@ -155,5 +155,6 @@ def _of_lengths(rules: Rules, quality: Quality) -> Iterator[Failure]:
         yield Failure("maxLen", "must be large enough for minlen and the credits")
     else:
         yield Failure(
-            "minlen", f"must be possible, with the credits, in {radius.MAX_PASSWORD} characters: no password is longer"
+            "minlen",
+            f"must be possible, with the credits, in {radius.MAX_PASSWORD} characters: no password is longer",
         )

@@ -212,7 +212,9 @@ async def _devices(terms: _Terms, traffic: Traffic, now: int) -> tuple[Worst[Dev
             reason = NO_CHALLENGES
         denied += effect is Effect.REJECT
         worst.add(
-            effect, 0, DeviceImpact(device_id=device_id, device_name=seen.device_name, outcome=effect, reason=reason)
+            effect,
+            0,
+            DeviceImpact(device_id=device_id, device_name=seen.device_name, outcome=effect, reason=reason),
         )
         await time_slice()
     return worst, denied

@@ -185,7 +185,12 @@ def _add(tx: Tx, tenant: Tenant, role: Role, name: str, *, token: str, at: int, 
     made = repo.add_token(tx, tenant, role, name, hashed=token_hash(token), at=at, until=until)
     fields = {"role": role.value, "expires": None if until is None else iso(until)}
     audit.record(
-        tx, "token.create", at=at, tenant_id=tenant.id, target=_target(made, name), changes=audit.changed({}, fields)
+        tx,
+        "token.create",
+        at=at,
+        tenant_id=tenant.id,
+        target=_target(made, name),
+        changes=audit.changed({}, fields),
     )
     return TokenRecord(made, tenant.organization, tenant.number, tenant.id, name, role, at, until, None)
 

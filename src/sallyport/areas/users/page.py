@@ -10,7 +10,7 @@ from html import escape
 
 from starlette.routing import BaseRoute
 
-from sallyport.areas.users.totp import OneTimeSeeds, QrImages
+from sallyport.areas.users.totp import OneTimeSeeds
 from sallyport.areas.users.user import Enrolment
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.web.page import Page, link_route
@@ -35,7 +35,6 @@ def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
 class _EnrolmentPage:
     def __init__(self, seeds: OneTimeSeeds) -> None:
         self._seeds = seeds
-        self._images = QrImages()
 
     async def show(self, link: str) -> Page:
         return await self._opened(link)
@@ -57,7 +56,7 @@ class _EnrolmentPage:
         waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
         if waiting is None:
             return _GONE
-        image = await self._images.data_uri(waiting.otpauth)
+        image = await self._seeds.image(waiting)
         form = _form(waiting, self._seeds.issuer(waiting.user.domain_id), image, wrong)
         return Page("Set up one-time codes", form, 400 if wrong else 200)
 

@@ -58,7 +58,11 @@ PRIVILEGED: Final = (
     Column("managed", "Managed", "flag"),
     Column("wanted", "Wanted", "flag"),
 )
-REPORTS: Final = (Column("time", "Time", "time"), Column("outcome", "Outcome"), Column("done", "Actions"))
+REPORTS: Final = (
+    Column("time", "Time", "time"),
+    Column("outcome", "Outcome"),
+    Column("done", "Actions"),
+)
 ACCOUNTS: Final = (
     Column("name", "Account", "code"),
     Column("userId", "Endpoint user", "flag"),

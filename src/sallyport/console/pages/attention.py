@@ -7,8 +7,9 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.areas.clients.service import State
-from sallyport.areas.directory.health import ended_readings, is_overdue
+from sallyport.areas.clients.client import State
+from sallyport.areas.directory.imports.bodies import ended_readings
+from sallyport.areas.directory.schedules.bodies import is_overdue
 from sallyport.areas.domains.domain import Domain, Mode
 from sallyport.areas.events.hours import HourOfLogins
 from sallyport.areas.login.listen.causes import UNKNOWN

@@ -13,7 +13,11 @@ from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
-COLUMNS: Final = (Column("station", "MAC address", "code"), Column("name", "Name"), Column("addedAt", "Added", "time"))
+COLUMNS: Final = (
+    Column("station", "MAC address", "code"),
+    Column("name", "Name"),
+    Column("addedAt", "Added", "time"),
+)
 FILTERS: Final = (Filter("search", "Address or name"),)
 EMPTY: Final = (
     "No station yet. Add the MAC addresses of printers, phones and cameras that cannot log in; a switch with MAC "

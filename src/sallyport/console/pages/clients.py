@@ -96,7 +96,10 @@ async def client(visit: Visit) -> Context:
     served = [domain for domain in domains if domain.id in (found["domainIds"] or names)]  # type: ignore[operator]
     devices: list[tuple[str, list[Row]]] = []
     if "/" not in str(found["address"]):
-        behind: dict[str, JSON] = {"filter": {"filterBy": "IP_ADDRESS", "value": found["address"]}, "pageSize": 20}
+        behind: dict[str, JSON] = {
+            "filter": {"filterBy": "IP_ADDRESS", "value": found["address"]},
+            "pageSize": 20,
+        }
         for domain in served[:5]:
             answer = await visit.call("/network_device/ListDevices", behind, domain=domain.id)
             devices.append((domain.name, entries(answer["network_devices"])))

@@ -23,10 +23,18 @@ REVERTS: Final = (
     ("15", "after 15 minutes"), ("60", "after an hour"), ("480", "after 8 hours"), ("1440", "after a day"),
     ("10080", "after a week"), ("", "never: the new mode stays"),
 )  # fmt: skip
-OUTCOMES: Final = (("reject", "reject"), ("unknown", "unknown"), ("challenge", "challenge"), ("accept", "accept"))
+OUTCOMES: Final = (
+    ("reject", "reject"),
+    ("unknown", "unknown"),
+    ("challenge", "challenge"),
+    ("accept", "accept"),
+)
 MOST_DECIDED: Final = 50_000
 """About how many pairs of a user and a device a page decides at first."""
-PREVIEW_FILTERS: Final = (Filter("search", "Search"), Filter("outcome", "Outcome", OUTCOMES))
+PREVIEW_FILTERS: Final = (
+    Filter("search", "Search"),
+    Filter("outcome", "Outcome", OUTCOMES),
+)
 
 
 def user_columns(domain: Domain) -> tuple[Column, ...]:

@@ -16,7 +16,10 @@ LIST: Final = "/api/v1/instances/listAllPasswordPolicy"
 MOST_DOMAINS: Final = 20
 YES_OR_NO: Final = (("", "yes (default)"), ("yes", "yes"), ("no", "no"))
 FIRSTS: Final = (("", "any"), ("uppercase", "uppercase letter"), ("lowercase", "lowercase letter"), ("digit", "digit"))
-CHARACTERS: Final = {"minLen": ("Minimum length", "Characters of any script."), "maxLen": ("Maximum length", "")}
+CHARACTERS: Final = {
+    "minLen": ("Minimum length", "Characters of any script."),
+    "maxLen": ("Maximum length", ""),
+}
 LIBRARY: Final = {
     "minlen": ("Minimum length (minlen)", "Credits reduce it; values below 6 count as 6."),
     "minclass": ("Classes of characters (minclass)", "At least so many of: digits, uppercase, lowercase, others."),

@@ -27,7 +27,18 @@ from sallyport.radius.eap.model import (
     Verdict,
     Waiting,
 )
-from sallyport.radius.eap.packet import FAILURE, IDENTITY, NAK, REQUEST, RESPONSE, SUCCESS, Packet, decode, encode, end
+from sallyport.radius.eap.packet import (
+    FAILURE,
+    IDENTITY,
+    NAK,
+    REQUEST,
+    RESPONSE,
+    SUCCESS,
+    Packet,
+    decode,
+    encode,
+    end,
+)
 
 MAX_ROUNDS: Final = 100
 """Maximum number of responses in a conversation. A certificate chain in fragments of 100 octets takes about seventy."""

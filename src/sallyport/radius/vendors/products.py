@@ -65,7 +65,9 @@ _CAPWAP_PORT: Final = pattern(NAS_PORT_ID, rb"capwap_[0-9a-f]{8}", name="NAS-Por
 _WLAN_PROFILE: Final = vendor_prefix(9, 1, b"cisco-wlan-ssid=", b"wlan-profile-name=")
 _CATALYST_9800: Final = first_of(supported(_WLAN_PROFILE, _WLAN_ID, _CAPWAP_PORT), all_of(_WLAN_ID, _CAPWAP_PORT))
 _MAC_IN_SESSION: Final = pattern(
-    ACCT_SESSION_ID, rb"[0-9a-f]{8}/(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?:/\d+)?", evidence="Acct-Session-Id with a MAC"
+    ACCT_SESSION_ID,
+    rb"[0-9a-f]{8}/(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?:/\d+)?",
+    evidence="Acct-Session-Id with a MAC",
 )
 _IOS_INTERFACE: Final = pattern(
     NAS_PORT_ID,
@@ -119,7 +121,9 @@ NAS: Final = (
             all_of(
                 vendor_integer(311, 9, 311),
                 any_of(
-                    vendor_integer(311, 47, 2), vendor_prefix(311, 34, b"MSRAS-"), vendor_prefix(311, 35, b"MSRASV")
+                    vendor_integer(311, 47, 2),
+                    vendor_prefix(311, 34, b"MSRAS-"),
+                    vendor_prefix(311, 35, b"MSRASV"),
                 ),
             ),
         ),
@@ -199,7 +203,10 @@ NAS: Final = (
     Fingerprint(
         "Cisco ASA",
         Rank.VENDOR_ATTRIBUTE,
-        any_of(vendor(3076, 146, 150), vendor_prefix(9, 1, b"mdm-tlv=", b"ip:source-ip=", b"coa-push=true")),
+        any_of(
+            vendor(3076, 146, 150),
+            vendor_prefix(9, 1, b"mdm-tlv=", b"ip:source-ip=", b"coa-push=true"),
+        ),
         "P: tunnel group, client type, AV pairs; FTD sends the same",
     ),
     Fingerprint("Cisco Catalyst 9800", Rank.VENDOR_ATTRIBUTE, _CATALYST_9800, "P: AV pairs of the WLAN, CAPWAP port"),

@@ -74,7 +74,9 @@ COUNTED = (
     Counted("login_rules", "login_rules"),
     Counted("password_policies", "password_policies", _TENANT),
     Counted(
-        "policy_assignments", "policy_instances", "(select tenant_id from password_policies where id = {row}.policy_id)"
+        "policy_assignments",
+        "policy_instances",
+        "(select tenant_id from password_policies where id = {row}.policy_id)",
     ),
     Counted("presentation_requests", "presentation_requests", only="{row}.challenge_id is null"),
     Counted("radius_clients", "radius_clients", _TENANT),

@@ -28,7 +28,11 @@ def test_a_definition_has_the_documented_form() -> None:
     assert (descriptor["name"], descriptor["purpose"]) == ("Credential", "Login")
     assert descriptor["format"] == {"jwt_vc": {"alg": ["EdDSA", "ES256", "ES256K"]}}
     assert descriptor["constraints"]["fields"] == [
-        {"id": "issuer", "path": ["$.issuer", "$.vc.issuer"], "filter": {"type": "string", "const": ISSUER}},
+        {
+            "id": "issuer",
+            "path": ["$.issuer", "$.vc.issuer"],
+            "filter": {"type": "string", "const": ISSUER},
+        },
         {
             "id": "credentialSubject.epmUsername",
             "path": ["$.credentialSubject.epmUsername", "$.vc.credentialSubject.epmUsername"],

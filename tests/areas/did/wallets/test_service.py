@@ -183,7 +183,10 @@ async def test_another_tenant_does_not_find_a_wallet(world: World) -> None:
     ],
 )
 def test_wallets_users_and_credentials_are_paired(
-    wallets: list[int], users: list[int], credentials: list[int], paired_up: list[tuple[int, int]] | type[Exception]
+    wallets: list[int],
+    users: list[int],
+    credentials: list[int],
+    paired_up: list[tuple[int, int]] | type[Exception],
 ) -> None:
     """Arrays are paired element by element, or one wallet gets all credentials. Other lengths are refused. A wallet of
     another user is not found.

@@ -66,7 +66,8 @@ async def test_a_group_deleted_and_added_again_keeps_its_mapping(areas: Areas) -
     await service.set(former, {"department": "l"}, apply=True)
     added = group("Ops", "uid=ann,ou=People,dc=x") + group("others", "uid=ann,ou=People,dc=x")
     await imported(
-        areas, "dn: cn=ops,dc=x\nchangetype: delete\n\n" + added.replace("objectClass", "changetype: add\nobjectClass")
+        areas,
+        "dn: cn=ops,dc=x\nchangetype: delete\n\n" + added.replace("objectClass", "changetype: add\nobjectClass"),
     )
     groups = [group for name in ("ops", "others") for group in await service.groups_named(directory, name)]
     mappings = [json.loads(each.mapping) for each in groups]

@@ -119,7 +119,11 @@ OTHER = push_attribute(CALLING_STATION_ID, b"AA-BB-CC-DD-EE-00") + ETHERNET
 
 @pytest.mark.parametrize(
     ("identity", "names", "bodies"),
-    [(b"ann", (MAC, MAC), (BODY, BODY)), (MAC, (MAC, MAC), (BODY, OTHER)), (MAC, (MAC, b"ann"), (BODY, BODY))],
+    [
+        (b"ann", (MAC, MAC), (BODY, BODY)),
+        (MAC, (MAC, MAC), (BODY, OTHER)),
+        (MAC, (MAC, b"ann"), (BODY, BODY)),
+    ],
 )
 async def test_every_round_is_about_the_station(
     nas: Nas, identity: bytes, names: tuple[bytes, bytes], bodies: tuple[bytes, bytes]

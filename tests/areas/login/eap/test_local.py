@@ -22,7 +22,16 @@ from tests.areas.login.eap.sides import ANN, NO_PROVIDER, SIDES, new_password, p
 from tests.areas.login.listen.second import SESSION
 from tests.packets import pap
 from tests.radius.eap.certificates import upn
-from tests.radius.eap.supplicant import GtcSide, Md5Side, MsChapSide, Supplicant, TlsSide, in_peap, in_ttls_pap, silent
+from tests.radius.eap.supplicant import (
+    GtcSide,
+    Md5Side,
+    MsChapSide,
+    Supplicant,
+    TlsSide,
+    in_peap,
+    in_ttls_pap,
+    silent,
+)
 from tests.radius.eap.test_methods import msk
 
 

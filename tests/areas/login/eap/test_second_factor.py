@@ -15,7 +15,15 @@ from tests.areas.login.eap.conftest import Nas
 from tests.areas.login.eap.sides import ANN, new_password, peap, ttls
 from tests.areas.login.listen.second import events, prompted
 from tests.areas.login.second.scripted import NAME, Script
-from tests.radius.eap.supplicant import GtcSide, MsChapSide, Supplicant, TlsSide, in_peap, in_ttls_eap, in_ttls_pap
+from tests.radius.eap.supplicant import (
+    GtcSide,
+    MsChapSide,
+    Supplicant,
+    TlsSide,
+    in_peap,
+    in_ttls_eap,
+    in_ttls_pap,
+)
 from tests.radius.eap.test_methods import msk
 
 TYPED = {

@@ -9,8 +9,8 @@ from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.decision import refuse
 from sallyport.areas.login.listen import causes
-from sallyport.areas.login.listen.counts import Counts, RadiusService
-from sallyport.areas.login.listen.pacing import BEGIN_AT_ONCE
+from sallyport.areas.login.listen.exchange import Counts, RadiusService
+from sallyport.areas.login.listen.pending import BEGIN_AT_ONCE
 from sallyport.areas.login.listen.senders import cause
 from sallyport.areas.login.login import Decision, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline

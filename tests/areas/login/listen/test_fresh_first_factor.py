@@ -47,7 +47,10 @@ async def no_change(areas: Areas) -> None:
 
 CHANGES = pytest.mark.parametrize(
     ("change", "code", "reason"),
-    [(no_change, ACCESS_ACCEPT, ""), (change_directory, ACCESS_REJECT, "the first factor was changed meanwhile")],
+    [
+        (no_change, ACCESS_ACCEPT, ""),
+        (change_directory, ACCESS_REJECT, "the first factor was changed meanwhile"),
+    ],
 )
 
 

@@ -18,7 +18,14 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from sallyport.store.search import ListQuery
 from tests.areas import Areas, clock
 from tests.areas.login.listen.conftest import Wire, areas
-from tests.areas.login.listen.second import a_login, change_before_approval, change_before_code, prompted, script, wire
+from tests.areas.login.listen.second import (
+    a_login,
+    change_before_approval,
+    change_before_code,
+    prompted,
+    script,
+    wire,
+)
 from tests.areas.login.second.scripted import Script
 
 __all__ = ["areas", "clock", "script", "wire"]

@@ -30,7 +30,12 @@ def test_an_answer_leaves_from_the_address_that_was_asked() -> None:
         check=False,
     )
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["127.0.0.1 hello3", "192.0.2.7 hello3", "::1 hello3", "2001:db8::7 hello3"]
+    assert done.stdout.splitlines() == [
+        "127.0.0.1 hello3",
+        "192.0.2.7 hello3",
+        "::1 hello3",
+        "2001:db8::7 hello3",
+    ]
 
 
 def test_routing_chooses_the_interface() -> None:

@@ -8,10 +8,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from sallyport.areas.did.credentials.credential import Credential, ListedSchema
 from sallyport.areas.did.dids.bodies import Did, HolderDid, IssuerDid
 from sallyport.areas.did.wallets.bodies import WalletId
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import Moment, unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 

@@ -41,8 +41,8 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
 
         A reference is `#` or a JSON pointer (`#/...`) into the same schema. A schema with `unevaluatedItems` or
         `unevaluatedProperties` must not have references, dependentSchemas or patternProperties. A schema has at most 64
-        patterns. A pattern must not repeat a group. A pattern is also refused if there are too many ways in which a
-        text could match it.
+        patterns. A pattern has the syntax of RE2: no back-references, no look-around, and at most 1000 repetitions in
+        braces.
         """
         made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
         return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))

@@ -7,9 +7,8 @@ from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from sallyport.areas.did.crypto.keys import CURVES, ED25519
 from sallyport.areas.did.dids.did import DidKind, Record
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 

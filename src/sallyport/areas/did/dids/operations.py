@@ -18,7 +18,8 @@ from sallyport.areas.did.dids.service import Dids
 from sallyport.base.answer import answer
 from sallyport.base.clock import from_us
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.base.wire import Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate

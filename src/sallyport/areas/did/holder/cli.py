@@ -51,7 +51,15 @@ for each in (register, assign, list_, reset):
 @in_file
 @click.pass_obj
 def init(
-    line: CommandLine, *, service: str, email: str, wallet_id: int, as_json: bool, did: str, curve: str, path: Path
+    line: CommandLine,
+    *,
+    service: str,
+    email: str,
+    wallet_id: int,
+    as_json: bool,
+    did: str,
+    curve: str,
+    path: Path,
 ) -> None:
     """Create the wallet's file, and print the wallet's DID (run by the holder). Without --did, the file gets a new key,
     and an admin then registers the new DID. Standard input has two lines: the walletKey, and then the token."""

@@ -124,7 +124,12 @@ class Presentations:
         self._requests.wake([request_id])
 
     async def submit(
-        self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, presentation: str | dict[str, JSON]
+        self,
+        caller: Caller,
+        wallet_id: int,
+        holder_did: str,
+        request_id: int,
+        presentation: str | dict[str, JSON],
     ) -> None:
         """Answer a request with a presentation. A request can be answered only once. Raises NotFound, Forbidden,
         TooMany.

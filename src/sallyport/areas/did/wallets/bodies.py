@@ -7,9 +7,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from sallyport.areas.did.wallets.key import LONGEST
 from sallyport.areas.did.wallets.wallet import ListedWallet
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
 

@@ -18,7 +18,8 @@ from sallyport.base.answer import answers
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.base.wire import Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
@@ -107,7 +108,11 @@ def _declare_holding(wallets: Operations, service: Wallets) -> None:
 
 def _registered(made: Registered, message: str) -> WalletRegistered:
     return WalletRegistered(
-        message=message, walletId=made.wallet_id, userId=made.wallet_id, walletKey=made.wallet_key, token=made.token
+        message=message,
+        walletId=made.wallet_id,
+        userId=made.wallet_id,
+        walletKey=made.wallet_key,
+        token=made.token,
     )
 
 

@@ -4,44 +4,51 @@ A transaction writes one batch of entries (`store.slices`) and stores the positi
 continues from this position.
 
 A large group takes several transactions, and a change of many members too. Only the last transaction stores the group's
-digest. The renaming of an entry with many memberships takes several transactions (`entries.memberships`), and only the
+digest. The renaming of an entry with many memberships takes several transactions (`stored.memberships`), and only the
 last of them writes the entry. The renaming of a unit can also take several transactions. The entries below the unit are
 renamed first, and the unit is renamed last. So if the service restarts in between, the unit still has its old name, and
 the remaining entries are found by it.
 """
 
-import json
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final, TypeVar
 
 import trio
 
-from sallyport.areas.directory.entries import groups, memberships, people
-from sallyport.areas.directory.entries.changes import (
-    Change,
-    Steps,
+from sallyport.areas.directory.entry.dn import normalized
+from sallyport.areas.directory.imports import repo
+from sallyport.areas.directory.imports.job import Counts, Revocations, Run
+from sallyport.areas.directory.imports.lines import (
+    PartialPerson,
+    PreparedChange,
+    PreparedEntry,
+    PreparedGroup,
+    PreparedPerson,
+    PreparedProblem,
+    PreparedRemoval,
+    PreparedUnchanged,
+    PreparedUnit,
+    read_entry,
+)
+from sallyport.areas.directory.stored import groups, memberships, people
+from sallyport.areas.directory.stored.changes import (
     change,
     follow,
     group_after,
     names_below,
-    new_person,
     rename_unit,
     whole_person,
 )
-from sallyport.areas.directory.entries.groups import GROUPS, UNITS, NewNamed
-from sallyport.areas.directory.entries.memberships import AT_ONCE as PEOPLE_AT_ONCE
-from sallyport.areas.directory.entries.memberships import MOST
-from sallyport.areas.directory.entries.people import PEOPLE, NewPerson
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored
-from sallyport.areas.directory.entry.dn import normalized
-from sallyport.areas.directory.imports import repo
-from sallyport.areas.directory.imports.job import Counts, Moved, Revocations, Run
-from sallyport.areas.directory.imports.lines import Line
+from sallyport.areas.directory.stored.groups import GROUPS, UNITS
+from sallyport.areas.directory.stored.memberships import AT_ONCE as PEOPLE_AT_ONCE
+from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.people import PEOPLE
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid
 from sallyport.store.model import Store, Tx
@@ -59,13 +66,15 @@ _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of a prepared file. end: the number of the last line of the entry in the file. members: the keys of a
-    group's members. person: the person that the line describes, or None."""
+    """An entry of a prepared file. end: the number of the last line of the entry in the file."""
 
     end: int
-    line: Line
-    members: tuple[bytes, ...] = ()
-    person: NewPerson | None = None
+    entry: PreparedEntry
+
+    @property
+    def is_large_group(self) -> bool:
+        """Return whether the entry is a group with more members than one transaction writes."""
+        return isinstance(self.entry, PreparedGroup) and len(self.entry.members) > MOST
 
 
 @dataclass(slots=True)
@@ -97,16 +106,21 @@ class Applier:
                 async for items in read:
                     waiting += items
                     while waiting:
-                        if len(waiting[0].members) > MOST:
-                            await self._large_group(run, waiting.pop(0))
+                        if waiting[0].is_large_group:
+                            await self._write_in_parts(run, waiting.pop(0))
                             continue
                         written = await self._write_batch(run, _before_large_group(waiting[:most]))
                         del waiting[:written]
                         most = AT_ONCE if written else 1
-                        if not written and waiting[0].line[0] == "~":
-                            await self._long_change(run, waiting.pop(0))
-                        elif not written and waiting[0].line[0] == "g":
-                            await self._large_group(run, waiting.pop(0))
+                        if not written and isinstance(waiting[0].entry, PreparedChange | PreparedGroup):
+                            await self._write_in_parts(run, waiting.pop(0))
+
+    async def _write_in_parts(self, run: Run, item: Item) -> None:
+        """Write a group or a change that one transaction cannot write."""
+        if isinstance(item.entry, PreparedGroup):
+            await self._large_group(run, item.end, item.entry)
+        elif isinstance(item.entry, PreparedChange):
+            await self._long_change(run, item, item.entry)
 
     async def undo_moves(self, run: Run) -> None:
         """Undo the renamings that an earlier import has not finished. Raises StoreError."""
@@ -142,68 +156,63 @@ class Applier:
             self._changed(run.domain_id)
 
     def _put(self, tx: Tx, part: Sequence[Item], batch: _Batch, *, run: Run) -> Counts | None:
-        at, item = self._clock(), part[0]
-        several = [each.person for each in part if each.person is not None]
-        if several:
+        at, entry = self._clock(), part[0].entry
+        if isinstance(entry, PreparedPerson):
+            several = [each.entry for each in part if isinstance(each.entry, PreparedPerson)]
             return people.put(tx, run, several, self._revocations, at, batch.unindexed)
         people.index_added(tx, batch.unindexed)
-        line = item.line
-        match line[0]:
-            case "g":
-                done: Counts | None = self._small_group(tx, run, item, at, batch.problems)
-            case "+":
-                done = self._part(tx, run, line, at, batch)
-            case "u":
-                _, external_id, dn, dn_key, name, digest = line
-                done = groups.put_unit(tx, run, _named(external_id, dn, dn_key, name, digest), at)
-            case "=":
-                done = self._unchanged(tx, run, line, at)
-            case "-":
-                done = self._gone(tx, run, str(line[1]), bytes.fromhex(str(line[2])))
-            case "~":
-                done = self._change(tx, run, _change_of(line), at, batch.problems)
-            case _:
-                done = self._problem(tx, run, line, at, batch.problems)
+        match entry:
+            case PreparedGroup():
+                done: Counts | None = self._small_group(tx, run, entry, at, batch.problems)
+            case PreparedUnit():
+                done = groups.put_unit(tx, run, entry, at)
+            case PartialPerson():
+                done = self._part(tx, run, entry, at, batch)
+            case PreparedUnchanged():
+                done = self._unchanged(tx, run, entry, at)
+            case PreparedRemoval():
+                done = self._gone(tx, run, entry.external_id, entry.dn_key)
+            case PreparedChange():
+                done = self._change(tx, run, entry, at, batch.problems)
+            case PreparedProblem():
+                done = self._problem(tx, run, entry, at, batch.problems)
         return done
 
-    def _part(self, tx: Tx, run: Run, line: Line, at: int, batch: _Batch) -> Counts | None:
+    def _part(self, tx: Tx, run: Run, part: PartialPerson, at: int, batch: _Batch) -> Counts | None:
         try:
-            person = whole_person(tx, run, line)
+            person = whole_person(tx, run, part)
         except Invalid as error:
-            batch.problems.append((str(line[2]), str(error)))
+            batch.problems.append((part.dn, str(error)))
             return Counts(failed=1)
         return people.put(tx, run, [person], self._revocations, at, batch.unindexed)
 
-    def _problem(self, tx: Tx, run: Run, line: Line, at: int, problems: list[Problem]) -> Counts:
-        where, message, external_id, *status = map(str, line[1:])  # a file of an older version has no status
-        problems.append((where, message))
-        if external_id:
-            self._unchanged(tx, run, ["=", external_id, "", "", *(status or [""])], at)
+    def _problem(self, tx: Tx, run: Run, new: PreparedProblem, at: int, problems: list[Problem]) -> Counts:
+        problems.append((new.where, new.message))
+        if new.external_id:
+            self._unchanged(tx, run, PreparedUnchanged(new.external_id, "", b"", new.status), at)
         return Counts(failed=1)
 
-    def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts | None:
-        external_id, dn, dn_key, status = map(str, line[1:])
-        moved = Moved(dn, bytes.fromhex(dn_key), status)
+    def _unchanged(self, tx: Tx, run: Run, new: PreparedUnchanged, at: int) -> Counts | None:
         # An entry may have an identifier now that an older version of the service did not read.
-        person = PEOPLE.find(tx, run, external_id, moved.dn_key)
+        person = PEOPLE.find(tx, run, new.external_id, new.dn_key)
         if person is not None:
-            return people.touch(tx, run, person, moved, self._revocations, at)
-        group = GROUPS.find(tx, run, external_id, moved.dn_key)
+            return people.touch(tx, run, person, new, self._revocations, at)
+        group = GROUPS.find(tx, run, new.external_id, new.dn_key)
         if group is not None:
-            return groups.touch(tx, GROUPS, run, group, moved)
-        unit = UNITS.find(tx, run, external_id, moved.dn_key)
-        return Counts(skipped=1) if unit is None else groups.touch(tx, UNITS, run, unit, moved)
+            return groups.touch(tx, GROUPS, run, group, new)
+        unit = UNITS.find(tx, run, new.external_id, new.dn_key)
+        return Counts(skipped=1) if unit is None else groups.touch(tx, UNITS, run, unit, new)
 
-    def _change(self, tx: Tx, run: Run, wanted: Change, at: int, problems: list[Problem]) -> Counts | None:
+    def _change(self, tx: Tx, run: Run, wanted: PreparedChange, at: int, problems: list[Problem]) -> Counts | None:
         try:
             return change(tx, run, wanted, self._revocations, at)
         except Invalid as error:
             problems.append((wanted.dn, str(error)))
             return Counts(failed=1)
 
-    def _small_group(self, tx: Tx, run: Run, item: Item, at: int, problems: list[Problem]) -> Counts | None:
+    def _small_group(self, tx: Tx, run: Run, read: PreparedGroup, at: int, problems: list[Problem]) -> Counts | None:
         """Write a group with its members. Return None if the stored group has too many members for one transaction."""
-        new, known = _group_of(tx, run, item.line)
+        new, known = _group_of(tx, run, read)
         if not new.name:
             problems.append((new.dn, _NAMELESS))
             return Counts(failed=1)
@@ -216,15 +225,15 @@ class Applier:
             return None
         counts = groups.put_group(tx, run, new, known, at)
         before = memberships.stated_members(tx, run.directory_id, new.dn_key)
-        memberships.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
-        memberships.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(item.members)))
+        memberships.add_members(tx, run.directory_id, new.dn_key, sorted(set(new.members) - before))
+        memberships.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(new.members)))
         return counts
 
-    async def _large_group(self, run: Run, item: Item) -> None:
-        new, _ = await self._store.search(lambda tx: _group_of(tx, run, item.line))
+    async def _large_group(self, run: Run, position: int, read: PreparedGroup) -> None:
+        new, _ = await self._store.search(lambda tx: _group_of(tx, run, read))
 
         def end(tx: Tx, counts: Counts, *problems: Problem) -> Counts:
-            repo.progress(tx, run.job_id, item.end, counts, problems)
+            repo.progress(tx, run.job_id, position, counts, problems)
             return Counts()
 
         def begin(tx: Tx) -> Counts | None:
@@ -241,12 +250,12 @@ class Applier:
         if not counts.changed:
             return
         before = partial(memberships.stated_members, directory_id=run.directory_id, group_key=new.dn_key)
-        joined, left = await self._store.search(lambda tx: memberships.difference(item.members, before(tx)))
+        joined, left = await self._store.search(lambda tx: memberships.difference(new.members, before(tx)))
         await self._members(run, new.dn_key, joined=joined, left=left)
 
         def finish(tx: Tx) -> None:
             groups.finish_group(tx, run, new, new.digest)
-            repo.progress(tx, run.job_id, item.end, counts)
+            repo.progress(tx, run.job_id, position, counts)
 
         await self._store.write(finish)
         self._changed(run.domain_id)
@@ -264,8 +273,7 @@ class Applier:
                     partial(write, directory_id=run.directory_id, group_key=group_key, member_keys=part)
                 )
 
-    async def _long_change(self, run: Run, item: Item) -> None:
-        wanted = _change_of(item.line)
+    async def _long_change(self, run: Run, item: Item, wanted: PreparedChange) -> None:
         group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
         person = await self._store.search(lambda tx: PEOPLE.find(tx, run, dn_key=wanted.dn_key))
         if person is not None:
@@ -276,7 +284,7 @@ class Applier:
         else:
             await self._subtree(run, item, wanted)
 
-    async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
+    async def _long_group(self, run: Run, item: Item, wanted: PreparedChange, group: Stored) -> None:
         """Change the members of a group in several transactions. If the service restarts in between, the change is made
         again from its beginning."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
@@ -306,7 +314,7 @@ class Applier:
         external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
 
-    async def _subtree(self, run: Run, item: Item, wanted: Change) -> None:
+    async def _subtree(self, run: Run, item: Item, wanted: PreparedChange) -> None:
         """Rename all entries below a unit, and then the unit."""
         above = normalized(wanted.dn)
         for table in _TABLES:
@@ -322,7 +330,7 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
-    def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, table: str, wanted: Change) -> Counts | None:
+    def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, table: str, wanted: PreparedChange) -> Counts | None:
         try:
             own = follow(dn, wanted)
         except Invalid as error:
@@ -364,8 +372,8 @@ def _together(items: Sequence[Item]) -> Iterator[list[Item]]:
     identifier or name."""
     part, known = list[Item](), set[str | bytes]()
     for item in items:
-        person = item.person
-        keys: set[str | bytes] = {person.external_id, person.dn_key} if person is not None else set()
+        person = item.entry
+        keys: set[str | bytes] = {person.external_id, person.dn_key} if isinstance(person, PreparedPerson) else set()
         is_alone = not keys or not all(keys)
         if part and (len(part) == PEOPLE_AT_ONCE or is_alone or not known or not keys.isdisjoint(known)):
             yield part
@@ -378,7 +386,7 @@ def _together(items: Sequence[Item]) -> Iterator[list[Item]]:
 
 def _before_large_group(items: Sequence[Item]) -> Sequence[Item]:
     for place, item in enumerate(items):
-        if len(item.members) > MOST:
+        if item.is_large_group:
             return items[:place]
     return items
 
@@ -387,20 +395,8 @@ def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[at : at + MOST] for at in range(0, len(keys), MOST))
 
 
-def _named(external_id: object, dn: object, dn_key: object, name: object, digest: object) -> NewNamed:
-    keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(digest))
-    return NewNamed(str(external_id), str(dn), keys[0], str(name), keys[1])
-
-
-def _change_of(line: Line) -> Change:
-    _, dn, dn_key, new_dn, new_dn_key, steps = line
-    keys = bytes.fromhex(str(dn_key)), bytes.fromhex(str(new_dn_key))
-    return Change(str(dn), keys[0], str(new_dn), keys[1], cast(Steps, steps))
-
-
-def _group_of(tx: Tx, run: Run, line: Line) -> tuple[NewNamed, Stored | None]:
-    """Return the group of a line, and the stored group. If the line has no name, the group has the stored name."""
-    new = _named(*line[1:6])
+def _group_of(tx: Tx, run: Run, new: PreparedGroup) -> tuple[PreparedGroup, Stored | None]:
+    """Return a group of the file, and the stored group. A group without a name gets the stored name."""
     known = GROUPS.find(tx, run, new.external_id, new.dn_key)
     return (replace(new, name=known.name) if known is not None and not new.name else new), known
 
@@ -424,14 +420,9 @@ def _skip(file: BinaryIO, lines: int) -> None:
 
 
 def _read(file: BinaryIO, position: int) -> list[Item]:
-    items = list[Item]()
-    read = 0
-    while read < LINES and (octets := file.readline()):
-        line, members = json.loads(octets), list[bytes]()
-        read += 1
-        for _ in range(line[6] if line[0] == "g" else 0):
-            members += map(bytes.fromhex, json.loads(file.readline())[1])
-            read += 1
-        person = new_person(line) if line[0] == "p" else None
-        items.append(Item(position + read, line, tuple(members), person))
+    items, end = list[Item](), position
+    while end - position < LINES and (found := read_entry(file)) is not None:
+        entry, lines = found
+        end += lines
+        items.append(Item(end, entry))
     return items

@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -31,7 +31,14 @@ from sallyport.areas.directory.entry.entry import (
 )
 from sallyport.areas.directory.entry.ldif import Content, Deletion, LdifParser, Modification, Record, Renaming, Step
 from sallyport.areas.directory.entry.wire import from_wire
-from sallyport.areas.directory.imports.lines import Line, encoded, gathered, prepared, prepared_change
+from sallyport.areas.directory.imports.lines import (
+    PreparedChange,
+    PreparedEntry,
+    encoded,
+    gathered,
+    prepared,
+    prepared_change,
+)
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Invalid
 
@@ -99,7 +106,7 @@ class Converter:
                     else:
                         self._entry(entry, place)
                 case Deletion():
-                    self._change(next(prepared(Gone(dn=record.dn))))
+                    self._change(prepared(Gone(dn=record.dn)))
                 case Modification():
                     self._change(_modified(record))
                 case Renaming():
@@ -121,11 +128,11 @@ class Converter:
         except Invalid as error:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
-    def _change(self, line: Line) -> None:
+    def _change(self, change: PreparedEntry) -> None:
         """Write the line of a change to a stored entry. The people in `later` are written first, so that the lines keep
         the order of the source."""
         self._finish()
-        self._write(iter([line]))
+        self._write(change)
 
     def _finish(self) -> None:
         """Write the lines of the people in `later`. All groups before this point are known now."""
@@ -144,23 +151,22 @@ class Converter:
         removal of the stored entry."""
         self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
-    def _write(self, lines: Iterator[Line]) -> None:
-        for line in list(lines):
-            self._target.write(encoded(line))
+    def _write(self, entry: PreparedEntry) -> None:
+        self._target.write(encoded(entry))
         self.total += 1
 
 
-def _modified(record: Modification) -> Line:
-    """Return the line that changes an entry. Raises Invalid if the name is not valid, or if the change has only a part
+def _modified(record: Modification) -> PreparedChange:
+    """Return the change of an entry. Raises Invalid if the name is not valid, or if the change has only a part
     of the values of a membership."""
     if parts := sorted(MEMBERSHIPS & incomplete(dict.fromkeys(name for _, name, _ in record.steps))):
         raise Invalid(f"the change has only a part of the values of {parts[0]} (range)")
     return prepared_change(record.dn, record.dn, record.steps)
 
 
-def _renamed(record: Renaming) -> Line:
-    """Return the line that renames an entry. A new name also changes attributes of the entry, and the line contains
-    these changes. Raises Invalid if a name is not valid."""
+def _renamed(record: Renaming) -> PreparedChange:
+    """Return the renaming of an entry. A new name also changes attributes of the entry, and the result contains these
+    changes. Raises Invalid if a name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:

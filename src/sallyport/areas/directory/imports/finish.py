@@ -11,12 +11,12 @@ from typing import Final
 
 import trio
 
-from sallyport.areas.directory.entries import people, repo
-from sallyport.areas.directory.entries.people import GONE
 from sallyport.areas.directory.imports import repo as jobs
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.job import Counts, Job, Revocations, Run
 from sallyport.areas.directory.mappings.mapping import FieldMapping
+from sallyport.areas.directory.stored import people, repo
+from sallyport.areas.directory.stored.people import GONE
 from sallyport.base.clock import Clock
 from sallyport.base.text import fold
 from sallyport.host import disk

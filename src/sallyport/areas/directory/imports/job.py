@@ -157,17 +157,6 @@ class Run:
     former: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The present name and status of an unchanged entry. An unknown value is empty. If a unit above the entry was
-    renamed, the name differs from the stored name. The status can change with time, for example when an account
-    expires."""
-
-    dn: str
-    dn_key: bytes
-    status: str
-
-
 @dataclass(slots=True)
 class Counts:
     """The number of entries for each result."""

@@ -25,7 +25,6 @@ import trio
 
 from sallyport.areas.directory import repo as directories
 from sallyport.areas.directory.directory import CLOUD, Directory
-from sallyport.areas.directory.entries import repo as entries
 from sallyport.areas.directory.imports import repo
 from sallyport.areas.directory.imports.applier import Applier
 from sallyport.areas.directory.imports.child import LIMITS, Limits, prepare
@@ -36,9 +35,18 @@ from sallyport.areas.directory.imports.job import Job, JobKind, NewJob, Read, Re
 from sallyport.areas.directory.imports.scheduler import Scheduler
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.principals import Invalidations
+from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Conflict, Contradiction, Invalid, LeaseLost, NotFound, SallyportError, StoreError
+from sallyport.base.errors import (
+    Conflict,
+    Contradiction,
+    Invalid,
+    LeaseLost,
+    NotFound,
+    SallyportError,
+    StoreError,
+)
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_error_id
 from sallyport.base.wire import JSON

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from sallyport.areas.directory import repo
-from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, Mapped, Preview, User
-from sallyport.areas.directory.entries import people
-from sallyport.areas.directory.entries import repo as entries
+from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, Preview, StoredMapping, User
 from sallyport.areas.directory.imports.job import JobKind, NewJob
 from sallyport.areas.directory.mappings.mapping import FieldMapping, fields_of
 from sallyport.areas.directory.service import NO_DIRECTORY, NO_GROUP, Directories
+from sallyport.areas.directory.stored import people
+from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.clock import Clock
 from sallyport.base.errors import NotFound
 from sallyport.store.audit import changed
@@ -72,15 +72,15 @@ class Mappings:
         await self._store.write(transaction)
         self._directories.jobs.wake()
 
-    async def of_domain(self, stretch: ListQuery) -> tuple[list[Mapped], int]:
+    async def of_domain(self, stretch: ListQuery) -> tuple[list[StoredMapping], int]:
         """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
 
-        def query(tx: Tx) -> list[Mapped]:
-            found = list[Mapped]()
+        def query(tx: Tx) -> list[StoredMapping]:
+            found = list[StoredMapping]()
             for directory in repo.of_domain(tx, stretch.domain_id):
-                found.append(Mapped(directory.name, 0, "", json.loads(directory.mapping)))
+                found.append(StoredMapping(directory.name, 0, "", json.loads(directory.mapping)))
                 for group in entries.groups_with_mapping(tx, directory.id):
-                    found.append(Mapped(directory.name, group.id, group.name, json.loads(group.mapping)))
+                    found.append(StoredMapping(directory.name, group.id, group.name, json.loads(group.mapping)))
             return found
 
         found = await self._store.search(query)

@@ -11,7 +11,7 @@ import trio
 
 from sallyport.areas.directory.reading import ReadError
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import Client, exchange, json_object, member, text_at
+from sallyport.outgoing.http import REPEATABLE, json_object, link_of, member, text_at
 
 BY_ID: Final = "id:"
 """Prefix of the identifier of an entry without a distinguished name."""
@@ -37,7 +37,9 @@ class AccessToken:
     the token request is refused.
     """
 
-    def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, path: str, form: Callable[[], Mapping[str, str]], refused: str
+    ) -> None:
         self._client = client
         self._path = path
         self._form = form
@@ -49,7 +51,7 @@ class AccessToken:
         """Return the Authorization header. renew: if true, request a new token although the last token is still valid.
         Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
-            answer = await exchange(self._client, "POST", self._path, data=self._form(), is_repeatable=True)
+            answer = await self._client.post(self._path, data=self._form(), extensions=REPEATABLE)
             if answer.status_code != 200:
                 raise ReadError(self._refused)
             document = json_object(answer)
@@ -64,7 +66,7 @@ class Pages:
     """The requests that read a directory once. client: the HTTP client for the API's origin. A link to another origin
     is not followed."""
 
-    def __init__(self, client: Client, authorize: Authorize) -> None:
+    def __init__(self, client: httpx.AsyncClient, authorize: Authorize) -> None:
         self._client = client
         self._authorize = authorize
         self._asked = 0
@@ -81,10 +83,12 @@ class Pages:
         for attempt in range(TRIES):
             authorization = await self._authorize(renew)
             try:
-                answer = await exchange(
-                    self._client, "GET", url, params=params, timeout_s=ANSWER_S, most=MOST,
+                answer = await self._client.get(
+                    url if url.startswith("/") else link_of(self._client, url),
+                    params=params,
                     headers={"Accept": "application/json", "Authorization": authorization, **(headers or {})},
-                )  # fmt: skip
+                    timeout=ANSWER_S,
+                )
             except ProviderError as error:
                 wait = error.retry_after_s or 2.0**attempt
                 if wait > LONGEST_WAIT_S or attempt == TRIES - 1:

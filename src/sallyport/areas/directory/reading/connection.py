@@ -108,7 +108,12 @@ class Connection:
     """A bound connection. has_policy: whether the bind response contained the password policy control."""
 
     def __init__(
-        self, ldap: TrioLDAPConnection, relay: trio.CancelScope, answers: Answers, *, has_policy: bool
+        self,
+        ldap: TrioLDAPConnection,
+        relay: trio.CancelScope,
+        answers: Answers,
+        *,
+        has_policy: bool,
     ) -> None:
         self._ldap = ldap
         self._relay = relay

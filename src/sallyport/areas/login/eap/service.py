@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
@@ -18,6 +18,8 @@ from sallyport.areas.login.eap.preferred import PreferredMethods
 from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
 from sallyport.areas.login.identity import in_full, names_no_user, principal
 from sallyport.areas.login.login import Answered, Found, Login, Reason
+from sallyport.areas.login.pipeline import Pipeline
+from sallyport.areas.login.second.session import Session
 from sallyport.areas.mfa.provider import Code
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
@@ -48,10 +50,6 @@ from sallyport.radius.mschap_reply import push_mppe_keys
 from sallyport.radius.packet import as_text
 from sallyport.radius.salted import Hiding
 
-if TYPE_CHECKING:
-    from sallyport.areas.login.pipeline import Pipeline
-    from sallyport.areas.login.second.session import Session
-
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 """The first factors of domains whose EAP conversations this service itself handles."""
 MOST_OFFERS: Final = 1024
@@ -61,30 +59,50 @@ LARGEST: Final = 1300
 datagram stays below 1400 octets, and most tunnels can carry it. A chain of two certificates with 2048-bit keys then
 takes two packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
-_REASONS: Final[Mapping[Failure | None, Reason]] = {Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED}
+_REASONS: Final[Mapping[Failure | None, Reason]] = {
+    Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
+}
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class EapServer:
+    """What the service needs as the server of EAP.
+
+    credentials: a function that returns the current server certificate. certificate_tenant: a function that returns the
+    tenant for which a client certificate was issued. Its argument is the SHA-256 of the certificate in hex. node: a
+    function that returns the number of this node. duplicate_window_s: for how many seconds a retransmission gets the
+    same answer.
+    """
+
+    credentials: Callable[[], Credentials | None]
+    certificate_tenant: Callable[[str], int | None]
+    node: Callable[[], int]
+    duplicate_window_s: float
 
 
 class Eap:
     """The EAP conversations of all domains.
 
-    steps: the pipeline. ask: the function that asks for a second factor, see `Rounds._ask_inside`. now: a function that
-    returns the seconds of a monotonic clock.
+    steps: the pipeline. ask: the function that asks for a second factor, see `EapRounds._ask_inside`. now: a function
+    that returns the seconds of a monotonic clock.
     """
 
     def __init__(
         self,
         steps: Pipeline,
+        server: EapServer,
         ask: Callable[[Login, Domain, Session | None, Code], Awaitable[InnerSecondFactor | None]],
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._steps = steps
+        self._own = server
         self._ask = ask
         self._now = now
-        self._logins = Conversations[EapLogin](left=Unfinished(now).note, node=steps.node)
-        self._endings = AcceptedEndings(steps.duplicate_window_s)
+        self._logins = Conversations[EapLogin](left=Unfinished(now).note, node=server.node)
+        self._endings = AcceptedEndings(server.duplicate_window_s)
         self._preferred = PreferredMethods()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
@@ -168,17 +186,22 @@ class Eap:
         return found
 
     def _verifier(self, domain: Domain) -> Verifier | Reason:
+        steps = self._steps
         if domain.first_factor is FirstFactor.LOCAL:
-            known = partial(self._steps.users.cached, domain.id)
-            return Local(known, partial(self._steps.user, domain), partial(self._steps.second.takes_codes, domain))
-        checker = self._steps.first.checker(domain)
+            known = partial(steps.users.cached, domain.id)
+            return Local(
+                known,
+                partial(steps.user, domain),
+                lambda name: steps.second.takes_codes(steps.providers.of(domain.id), domain, name),
+            )
+        checker = steps.first.checker(domain)
         if isinstance(checker, Reason):
             return checker
         return (
             Directory(
                 checker,
-                partial(self._steps.second.has_codes, domain),
-                self._steps.first.stamp(domain),
+                lambda name: steps.second.has_codes(steps.providers.of(domain.id), domain, name),
+                steps.first.stamp(domain),
                 domain.realm_keys,
             )
             if isinstance(checker, Binds)
@@ -188,7 +211,7 @@ class Eap:
     def _tls(self) -> TlsServer | None:
         """Return the TLS server with the current certificate. If this certificate cannot be used, return the previous
         server."""
-        credentials = self._steps.credentials()
+        credentials = self._own.credentials()
         if credentials is not self._loaded:
             self._loaded = credentials
             self._offers.clear()
@@ -247,7 +270,7 @@ class Eap:
         certificate belongs to another tenant, if the name is empty or its realm is unknown, or if the user is locked
         out."""
         if isinstance(question, Certificate):
-            owner = self._steps.certificate_tenant(question.fingerprint)
+            owner = self._own.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
                 return Finding(Reason.CERTIFICATE_REFUSED)
         if not name:

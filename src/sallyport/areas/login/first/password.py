@@ -13,7 +13,16 @@ from sallyport.areas.login.login import NOTHING, PASSED, Found, Login, Reason
 from sallyport.areas.mfa.provider import NO_BREAK_SPACES, Code
 from sallyport.areas.users.user import User
 from sallyport.radius.attributes import USER_NAME
-from sallyport.radius.mschap import MsChap1, MsChap2, NtKey, Offer, PasswordChange, Unusable, peer_names, recognise
+from sallyport.radius.mschap import (
+    MsChap1,
+    MsChap2,
+    NtKey,
+    Offer,
+    PasswordChange,
+    Unusable,
+    peer_names,
+    recognise,
+)
 from sallyport.radius.mschap_reply import ENCRYPTION, push_success
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password

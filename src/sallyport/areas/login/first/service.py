@@ -139,7 +139,10 @@ class FirstFactors:
             return self._make(row)
         except (SecretError, ValueError, KeyError) as error:
             log.error(  # noqa: TRY400  a traceback may show what was configured
-                "first_factor_unreadable", domain=row.domain_id, kind=row.kind, error=type(error).__name__
+                "first_factor_unreadable",
+                domain=row.domain_id,
+                kind=row.kind,
+                error=type(error).__name__,
             )
             return None
 

@@ -8,7 +8,8 @@ limit of pending requests.
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from enum import Enum
 
 import structlog
 import trio
@@ -16,21 +17,20 @@ import trio
 from sallyport.areas.clients.client import LIMITED, SIGNED, Client, is_check
 from sallyport.areas.devices.sightings import Sightings
 from sallyport.areas.domains.service import Domains
-from sallyport.areas.login.decision import ROUND, refusal
+from sallyport.areas.login.decision import NOT_CHECKED, ROUND, refusal
+from sallyport.areas.login.eap.rounds import EapRounds
 from sallyport.areas.login.identity import default_domain
 from sallyport.areas.login.journal import Journal, KeptAnswer
 from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN, UNPROVEN
-from sallyport.areas.login.listen.counts import Counts, RadiusService
-from sallyport.areas.login.listen.pacing import Delayed, RoundBudget, Undecided
+from sallyport.areas.login.listen.pending import Delayed, PendingLogins, PendingSlots, RoundBudget
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.udp import Datagram
-from sallyport.areas.login.listen.waiting import Waiting
 from sallyport.areas.login.login import AccountingRecord, Answered, Decision, Login, Verdict
 from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.second.conversation import OTHER_NODE
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
-from sallyport.metrics import LoginMetrics, RadiusMetrics
+from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
@@ -38,7 +38,9 @@ from sallyport.radius.packet import (
     ACCESS_CHALLENGE,
     ACCESS_REJECT,
     ACCESS_REQUEST,
+    ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
+    CODE_NAMES,
     STATUS_SERVER,
     Request,
     SharedSecret,
@@ -57,6 +59,60 @@ _REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT, Verdic
 _SUCCESSES = (ACCESS_ACCEPT, ACCOUNTING_RESPONSE)
 
 
+class RadiusService(Enum):
+    """The kind of RADIUS service on a socket. The value is its label in metrics."""
+
+    AUTHENTICATION = "auth"
+    ACCOUNTING = "acct"
+
+
+class Counts:
+    """The counters of one exchange. requests, responses: the counters by packet code. label: the listener's label in
+    metrics. If `label` is empty, the label of `kind` is used instead."""
+
+    def __init__(self, kind: RadiusService, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
+        self._label = label = label or kind.value
+        is_auth = kind is RadiusService.AUTHENTICATION
+        self._radius = radius
+        self._logins = logins
+        taken = (ACCESS_REQUEST if is_auth else ACCOUNTING_REQUEST), STATUS_SERVER
+        sent = (ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_CHALLENGE) if is_auth else (ACCOUNTING_RESPONSE,)
+        self.requests = {code: radius.requests.cell(label, CODE_NAMES[code]) for code in taken}
+        self.responses = {code: radius.responses.cell(label, CODE_NAMES[code]) for code in sent}
+        self.rounds = radius.rounds.cell(label)
+        radius.listen(label)
+        self.duplicates = radius.discards.cell(label, "duplicate")
+        self._answers: dict[int, tuple[str, Cell, Buckets]] = {}
+        self._decisions: dict[tuple[int, Decision], Cell] = {}
+
+    def discarded(self, reason: str, client: str) -> None:
+        """Count a datagram that gets no answer. client: the name of the RADIUS client, or empty if unknown."""
+        self._radius.discards.cell(self._label, reason).count += 1
+        if client:
+            self._radius.clients.cell(client, reason).count += 1
+
+    def decided(self, domain_id: int, decision: Decision) -> None:
+        """Count the final decision of a login."""
+        cell = self._decisions.get((domain_id, decision))
+        if cell is None:
+            cell = self._logins.decisions.cell(str(domain_id), decision.mode, decision.outcome)
+            self._decisions[domain_id, decision] = cell
+        cell.count += 1
+        if decision.reason in NOT_CHECKED:
+            self._logins.first_failures.cell(str(domain_id), NOT_CHECKED[decision.reason]).count += 1
+
+    def answered(self, client: str, code: int, seconds: float) -> None:
+        """Count the first answer to a request, and record its duration."""
+        of_answer = self._answers.get(code)
+        if of_answer is None:
+            name = CODE_NAMES[code]
+            of_answer = self._answers[code] = name, self.responses[code], self._radius.seconds.of(name)
+        name, of_type, durations = of_answer
+        of_type.count += 1
+        self._radius.clients.cell(client, name).count += 1  # not cached, because the names of clients can change
+        durations.observe(seconds)
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The services that all exchanges share. ready: a function that returns whether the store accepts writes."""
@@ -65,9 +121,10 @@ class Services:
     domains: Domains
     sightings: Sightings
     pipeline: Pipeline
+    eap: EapRounds
     journal: Journal
     senders: Senders
-    waiting: Waiting
+    slots: PendingSlots
     radius_metrics: RadiusMetrics
     login_metrics: LoginMetrics
     learn: Callable[[Client, str], None]
@@ -80,7 +137,7 @@ class Exchange:
     """The requests and answers of one socket.
 
     number: the number of the socket in stored answers. label: the label in metrics; if it is empty, the label of `kind`
-    is used. delayed: the rejects that wait to be sent.
+    is used. delayed: the rejects that wait to be sent. pending: the logins that wait for their decision.
     """
 
     def __init__(
@@ -100,15 +157,17 @@ class Exchange:
         self._services = services
         self._find_client, self._decode, self._domains = services.find_client, services.decode, services.domains
         self._sightings, self._pipeline, self._journal = services.sightings, services.pipeline, services.journal
-        self._signed_room = services.waiting.proven
-        self._unsigned_room = services.waiting.unproven if self._is_auth else self._signed_room
-        self._clock = services.clock
+        self._eap = services.eap
+        self._signed_room = services.slots.proven
+        self._unsigned_room = services.slots.unproven if self._is_auth else self._signed_room
+        self._senders, self._clock = services.senders, services.clock
         self._send = send
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
-        self.handed_over = 0  # logins that are checked by a first factor without a task
         self.delayed = Delayed(reject_delay_s, self._reply)
-        self._undecided = Undecided(nursery, self._decide_postponed, self._decide_later)
+        self.pending = PendingLogins(
+            nursery, services.pipeline, services.eap, self._duplicates, self._clock, self._conclude, self._fail
+        )
         self._round_budget = RoundBudget()
         self._just_decided: list[Login] = []
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
@@ -178,7 +237,7 @@ class Exchange:
         self._counts.discarded(reason, "" if client is None else client.name)
         if reason == OTHER_NODE:  # no sender is listed, because another node answers its device
             return
-        self._services.senders.refused(source[0], reason, at, client, datagram)
+        self._senders.refused(source[0], reason, at, client, datagram)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
         code = request.code
@@ -230,78 +289,26 @@ class Exchange:
         self._counts.requests[STATUS_SERVER].count += 1
         code = ACCESS_ACCEPT if self._is_auth else ACCOUNTING_RESPONSE
         self._transmit(encode_reply(code, request, client.secret), source)
-        self._services.senders.answered(source[0], STATUS_SERVER)
+        self._senders.answered(source[0], STATUS_SERVER)
 
     # --- logins -----------------------------------------------------------------------------------------------
 
     def _authenticate(self, login: Login) -> None:
         decision = self._pipeline.begin(login)
         if decision is None and login.method == Method.EAP and self._round_budget.has_time(login.known.first):
-            decision = self._pipeline.converse(login)
+            decision = self._eap.converse(login)
         if decision is ROUND:
             return self._go_on(login)
         if decision is not None:
             self._decided(login, decision)
             return self._just_decided.append(login)
-        self._duplicates.park(login.known)
-        if self._pipeline.hand_over(login, self._handed_back):
-            self.handed_over += 1
-            return None
-        return self._undecided.put(login)
+        return self.pending.decide(login)
 
-    def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
-        """Continue with a login after its first factor. say: a function that returns the same as `Pipeline.check`."""
-        self.handed_over -= 1
-        try:
-            decision = say()
-            if decision is None:
-                return self._undecided.put(login)
-            self._conclude(login, decision)
-        except Exception as error:
-            self._fail(login, error)
-        return self._duplicates.unpark(login.known, now=time.monotonic())
-
-    def _decide_postponed(self, login: Login) -> bool:
-        """Continue a round of EAP that `RoundBudget` has postponed. Return False if the login needs a task."""
-        if login.method != Method.EAP or login.proven or login.continuation is not None:
-            return False
-        try:
-            decision = self._pipeline.converse(login)
-            if decision is None:
-                return False
-            self._conclude(login, decision)
-        except Exception as error:
-            self._fail(login, error)
-        self._duplicates.unpark(login.known, now=time.monotonic())
-        return True
-
-    async def _decide_later(self, login: Login) -> None:
-        try:
-            decision = await self._pipeline.check(login)
-            if decision is None:
-                if login.request.signed or login.proven:
-                    # it is not counted after the wait, because this would re-add a device that was deleted meanwhile
-                    self._pipeline.note(login)
-                else:
-                    show_unproven(login)
-                began = self._clock()
-                decision = await self._pipeline.ask(login)
-                login.asked_us = self._clock() - began
-                login.waits = replace(login.waits, second_us=login.asked_us)
-                if login.noted:
-                    if login.teaches:
-                        login.device.posture.measure(login.known, time.monotonic(), self._clock())
-                    self._sightings.touch(login.device)
-            if decision is None:  # a newer request gets the answer; duplicates of this one are dropped
-                self._done(login.request, login.client)
-            else:
-                self._conclude(login, decision)
-        except Exception as error:
-            self._fail(login, error)
-        finally:
-            self._duplicates.unpark(login.known, now=time.monotonic())
-
-    def _conclude(self, login: Login, decision: Decision) -> None:
+    def _conclude(self, login: Login, decision: Decision | None) -> None:
+        """Answer a login that has waited. decision: None if a newer request gets the answer. Duplicates of this request
+        are then dropped."""
+        if decision is None:
+            return self._done(login.request, login.client)
         decision = self._pipeline.after_wait(login, decision)
         if decision is ROUND:
             return self._go_on(login)
@@ -373,7 +380,7 @@ class Exchange:
             show_unproven(login)
             if not request.signed:
                 reason = GARBLED if hides_garbage(request, login.client.secret) else UNPROVEN
-                self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
+                self._senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
         """Learn from an authentic request whether its RADIUS client signs its requests. The service learns only about
@@ -438,8 +445,8 @@ class Exchange:
         """Send a reply. now: the time at which the reply was ready, in microseconds. The measured duration includes
         neither the time of the second factor nor the delay of a reject."""
         reply, known, client = entry.reply, entry.known, entry.client
-        if reply[0] in _SUCCESSES:
-            self._services.senders.answered(entry.source[0], entry.request.code)
+        if self._senders.some and reply[0] in _SUCCESSES:
+            self._senders.answered(entry.source[0], entry.request.code)
         self._done(entry.request, client)
         if known.replaced:
             return

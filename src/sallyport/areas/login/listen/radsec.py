@@ -32,14 +32,14 @@ from sallyport.areas.login.listen.causes import CERTIFICATE
 from sallyport.areas.login.listen.exchange import Exchange
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.tls import radsec_context
-from sallyport.areas.login.listen.waiting import Room
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StartError
+from sallyport.base.fair import Room
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import Peer, read_peer
 from sallyport.certs.credentials import Credentials
-from sallyport.certs.directory import present
+from sallyport.certs.folder import present
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, SharedSecret, decode

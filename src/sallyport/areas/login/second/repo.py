@@ -227,7 +227,10 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 def give_up(tx: Tx, node: str) -> None:
     """Give up the ownership of a node's pending prompts, so that another node can take these prompts over."""
-    tx.execute(f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}", node=node)
+    tx.execute(
+        f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}",
+        node=node,
+    )
 
 
 def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:

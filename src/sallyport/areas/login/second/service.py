@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.areas.clients.client import is_check
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.login.second import session as sessions
@@ -22,7 +23,7 @@ from sallyport.areas.login.second.enrolment import Enrolments
 from sallyport.areas.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.areas.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
-from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
+from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock
@@ -89,7 +90,6 @@ class SecondFactor:
         self,
         challenges: Challenges,
         calls: Calls,
-        providers: Providers,
         metrics: MfaMetrics,
         *,
         patience: Callable[[Login, Attached], float],
@@ -97,7 +97,6 @@ class SecondFactor:
         hidden: Mapping[tuple[int, int], int] = HIDDEN,
     ) -> None:
         self.challenges = challenges
-        self._providers = providers
         self._metrics = metrics
         self._patience = patience
         self._clock = clock
@@ -135,17 +134,8 @@ class SecondFactor:
 
     # --- without waiting --------------------------------------------------------------------------------------
 
-    def at_once(self, domain: Domain) -> Reason | None:
-        """Return the reason why the domain cannot ask for a second factor: it has no provider, or the provider's
-        configuration cannot be read. Otherwise return None."""
-        attached = self._providers.of(domain.id)
-        return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
-
-    def forecast(self, login: Login, domain: Domain) -> Reason:
+    def forecast(self, login: Login, domain: Domain, attached: Attached) -> Reason:
         """Predict the result of asking for a login's second factor. It prompts no user and never waits."""
-        attached = self._providers.of(domain.id)
-        if isinstance(attached, Unavailable):
-            return UNAVAILABLE[attached]
         now = standing(attached)
         method = login.method if login.code is None else Method.PAP  # a code already follows the password
         if now.takes_no_code(method):
@@ -157,28 +147,19 @@ class SecondFactor:
         gives_up = now.gives_up(login.device.posture, login.at)
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
-    def takes_codes(self, domain: Domain, name: str) -> bool:
+    def takes_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
         """Return whether a code may follow a user's password. Return False if the provider asks for no codes, or if the
         user is known to have none."""
-        attached = self._providers.of(domain.id)
-        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+        if isinstance(provider, Unavailable) or not provider.provider.asks_for_codes:
             return False
-        return (
-            self.enrolments.look_up(attached, domain.tenant_id, (domain.id, fold(name)), name)
-            is not Reason.NOT_ENROLLED
-        )
+        user = (domain.id, fold(name))
+        return self.enrolments.look_up(provider, domain.tenant_id, user, name) is not Reason.NOT_ENROLLED
 
-    def asks_for_codes(self, domain: Domain) -> bool:
-        """Return whether the domain's provider asks for codes, so that some users may have one."""
-        attached = self._providers.of(domain.id)
-        return isinstance(attached, Attached) and attached.provider.asks_for_codes
-
-    async def has_codes(self, domain: Domain, name: str) -> bool:
+    async def has_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
         """Return whether a user is known to have codes. If this is unknown, wait a few seconds for the provider."""
-        attached = self._providers.of(domain.id)
-        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+        if isinstance(provider, Unavailable) or not provider.provider.asks_for_codes:
             return False
-        return await self.enrolments.learn(attached, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
+        return await self.enrolments.learn(provider, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
 
     async def pending(self, domain: Domain, user: str) -> list[Session]:
         """Return the prompts of a user that wait for an answer: the challenges that were sent, and the prompts of this
@@ -195,9 +176,9 @@ class SecondFactor:
     # --- a login asks -----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
-        """Ask for a login's second factor. Return None if a newer request of the same login has replaced this
-        request."""
-        attached = self._providers.of(domain.id)
+        """Ask for a login's second factor at `login.provider`. Return None if a newer request of the same login has
+        replaced this request."""
+        attached = login.provider
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
         if self._stopping:
@@ -252,7 +233,7 @@ class SecondFactor:
         with trio.move_on_after(0 if self._stopping else self._limit_s(login, conversation)):
             await waiter.done.wait()
         if not waiter.done.is_set() and not self._stopping:
-            if login.teaches:
+            if not is_check(login.request):
                 login.device.posture.measure(login.known, time.monotonic(), self._clock())
             if self._limit_s(login, conversation) == math.inf:  # the device waits longer than it did before
                 await waiter.done.wait()
@@ -329,7 +310,7 @@ class SecondFactor:
         known = await self.challenges.find(challenge_id)
         if known is None and self._was_left(login):
             raise AnsweredElsewhere
-        attached = None if login.domain is None else self._providers.of(login.domain.id)
+        attached = login.provider
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
             return OVER
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):

@@ -1,6 +1,11 @@
 """HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
 
-from sallyport.areas.policy.bypass.bodies import AddBypassStation, DeleteBypassStation, ListBypassStations, StationList
+from sallyport.areas.policy.bypass.bodies import (
+    AddBypassStation,
+    DeleteBypassStation,
+    ListBypassStations,
+    StationList,
+)
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.base.answer import answers
 from sallyport.base.text import counted

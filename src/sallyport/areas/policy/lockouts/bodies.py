@@ -4,9 +4,8 @@ from pydantic import Field, model_validator
 
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.policy.lockouts.repo import LockoutRow
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, Search, TotalCount
 from sallyport.web.scope import InDomain, Text
 

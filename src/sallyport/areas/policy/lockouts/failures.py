@@ -78,7 +78,12 @@ class Failures:
     """
 
     def __init__(
-        self, limit: int, lock_us: int, *, max_names: int = MAX_NAMES, tell: Callable[..., None] = lambda *_change: None
+        self,
+        limit: int,
+        lock_us: int,
+        *,
+        max_names: int = MAX_NAMES,
+        tell: Callable[..., None] = lambda *_change: None,
     ) -> None:
         self.limit = limit
         self._lock_us = lock_us

@@ -5,10 +5,9 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field
 
 from sallyport.areas.tenancy.keys.key import MAX_USES, Agent, KeyRecord
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, Moment, unfit
 from sallyport.settings.types import base_url
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 

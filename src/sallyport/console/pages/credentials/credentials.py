@@ -107,7 +107,11 @@ async def assign(visit: Visit) -> Redirect:
     """Assign a credential to a wallet."""
     domain = visit.domain()
     wallet = number(await chosen(visit, domain, WALLET_USERS, "wallet"), "wallet")
-    body: Row = {"walletId": wallet, "userId": wallet, "credentialId": number(visit.at["credential"], "credential")}
+    body: Row = {
+        "walletId": wallet,
+        "userId": wallet,
+        "credentialId": number(visit.at["credential"], "credential"),
+    }
     await visit.call("/api/v1/walletService/assignWalletUser", body)
     return Redirect(of(f"/credentials/{body['credentialId']}", domain), "The credential is assigned to the wallet.")
 

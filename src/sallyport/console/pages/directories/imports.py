@@ -6,7 +6,11 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.directories.finding import address_of, all_directories, directory_at
+from sallyport.console.pages.directories.finding import (
+    address_of,
+    all_directories,
+    directory_at,
+)
 from sallyport.console.pages.reading import number, of, one, rights
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries

@@ -7,7 +7,10 @@ from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import Source, chosen, offer
-from sallyport.console.pages.directories.finding import address_of, directory_at
+from sallyport.console.pages.directories.finding import (
+    address_of,
+    directory_at,
+)
 from sallyport.console.pages.reading import number, pairs
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries

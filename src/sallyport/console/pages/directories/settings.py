@@ -7,7 +7,12 @@ from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.directories import KINDS
-from sallyport.console.pages.directories.finding import address_of, all_directories, directory_at, schedule_of
+from sallyport.console.pages.directories.finding import (
+    address_of,
+    all_directories,
+    directory_at,
+    schedule_of,
+)
 from sallyport.console.pages.reading import lines, of
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS

@@ -184,7 +184,7 @@ async def test_no_server_answers(upstream: Upstream, mock_clock: MockClock) -> N
     assert (await upstream.answer(datagram))[0] == ACCESS_REJECT
     assert await upstream.reasons() == [Reason.FIRST_FACTOR_UNREACHABLE]
     assert upstream.counted("requests_total", outcome="none") == 1
-    assert (upstream.wire.auth.in_flight, upstream.wire.auth.handed_over) == (0, 0)
+    assert (upstream.wire.auth.in_flight, upstream.wire.auth.pending.handed_over) == (0, 0)
 
 
 async def test_the_steps_name_each_server(upstream: Upstream, mock_clock: MockClock) -> None:
@@ -351,7 +351,7 @@ async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock
         reply, to = await upstream.wire.take()
         replies.add((to[1], reply[1], reply[40:]))
     assert replies == {(40000 + number // 256, number & 255, f"user{number}".encode()) for number in range(1000)}
-    assert upstream.wire.auth.handed_over == 0
+    assert upstream.wire.auth.pending.handed_over == 0
 
 
 async def test_servers_share_the_logins(upstream: Upstream, mock_clock: MockClock) -> None:

@@ -15,7 +15,7 @@ from sallyport.areas.login.first.fields import TlsFields
 from sallyport.areas.login.first.upstream.link import Link
 from sallyport.areas.login.login import Reason
 from sallyport.base.errors import Invalid
-from sallyport.certs.directory import Directory, present
+from sallyport.certs.folder import CertificateFolder, present
 from sallyport.outgoing.egress import Egress
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
@@ -49,7 +49,7 @@ class SecureHome:
     certificates. received: the requests so far.
     """
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: CertificateFolder) -> None:
         self._directory = directory
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(directory.ca))
         self.context.verify_mode = ssl.CERT_REQUIRED
@@ -120,7 +120,7 @@ class SecureHome:
 
 
 @asynccontextmanager
-async def secure_home(directory: Directory) -> AsyncIterator[SecureHome]:
+async def secure_home(directory: CertificateFolder) -> AsyncIterator[SecureHome]:
     """Yield a server on a free port of 127.0.0.1."""
     home = SecureHome(directory)
     async with trio.open_nursery() as nursery:
@@ -131,7 +131,7 @@ async def secure_home(directory: Directory) -> AsyncIterator[SecureHome]:
 
 
 @pytest.fixture
-async def home(directory: Directory) -> AsyncIterator[SecureHome]:
+async def home(directory: CertificateFolder) -> AsyncIterator[SecureHome]:
     """Yield a server with a certificate of the tests' authority."""
     async with secure_home(directory) as home:
         yield home
@@ -199,7 +199,7 @@ async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> N
     assert home.connections == 2
 
 
-async def test_a_peer_that_reads_nothing(directory: Directory) -> None:
+async def test_a_peer_that_reads_nothing(directory: CertificateFolder) -> None:
     """If the peer reads nothing, the connection is closed, so that a new one can be made."""
     home = SecureHome(directory)
 
@@ -231,13 +231,13 @@ async def test_a_peer_that_reads_nothing(directory: Directory) -> None:
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "ours"])
 async def test_an_untrusted_server_gets_no_login(
-    upstream: Upstream, home: SecureHome, directory: Directory, tmp_path: Path, wrong: str
+    upstream: Upstream, home: SecureHome, directory: CertificateFolder, tmp_path: Path, wrong: str
 ) -> None:
     """A server gets no login if its name or its authority is wrong, or if it refuses the client certificate.
 
     The other server is asked, and the steps contain the cause.
     """
-    other = Directory(tmp_path / "other")
+    other = CertificateFolder(tmp_path / "other")
     fields = home.fields()
     if wrong == "name":
         fields = home.fields(serverName="elsewhere.example.org")

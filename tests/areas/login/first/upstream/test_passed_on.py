@@ -57,7 +57,7 @@ async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
     assert await upstream.reasons() == [PASSED]
     assert upstream.first.names == [b"ann"]
     assert upstream.counted("requests_total", outcome="accept") == 1
-    assert upstream.wire.auth.handed_over == 0
+    assert upstream.wire.auth.pending.handed_over == 0
 
 
 async def test_the_event_has_the_time_of_the_home_server(upstream: Upstream) -> None:
@@ -102,7 +102,8 @@ async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
 
 
 @pytest.mark.parametrize(
-    "password", [b"p", b"x" * 16, b"x" * 17, b"x" * 128, "Zürich 上海".encode(), b"\xfc\xff", b"a\0b", b" \0 "]
+    "password",
+    [b"p", b"x" * 16, b"x" * 17, b"x" * 128, "Zürich 上海".encode(), b"\xfc\xff", b"a\0b", b" \0 "],
 )
 async def test_a_password_is_encrypted_for_the_home_server(upstream: Upstream, password: bytes) -> None:
     """The password is encrypted for the home server, whatever its octets and its length."""

@@ -90,7 +90,10 @@ class Back:
         self._kinds = frozenset({VENDOR_SPECIFIC, *(kind for vendor, kind in places if not vendor)})
 
     def attributes(
-        self, answer: Reply, received: tuple[SharedSecret, bytes], sent: tuple[SharedSecret, bytes]
+        self,
+        answer: Reply,
+        received: tuple[SharedSecret, bytes],
+        sent: tuple[SharedSecret, bytes],
     ) -> bytes:
         """Return the encoded attributes of a verified answer, for the NAS. Raises PacketError if an encrypted attribute
         cannot be decrypted.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Generic, TypeVar
 
-from sallyport.areas.directory.entries import memberships
-from sallyport.areas.directory.entries.memberships import AT_ONCE
 from sallyport.areas.directory.imports.job import Counts, Run
+from sallyport.areas.directory.stored import memberships
+from sallyport.areas.directory.stored.memberships import AT_ONCE
 from sallyport.store.model import LISTED, Tx, Value, among, listed
 
 NO_DIGEST: Final = b""

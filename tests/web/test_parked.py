@@ -6,7 +6,7 @@ import trio
 from starlette.types import Receive, Scope, Send
 
 from sallyport.web.connection import Limits
-from sallyport.web.peer import parked
+from sallyport.web.connections import parked
 from tests.web.serving import GOOD, Served, read_answer, serving
 
 WAIT = GOOD.replace(b"/healthz", b"/wait")

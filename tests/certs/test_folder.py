@@ -10,176 +10,176 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from sallyport.base.errors import Conflict, Invalid, NotFound, StartError
 from sallyport.certs.authority import host_names
 from sallyport.certs.credentials import Certificates
-from sallyport.certs.directory import Directory, present, read_certificates, read_list
+from sallyport.certs.folder import CertificateFolder, present, read_certificates, read_list
 
 
-def test_files_are_readable_by_their_owner_only(directory: Directory) -> None:
+def test_files_are_readable_by_their_owner_only(folder: CertificateFolder) -> None:
     """All files have mode 0600, and all folders have mode 0700."""
-    for path in directory.path.rglob("*"):
+    for path in folder.path.rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_an_existing_authority_is_not_replaced(directory: Directory) -> None:
+def test_an_existing_authority_is_not_replaced(folder: CertificateFolder) -> None:
     """A second init is refused and changes nothing."""
-    before = directory.ca.read_bytes()
+    before = folder.ca.read_bytes()
     with pytest.raises(Conflict):
-        directory.make("Other", ["x.example.org"], present())
-    assert directory.ca.read_bytes() == before
+        folder.make("Other", ["x.example.org"], present())
+    assert folder.ca.read_bytes() == before
 
 
 def test_a_refused_init_can_be_repeated(tmp_path: Path) -> None:
     """An init with an invalid name creates no authority, so that it can be repeated."""
-    directory = Directory(tmp_path)
+    folder = CertificateFolder(tmp_path)
     with pytest.raises(Invalid):
-        directory.make("CA", ["not a host"], present())
-    assert not directory.ca.exists()
-    directory.make("CA", ["localhost"], present())
-    assert host_names(read_certificates(directory.server)[0]) == ["localhost"]
+        folder.make("CA", ["not a host"], present())
+    assert not folder.ca.exists()
+    folder.make("CA", ["localhost"], present())
+    assert host_names(read_certificates(folder.server)[0]) == ["localhost"]
 
 
-def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
+def test_a_renewal_keeps_key_and_names(folder: CertificateFolder) -> None:
     """A renewed certificate has a new serial number and the same key and names. The service notices the changed
     file.
     """
-    certificates = Certificates(directory.path.parent, look_s=0)
-    before, key, used = read_certificates(directory.server)[0], directory.server_key.read_bytes(), certificates.server()
-    after = directory.renew(None, (), present())
+    certificates = Certificates(folder.path.parent, look_s=0)
+    before, key, used = read_certificates(folder.server)[0], folder.server_key.read_bytes(), certificates.server()
+    after = folder.renew(None, (), present())
     assert after.serial_number != before.serial_number
-    assert (directory.server_key.read_bytes(), host_names(after)) == (key, host_names(before))
+    assert (folder.server_key.read_bytes(), host_names(after)) == (key, host_names(before))
     assert after.public_key() == before.public_key()
     assert certificates.server() != used
-    assert host_names(directory.renew(None, ["other.example.org"], present())) == ["other.example.org"]
+    assert host_names(folder.renew(None, ["other.example.org"], present())) == ["other.example.org"]
 
 
-def test_the_files_are_checked_once_in_a_while(directory: Directory) -> None:
+def test_the_files_are_checked_once_in_a_while(folder: CertificateFolder) -> None:
     """Between two checks, the service uses the files that it has found."""
-    seldom, often = (Certificates(directory.path.parent, look_s=each) for each in (3600, 0))
+    seldom, often = (Certificates(folder.path.parent, look_s=each) for each in (3600, 0))
     before = seldom.server()
     assert before == often.server()
-    directory.server.unlink()
+    folder.server.unlink()
     assert seldom.server() is before
     assert often.server() is None
 
 
-def test_a_renewal_signs_the_revocation_list_again(directory: Directory) -> None:
+def test_a_renewal_signs_the_revocation_list_again(folder: CertificateFolder) -> None:
     """A renewal extends the revocation list, which expires like a certificate. The list keeps its entries."""
     now = present()
-    directory.revoke("ann@example.org", now)
-    before = read_list(directory.crl)
-    directory.renew(None, (), now + timedelta(days=300))
-    after = read_list(directory.crl)
+    folder.revoke("ann@example.org", now)
+    before = read_list(folder.crl)
+    folder.renew(None, (), now + timedelta(days=300))
+    after = read_list(folder.crl)
     assert [each.serial_number for each in after] == [each.serial_number for each in before]
     assert before.next_update_utc is not None
     assert after.next_update_utc == before.next_update_utc + timedelta(days=300)
 
 
-def test_renewing_a_client_keeps_the_server_files(directory: Directory) -> None:
+def test_renewing_a_client_keeps_the_server_files(folder: CertificateFolder) -> None:
     """When a client's certificate is renewed, the service does not reload, because this would disconnect RadSec peers.
     A revocation list that has passed half of its lifetime is signed again.
     """
-    certificates, now = Certificates(directory.path.parent, look_s=0), present()
+    certificates, now = Certificates(folder.path.parent, look_s=0), present()
     before = certificates.server()
-    directory.renew("ann@example.org", (), now)
+    folder.renew("ann@example.org", (), now)
     assert certificates.server() is before
-    directory.renew("ann@example.org", (), now + timedelta(days=300))
-    ends = read_list(directory.crl).next_update_utc
+    folder.renew("ann@example.org", (), now + timedelta(days=300))
+    ends = read_list(folder.crl).next_update_utc
     assert ends is not None
     assert ends > now + timedelta(days=600)
 
 
-def test_revoking_a_name_revokes_all_its_certificates(directory: Directory) -> None:
+def test_revoking_a_name_revokes_all_its_certificates(folder: CertificateFolder) -> None:
     """A renewed certificate has the same key as the former one, so revoking the name revokes both certificates."""
-    first = read_certificates(directory.client("proxy.example.org"))[0]
-    second = directory.renew("proxy.example.org", (), present())
-    directory.revoke("proxy.example.org", present())
-    gone = {each.serial_number for each in read_list(directory.crl)}
+    first = read_certificates(folder.client("proxy.example.org"))[0]
+    second = folder.renew("proxy.example.org", (), present())
+    folder.revoke("proxy.example.org", present())
+    gone = {each.serial_number for each in read_list(folder.crl)}
     assert gone == {first.serial_number, second.serial_number}
-    states = {each.name: each.state(present()) for each in directory.issued() if each.kind == "client"}
+    states = {each.name: each.state(present()) for each in folder.issued() if each.kind == "client"}
     assert states == {"proxy.example.org": "revoked", "ann@example.org": "valid"}
 
 
-def test_revoking_a_serial_number_revokes_one_certificate(directory: Directory) -> None:
+def test_revoking_a_serial_number_revokes_one_certificate(folder: CertificateFolder) -> None:
     """A serial number is accepted in the form of `cert show` and in the form of openssl."""
-    serial = f"{read_certificates(directory.client('ann@example.org'))[0].serial_number:040X}"
-    (gone,) = directory.revoke(":".join(serial[at : at + 2] for at in range(0, 40, 2)), present())
+    serial = f"{read_certificates(folder.client('ann@example.org'))[0].serial_number:040X}"
+    (gone,) = folder.revoke(":".join(serial[at : at + 2] for at in range(0, 40, 2)), present())
     assert gone.serial_number == int(serial, 16)
-    directory.revoke(serial, present())
-    assert len(list(read_list(directory.crl))) == 1
+    folder.revoke(serial, present())
+    assert len(list(read_list(folder.crl))) == 1
 
 
-def test_a_revoked_certificate_is_replaced_with_a_new_key(directory: Directory) -> None:
+def test_a_revoked_certificate_is_replaced_with_a_new_key(folder: CertificateFolder) -> None:
     """A revoked certificate cannot be renewed. A new certificate for the name gets a new key."""
-    path = directory.client("ann@example.org")
+    path = folder.client("ann@example.org")
     key = path.with_suffix(".key").read_bytes()
-    directory.revoke("ann@example.org", present())
+    folder.revoke("ann@example.org", present())
     with pytest.raises(Conflict):
-        directory.renew("ann@example.org", (), present())
-    directory.issue("ann@example.org", present())
+        folder.renew("ann@example.org", (), present())
+    folder.issue("ann@example.org", present())
     assert path.with_suffix(".key").read_bytes() != key
 
 
-def test_renewing_a_revoked_server_certificate_creates_a_key(directory: Directory) -> None:
+def test_renewing_a_revoked_server_certificate_creates_a_key(folder: CertificateFolder) -> None:
     """The first renewal after a revocation makes a new key, because the old one may be known to others. The next
     renewal keeps the new key.
     """
-    serial, key = f"{read_certificates(directory.server)[0].serial_number:x}", directory.server_key.read_bytes()
-    hosts = host_names(read_certificates(directory.server)[0])
-    directory.revoke(serial, present())
+    serial, key = f"{read_certificates(folder.server)[0].serial_number:x}", folder.server_key.read_bytes()
+    hosts = host_names(read_certificates(folder.server)[0])
+    folder.revoke(serial, present())
     with pytest.raises(Invalid):
-        directory.renew(None, ["no host"], present())
-    assert directory.server_key.read_bytes() == key
-    after = directory.renew(None, (), present())
+        folder.renew(None, ["no host"], present())
+    assert folder.server_key.read_bytes() == key
+    after = folder.renew(None, (), present())
     assert host_names(after) == hosts
-    ours = load_pem_private_key(directory.server_key.read_bytes(), None)
+    ours = load_pem_private_key(folder.server_key.read_bytes(), None)
     assert ours.public_key() == after.public_key()
-    assert directory.server_key.read_bytes() != key
-    assert directory.renew(None, (), present()).public_key() == after.public_key()
+    assert folder.server_key.read_bytes() != key
+    assert folder.renew(None, (), present()).public_key() == after.public_key()
 
 
-def test_a_certificate_without_files_can_be_renewed(directory: Directory) -> None:
+def test_a_certificate_without_files_can_be_renewed(folder: CertificateFolder) -> None:
     """A certificate can be renewed without its files. They may have been moved to the client, or a command may have
     been killed.
     """
-    path = directory.client("ann@example.org")
+    path = folder.client("ann@example.org")
     before = read_certificates(path)[0]
     path.unlink()
     path.with_suffix(".key").unlink()
-    assert directory.renew("ann@example.org", (), present()).public_key() == before.public_key()
+    assert folder.renew("ann@example.org", (), present()).public_key() == before.public_key()
     assert path.exists()
 
 
 @pytest.mark.parametrize("name", ["ann@example.org", "Ann@Example.org"])
-def test_a_name_has_one_certificate(directory: Directory, name: str) -> None:
+def test_a_name_has_one_certificate(folder: CertificateFolder, name: str) -> None:
     """If a name has a valid certificate, no other one is issued for it, because that would replace the client's key."""
     with pytest.raises(Conflict, match=r"^ann@example\.org already has"):
-        directory.issue(name, present())
+        folder.issue(name, present())
 
 
-def test_a_name_is_revoked_in_any_case(directory: Directory) -> None:
+def test_a_name_is_revoked_in_any_case(folder: CertificateFolder) -> None:
     """A name is revoked in any letter case, because logins use either case."""
-    directory.revoke("ANN@example.org", present())
-    assert [each.name for each in directory.issued() if each.revoked] == ["ann@example.org"]
+    folder.revoke("ANN@example.org", present())
+    assert [each.name for each in folder.issued() if each.revoked] == ["ann@example.org"]
 
 
-def test_an_unknown_name_is_not_found(directory: Directory) -> None:
+def test_an_unknown_name_is_not_found(folder: CertificateFolder) -> None:
     """A certificate that was not issued can be neither renewed nor revoked."""
     with pytest.raises(NotFound):
-        directory.renew("bob", (), present())
+        folder.renew("bob", (), present())
     with pytest.raises(NotFound):
-        directory.revoke("bob", present())
+        folder.revoke("bob", present())
 
 
 def test_a_directory_without_an_authority_issues_nothing(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
-        Directory(tmp_path / "x").ca_pem()
+        CertificateFolder(tmp_path / "x").ca_pem()
     with pytest.raises(NotFound):
-        Directory(tmp_path / "x").issue("bob", present())
+        CertificateFolder(tmp_path / "x").issue("bob", present())
 
 
-def test_a_malformed_certificate_file_is_named_in_the_error(directory: Directory) -> None:
-    directory.server.write_text("nothing")
+def test_a_malformed_certificate_file_is_named_in_the_error(folder: CertificateFolder) -> None:
+    folder.server.write_text("nothing")
     with pytest.raises(StartError, match=r"server\.pem"):
-        directory.renew(None, (), present())
+        folder.renew(None, (), present())
 
 
 def test_configured_files_replace_the_issued_ones(data_dir: Path) -> None:

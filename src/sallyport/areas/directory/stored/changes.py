@@ -4,21 +4,31 @@ The store keeps the text attributes of an entry. After a change, `entry.understa
 the entry again. Thus the result is the same as after reading the changed entry from the directory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Final
 
-from sallyport.areas.directory.entries import groups, memberships, people
-from sallyport.areas.directory.entries.groups import GROUPS, UNITS, NewNamed
-from sallyport.areas.directory.entries.memberships import MOST
-from sallyport.areas.directory.entries.people import PEOPLE, Known, NewPerson
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.areas.directory.entry.dn import lies_below, moved, normalized
 from sallyport.areas.directory.entry.entry import MOST_VALUES, Gone, Person, Raw, is_name, understand
 from sallyport.areas.directory.entry.ldif import Step
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES, Status
 from sallyport.areas.directory.imports.job import Counts, Revocations, Run
-from sallyport.areas.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
+from sallyport.areas.directory.imports.lines import (
+    UID,
+    PartialPerson,
+    PreparedChange,
+    PreparedPerson,
+    PreparedUnit,
+    digest_of,
+    key_of,
+    keys_of,
+    prepared_person,
+)
+from sallyport.areas.directory.stored import groups, memberships, people
+from sallyport.areas.directory.stored.groups import GROUPS, UNITS
+from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.people import PEOPLE, Known
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored
 from sallyport.base.errors import Invalid
 from sallyport.base.text import trimmed
 from sallyport.store.model import Tx
@@ -27,30 +37,17 @@ SLICE: Final = 500
 """Number of names that one query checks."""
 _MEMBERS: Final = ("member", "uniquemember")
 
-Steps = Sequence[tuple[str, str, Sequence[str]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of an entry. It has the old name of the entry, the new name, and the changes of the attributes."""
-
-    dn: str
-    dn_key: bytes
-    new_dn: str
-    new_dn_key: bytes
-    steps: Steps
-
 
 @dataclass(frozen=True, slots=True)
 class GroupAfter:
     """A group after a change. joined, left: keys of the members that the change adds and removes."""
 
-    group: NewNamed
+    group: PreparedUnit
     joined: Sequence[bytes]
     left: Sequence[bytes]
 
 
-def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
+def change(tx: Tx, run: Run, wanted: PreparedChange, revocations: Revocations, at: int) -> Counts | None:
     """Change an entry. Raises Invalid if the change is not possible, for example if another entry already has the new
     name.
 
@@ -77,7 +74,9 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     return None
 
 
-def _change_person(tx: Tx, run: Run, known: Known, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
+def _change_person(
+    tx: Tx, run: Run, known: Known, wanted: PreparedChange, revocations: Revocations, at: int
+) -> Counts | None:
     new = _person(tx, run, known, wanted, at)
     if new is None:
         return people.remove(tx, run, known, revocations)
@@ -89,7 +88,7 @@ def _change_person(tx: Tx, run: Run, known: Known, wanted: Change, revocations: 
     return Counts(updated=1)
 
 
-def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
+def rename_unit(tx: Tx, run: Run, wanted: PreparedChange, at: int) -> Counts:
     """Rename a unit, without the entries below it."""
     known = UNITS.find(tx, run, dn_key=wanted.dn_key)
     if known is None:
@@ -97,7 +96,7 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
     own = [values[0] for step, name, values in wanted.steps if step == Step.ADD and name == "ou" and values]
     name = _valid(own[0]) if own else known.name
     external, digest = _external(known.external_id, wanted.new_dn), digest_of(wanted.new_dn, name)
-    new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, digest)
+    new = PreparedUnit(external, wanted.new_dn, wanted.new_dn_key, name, digest)
     return groups.rename_unit(tx, run, known, new, at)
 
 
@@ -113,11 +112,11 @@ def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[i
     return last, [str(dn) for _, dn in rows if lies_below(str(dn), above)]
 
 
-def follow(dn: str, wanted: Change) -> Change:
+def follow(dn: str, wanted: PreparedChange) -> PreparedChange:
     """Return the change that renames the entry `dn` after a unit above it was renamed. wanted: the change that renames
     the unit. Raises Invalid if the new name of the entry is too long."""
     new_dn = moved(dn, wanted.dn, wanted.new_dn)
-    return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
+    return PreparedChange(dn, key_of(dn), new_dn, key_of(new_dn), ())
 
 
 def _external(external_id: str, new_dn: str) -> str:
@@ -128,7 +127,7 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
     return any(table.find(tx, run, dn_key=dn_key) is not None for table in (PEOPLE, GROUPS, UNITS))
 
 
-def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson | None:
+def _person(tx: Tx, run: Run, known: Known, wanted: PreparedChange, at: int) -> PreparedPerson | None:
     """Return a person after a change, or None if the change marks the entry as deleted. Raises Invalid."""
     before = people.attributes_of(tx, known.id)
     # objectclass is stored only if it is mapped
@@ -149,31 +148,28 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
         raise Invalid("the entry would not be an account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
     external = _external(known.external_id, wanted.new_dn)
-    group_keys = [key.hex() for key in sorted(keys)]
-    return new_person(person_line(replace(person, status=status, external_id=external), group_keys))
+    return prepared_person(replace(person, status=status, external_id=external), sorted(keys))
 
 
-def whole_person(tx: Tx, run: Run, line: Sequence[object]) -> NewPerson:
-    """Return the person that consists of the stored person and of the part in a line (`imports.lines`). Raises Invalid
-    if the person is not stored, and the line has no name or no status."""
-    external_id, dn, dn_key, name, aliases, status, stated, alias_attributes = line[1:]
-    known = PEOPLE.find(tx, run, str(external_id), bytes.fromhex(str(dn_key)))
-    if known is None and not (name and status):
+def whole_person(tx: Tx, run: Run, part: PartialPerson) -> PreparedPerson:
+    """Return the person that consists of the stored person and of a part. Raises Invalid if the person is not stored,
+    and the part has no name or no status."""
+    known = PEOPLE.find(tx, run, part.external_id, part.dn_key)
+    if known is None and not (part.name and part.status):
         raise Invalid("the directory sent only a part of a new account: without its name, or without its status")
-    attributes = {key: tuple(values) for key, values in cast(Mapping[str, Sequence[str]], stated).items()}
-    login, names = str(name) or (known.login if known else ""), tuple(cast(Sequence[str], aliases))
-    if alias_attributes is not None:
+    attributes = {key: tuple(values) for key, values in part.attributes.items()}
+    login, aliases = part.name or (known.login if known else ""), tuple(part.aliases)
+    if part.alias_attributes is not None:
         before = people.attributes_of(tx, known.id) if known else {}
         attributes = {key: tuple(values) for key, values in {**before, **attributes}.items() if values}
-        values = [trimmed(value) for key in cast(Sequence[str], alias_attributes) for value in attributes.get(key, ())]
-        names = tuple(dict.fromkeys(value for value in values if is_name(value) and value != login))
+        values = [trimmed(value) for key in part.alias_attributes for value in attributes.get(key, ())]
+        aliases = tuple(dict.fromkeys(value for value in values if is_name(value) and value != login))
     keys = memberships.stated_by(tx, run.directory_id, known.dn_key) if known else []
-    state = Status(str(status) or (known.status if known else Status.DISABLED))
-    person = Person(str(external_id), str(dn), login, names, state, (), attributes)
-    return new_person(person_line(person, [key.hex() for key in keys]))
+    status = Status(part.status or (known.status if known else Status.DISABLED))
+    return prepared_person(Person(part.external_id, part.dn, login, aliases, status, (), attributes), keys)
 
 
-def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
+def _is_long(tx: Tx, run: Run, known: Stored, wanted: PreparedChange) -> bool:
     """Return whether a change of a group needs several transactions, because many members are involved."""
     named = _named(wanted)
     if not named:
@@ -181,12 +177,12 @@ def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
     return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key)
 
 
-def _named(wanted: Change) -> list[Sequence[str]]:
+def _named(wanted: PreparedChange) -> list[Sequence[str]]:
     """Return the values of the steps that change the members of a group."""
     return [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
 
 
-def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> Counts | None:
+def _change_group(tx: Tx, run: Run, known: Stored, wanted: PreparedChange, at: int) -> Counts | None:
     after = group_after(tx, run, known, wanted)
     if not GROUPS.rename(tx, run, known, after.group.dn_key):
         return None
@@ -196,7 +192,7 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
     return Counts(updated=1)
 
 
-def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
+def group_after(tx: Tx, run: Run, known: Stored, wanted: PreparedChange) -> GroupAfter:
     """Return the state of a group after a change. `joined` and `left` do not contain members that an earlier
     transaction has already written."""
     before, by_login = set[bytes](), set[bytes]()
@@ -217,7 +213,7 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = _valid(values[0])
     external = _external(known.external_id, wanted.new_dn)
-    new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, NO_DIGEST)
+    new = PreparedUnit(external, wanted.new_dn, wanted.new_dn_key, name, NO_DIGEST)
     members = by_name | by_login
     joined, left = memberships.difference(members, before)
     return GroupAfter(new, joined, left)
@@ -232,7 +228,7 @@ def _valid(name: str) -> str:
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
     if step == Step.REPLACE or not names:
         keys.clear()
-    changed = map(bytes.fromhex, keys_of(names))
+    changed = keys_of(names)
     if step == Step.DELETE:
         keys.difference_update(changed)
     else:
@@ -246,20 +242,3 @@ def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[st
         gone = {value.casefold() for value in wanted}  # most attributes ignore case (caseIgnoreMatch, RFC 4517)
         return [value for value in values if value.casefold() not in gone] if wanted else []
     return list(dict.fromkeys((*values, *wanted)))
-
-
-def new_person(line: Sequence[object]) -> NewPerson:
-    """Return the person that a line of a prepared file describes (`imports.lines`)."""
-    _, external_id, dn, dn_key, uid_key, login, aliases, status, group_keys, attributes, digest = line
-    return NewPerson(
-        external_id=str(external_id),
-        dn=str(dn),
-        dn_key=bytes.fromhex(str(dn_key)),
-        uid_key=bytes.fromhex(str(uid_key)),
-        login=str(login),
-        aliases=cast(Sequence[str], aliases),
-        status=str(status),
-        group_keys=[bytes.fromhex(key) for key in cast(Sequence[str], group_keys)],
-        attributes=cast(Mapping[str, Sequence[str]], attributes),
-        digest=bytes.fromhex(str(digest)),
-    )

@@ -1,13 +1,12 @@
 """The SQL that writes the groups and units of an import."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.directory.directory import GROUP_COUNT
-from sallyport.areas.directory.entries import memberships
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
-from sallyport.areas.directory.imports.job import Counts, Moved, Run
-from sallyport.areas.directory.imports.lines import key_of
+from sallyport.areas.directory.imports.job import Counts, Run
+from sallyport.areas.directory.imports.lines import PreparedUnchanged, PreparedUnit, key_of
+from sallyport.areas.directory.stored import memberships
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx
@@ -16,32 +15,21 @@ from sallyport.store.search import SearchIndex
 _SEARCH: Final = SearchIndex("directory_groups_search")
 
 
-@dataclass(frozen=True, slots=True)
-class NewNamed:
-    """A group or a unit of an import. digest: the digest of its values and members."""
-
-    external_id: str
-    dn: str
-    dn_key: bytes
-    name: str
-    digest: bytes
-
-
 GROUPS: Final = Table(memberships.GROUPS_TABLE, Stored)
 UNITS: Final = Table("directory_units", Stored)
 
 
-def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -> Counts | None:
+def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: PreparedUnchanged) -> Counts | None:
     """Mark a group or unit as seen by this import. Write its new name if a unit above it was renamed. Return None if
     the renaming needs more transactions. The caller must then call this function again."""
-    if moved.dn_key in (b"", known.dn_key):
+    if new.dn_key in (b"", known.dn_key):
         return table.mark(tx, run, known)
-    if table is GROUPS and not table.rename(tx, run, known, moved.dn_key):
+    if table is GROUPS and not table.rename(tx, run, known, new.dn_key):
         return None
     tx.execute(
         f"update {table.name} set dn = :dn, dn_key = :dn_key, digest = :none, seen = :job where id = :id",  # noqa: S608
-        dn=moved.dn,
-        dn_key=moved.dn_key,
+        dn=new.dn,
+        dn_key=new.dn_key,
         none=NO_DIGEST,
         job=run.job_id,
         id=known.id,
@@ -49,7 +37,7 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -
     return Counts(updated=1)
 
 
-def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
+def put_group(tx: Tx, run: Run, new: PreparedUnit, known: Stored | None, at: int) -> Counts:
     """Write a group without its members. If its name changes, call `GROUPS.rename` first. new.digest must be NO_DIGEST
     if the members are written in another transaction."""
     if known is None:
@@ -72,13 +60,13 @@ def _put_key(tx: Tx, group_id: int, key: str) -> None:
     tx.execute("update directory_groups set name_key = :key where id = :id", key=key, id=group_id)
 
 
-def finish_group(tx: Tx, run: Run, new: NewNamed, digest: bytes) -> None:
+def finish_group(tx: Tx, run: Run, new: PreparedUnit, digest: bytes) -> None:
     """Set the digest of a group after its members were written."""
     sql = "update directory_groups set digest = :digest where directory_id = :dir and dn_key = :key"
     tx.execute(sql, digest=digest, dir=run.directory_id, key=new.dn_key)
 
 
-def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
+def put_unit(tx: Tx, run: Run, new: PreparedUnit, at: int) -> Counts:
     """Write a unit."""
     known = UNITS.find(tx, run, new.external_id, new.dn_key)
     if known is None:
@@ -90,7 +78,7 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
     return Counts(updated=1)
 
 
-def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Counts:
+def rename_unit(tx: Tx, run: Run, known: Stored, new: PreparedUnit, at: int) -> Counts:
     """Rename a unit. The entries below it are not renamed."""
     _update(tx, UNITS, run, known, new, at)
     return Counts(updated=1)
@@ -134,7 +122,7 @@ def _inherit(tx: Tx, run: Run, group_id: int, key: str) -> None:
         tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
 
 
-def _insert(tx: Tx, table: Table[Stored], run: Run, new: NewNamed, at: int) -> int:
+def _insert(tx: Tx, table: Table[Stored], run: Run, new: PreparedUnit, at: int) -> int:
     row_id = tx.value(
         int,
         f"insert into {table.name} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
@@ -146,7 +134,7 @@ def _insert(tx: Tx, table: Table[Stored], run: Run, new: NewNamed, at: int) -> i
     return row_id
 
 
-def _update(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: NewNamed, at: int) -> None:
+def _update(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: PreparedUnit, at: int) -> None:
     values = {**_values(run, new, at), "external": kept_identifier(known, new.external_id)}
     tx.execute(
         f"update {table.name} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608
@@ -156,7 +144,7 @@ def _update(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: NewNamed
     )
 
 
-def _values(run: Run, new: NewNamed, at: int) -> dict[str, str | bytes | int]:
+def _values(run: Run, new: PreparedUnit, at: int) -> dict[str, str | bytes | int]:
     return {
         "dir": run.directory_id,
         "external": new.external_id,

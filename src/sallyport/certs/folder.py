@@ -1,4 +1,4 @@
-"""The directory `certs/` in the data directory. It contains the authority, the certificates of the server and the
+"""The folder `certs/` in the data directory. It contains the authority, the certificates of the server and the
 clients, and every certificate that was ever signed.
 
     ca.pem  ca.key            the authority's certificate and key
@@ -23,7 +23,12 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.base.errors import Conflict, NotFound, StartError
@@ -57,7 +62,7 @@ class Issued:
         return "expired" if self.certificate.not_valid_after_utc <= now else "valid"
 
 
-class Directory:
+class CertificateFolder:
     """The authority and its certificates. The methods raise StartError if a file cannot be read, parsed or written.
 
     write: a function that writes a file.
@@ -71,19 +76,19 @@ class Directory:
         self.server = self.path / "server.pem"
         self.server_key = self.path / "server.key"
 
-    def staged(self, write: Callable[[Path, bytes], None]) -> "Directory":
-        """Return a view of the directory. The view passes each changed file to `write`, and does not store the file."""
-        return Directory(self.path.parent, write)
+    def staged(self, write: Callable[[Path, bytes], None]) -> "CertificateFolder":
+        """Return a view of the folder. The view passes each changed file to `write`, and does not store the file."""
+        return CertificateFolder(self.path.parent, write)
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of all files. The keys are the paths of the files, relative to the directory."""
+        """Return the content of all files. The keys are the paths of the files, relative to the folder."""
         found = sorted(path for end in ("pem", "key") for path in self.path.rglob(f"*.{end}"))
         return {str(path.relative_to(self.path)): _read(path) for path in found}
 
     def adopt(self, files: Mapping[str, bytes]) -> None:
         """Write each file whose content differs from the stored file, or that is not stored yet.
 
-        files: the content of the files by their paths, relative to the directory. A key is written before its
+        files: the content of the files by their paths, relative to the folder. A key is written before its
         certificate. The authority's certificate is written last.
         """
         with self._locked(make=True):

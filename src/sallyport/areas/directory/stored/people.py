@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.directory.directory import CLOUD_USER_COUNT, USER_COUNT
-from sallyport.areas.directory.entries import memberships
-from sallyport.areas.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.areas.directory.entry.entry import ALIASES
 from sallyport.areas.directory.entry.status import Status
-from sallyport.areas.directory.imports.job import Counts, Moved, Revocations, Run
-from sallyport.areas.directory.imports.lines import key_of
+from sallyport.areas.directory.imports.job import Counts, Revocations, Run
+from sallyport.areas.directory.imports.lines import PreparedPerson, PreparedUnchanged, key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping, Fields, fields_of
+from sallyport.areas.directory.stored import memberships
+from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
@@ -23,22 +23,6 @@ GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
 """The statuses that end a person's access. LOCKED is not one of these statuses, because a lock is temporary."""
 Unindexed = list[Entry]
 """Added people that are not in the search index yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewPerson:
-    """A person of an import. dn_key, uid_key and group_keys are hashes of names (`imports.lines`)."""
-
-    external_id: str
-    dn: str
-    dn_key: bytes
-    uid_key: bytes
-    login: str
-    aliases: Sequence[str]
-    status: str
-    group_keys: Sequence[bytes]
-    attributes: Mapping[str, Sequence[str]]
-    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,7 @@ PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(
-    tx: Tx, run: Run, several: Sequence[NewPerson], revocations: Revocations, at: int, unindexed: Unindexed
+    tx: Tx, run: Run, several: Sequence[PreparedPerson], revocations: Revocations, at: int, unindexed: Unindexed
 ) -> Counts | None:
     """Write at most AT_ONCE people in the order of the sequence. No two of them have the same identifier or name.
 
@@ -70,7 +54,7 @@ def put(
     needs more transactions, return None without writing a person. The caller must then call this function again in the
     next transaction, with each of the people alone.
     """
-    counts, added, same = Counts(), list[NewPerson](), list[Known]()
+    counts, added, same = Counts(), list[PreparedPerson](), list[Known]()
     found, is_current = _found(tx, run, several), True
     if len(several) > 1 and _is_long(tx, run, found, several):
         return None
@@ -98,12 +82,12 @@ def put(
     return counts
 
 
-def _is_long(tx: Tx, run: Run, found: Sequence[Known | None], several: Sequence[NewPerson]) -> bool:
+def _is_long(tx: Tx, run: Run, found: Sequence[Known | None], several: Sequence[PreparedPerson]) -> bool:
     pairs = zip(found, several, strict=True)
     return any(known is not None and PEOPLE.is_long_rename(tx, run, known, new.dn_key) for known, new in pairs)
 
 
-def _found(tx: Tx, run: Run, several: Sequence[NewPerson]) -> list[Known | None]:
+def _found(tx: Tx, run: Run, several: Sequence[PreparedPerson]) -> list[Known | None]:
     if len(several) == 1:
         return [PEOPLE.find(tx, run, several[0].external_id, several[0].dn_key)]
     return PEOPLE.find_all(tx, run, [(new.external_id, new.dn_key) for new in several])
@@ -121,7 +105,7 @@ def merge_index(tx: Tx) -> None:
     _SEARCH.merge(tx)
 
 
-def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
+def update(tx: Tx, run: Run, known: Known, new: PreparedPerson, revocations: Revocations, at: int) -> None:
     """Write a person whose entry has changed. If the name has changed, call `PEOPLE.rename` first."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
@@ -143,11 +127,11 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     _revoke_inactive(tx, run, known, new.status, names, revocations)
 
 
-def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts | None:
+def touch(tx: Tx, run: Run, known: Known, new: PreparedUnchanged, revocations: Revocations, at: int) -> Counts | None:
     """Mark a person as seen by this import. If the name or the status has changed, write it. Both can change while the
     content of the person's entry stays the same. Return None if the renaming needs more transactions. The caller must
     then call this function again."""
-    dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
+    dn_key, status = new.dn_key or known.dn_key, new.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return PEOPLE.mark(tx, run, known)
     if not PEOPLE.rename(tx, run, known, dn_key):
@@ -155,7 +139,7 @@ def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations
     tx.execute(
         "update directory_users set dn = :dn, dn_key = :dn_key, status = :status, digest = :none, seen = :job, "
         "updated_at = :at where id = :id",
-        dn=moved.dn or known.dn,
+        dn=new.dn or known.dn,
         dn_key=dn_key,
         status=status,
         none=NO_DIGEST,
@@ -232,7 +216,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def _add_all(tx: Tx, run: Run, several: Sequence[NewPerson], at: int, unindexed: Unindexed) -> None:
+def _add_all(tx: Tx, run: Run, several: Sequence[PreparedPerson], at: int, unindexed: Unindexed) -> None:
     """Add at most AT_ONCE new people."""
     if not several:
         return
@@ -274,7 +258,7 @@ def _columns(fields: Fields, login: str) -> dict[str, str]:
     }
 
 
-def _values(run: Run, new: NewPerson) -> dict[str, str | bytes | int]:
+def _values(run: Run, new: PreparedPerson) -> dict[str, str | bytes | int]:
     return {
         "dir": run.directory_id,
         "external": new.external_id,

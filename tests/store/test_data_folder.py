@@ -9,7 +9,7 @@ import pytest
 
 from sallyport.base.errors import Locked, StartError
 from sallyport.settings.listening import process_name
-from sallyport.store.directory import Reserve, open_data_directory
+from sallyport.store.data_folder import Reserve, open_data_directory
 
 MIB = 1 << 20
 
