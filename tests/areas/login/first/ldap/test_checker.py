@@ -288,10 +288,10 @@ async def test_right_answers_are_remembered(clock: SetClock) -> None:
 async def ask(asked: Asked, listener: FakeListener, datagram: bytes, *, takes_code: bool = False) -> tuple[Reason, str]:
     """Check a request. Return the reason, and the code that was appended to the password."""
     login = listener.login(datagram)
-    login.method = Method.PAP if USER_PASSWORD in login.request.first else Method.CHAP
-    login.user = login.request.first[1].decode()
-    reason = await asked.ldap.check(login, lambda: takes_code, asked.steps.append)
-    return reason, login.code.text or "" if login.code is not None else ""
+    login.method = Method.PAP if USER_PASSWORD in login.arrival.request.first else Method.CHAP
+    login.user = login.arrival.request.first[1].decode()
+    result = await asked.ldap.check(login, lambda: takes_code, asked.steps.append)
+    return result.reason, result.code.text or "" if result.code is not None else ""
 
 
 async def test_a_code_appended_to_the_password(listener: FakeListener) -> None:
