@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration
+from sallyport.areas.directory.directory import DirectoryConfiguration
 from sallyport.areas.directory.entry.entry import Batch
 from sallyport.areas.directory.imports.handover import RESTART_US
-from sallyport.areas.directory.imports.job import Job, Source
+from sallyport.areas.directory.imports.job import DirectorySource, Job
 from sallyport.base.errors import NotFound
 from sallyport.nodes.node import DEAD_US
 from tests.areas import Areas
@@ -31,7 +31,7 @@ class Reader:
     readings: int = 0
 
     @asynccontextmanager
-    async def read(self, _source: Source, _cursor: str, _full: bool) -> AsyncIterator[AsyncIterator[Batch]]:
+    async def read(self, _source: DirectorySource, _cursor: str, _full: bool) -> AsyncIterator[AsyncIterator[Batch]]:
         """Yield the person."""
         self.readings += 1
         await self.goes_on.wait()
@@ -48,7 +48,7 @@ async def readers(pair: Pair) -> tuple[Reader, Reader]:
     found = Reader(), Reader()
     for areas, reader in zip((pair.one, pair.two), found, strict=True):
         areas.directory.jobs.collector._readers = {"ldap": reader.read}
-    await pair.one.directory.directories.save([(pair.one.domain, Configuration("hq", app_url="ldap://dc1"))])
+    await pair.one.directory.directories.save([(pair.one.domain, DirectoryConfiguration("hq", app_url="ldap://dc1"))])
     return found
 
 

@@ -1,8 +1,8 @@
 """The deletion of a removed domain's rows, table by table, in slices of at most SLICE rows.
 
 The list of tables is ordered: a table comes before the tables that it refers to. Before a row is deleted, the rows of
-other tables that belong only to this row (`Part`) are deleted. So no statement reads a whole large table. A test
-compares the list with the schema: a new table with a domain_id needs an entry here. The audit trail belongs to the
+other tables that belong only to this row (`DependentTable`) are deleted. So no statement reads a whole large table. A
+test compares the list with the schema: a new table with a domain_id needs an entry here. The audit trail belongs to the
 tenant and is kept.
 
 The last tables in the list have no index by domain. They are small, and are read only when all other tables are empty.
@@ -29,7 +29,7 @@ _LISTED: Final = f"in {LISTED}"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DependentTable:
     """A table of dependent rows. Each row belongs to one row of another table, its owner.
 
     key: the columns of the primary key. column: the column that contains the owner's id.
@@ -52,7 +52,7 @@ class Rows:
     table: str
     name: str = ""
     key: str = "id"
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DependentTable, ...] = ()
     searched: Literal["", "domain_id", "tenant_id"] = ""
 
     def erase(self, tx: Tx, domain_id: int) -> int:
@@ -94,38 +94,38 @@ class _Wallets(Rows):
 
 
 _OF_INSTANCES = (
-    Part("agent_orders", "id", "instance_id"),
-    Part("agent_discovered", "instance_id, kind, name", "instance_id"),
-    Part("agent_grants", "instance_id, user_id, group_id", "instance_id"),
-    Part("endpoint_instance_users", "instance_id, user_id", "instance_id"),
-    Part("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
-    Part("policy_instances", "policy_id, instance_id", "instance_id"),
+    DependentTable("agent_orders", "id", "instance_id"),
+    DependentTable("agent_discovered", "instance_id, kind, name", "instance_id"),
+    DependentTable("agent_grants", "instance_id, user_id, group_id", "instance_id"),
+    DependentTable("endpoint_instance_users", "instance_id, user_id", "instance_id"),
+    DependentTable("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
+    DependentTable("policy_instances", "policy_id, instance_id", "instance_id"),
 )
 _OF_GROUPS = (
-    Part("endpoint_credential_policies", "id", "group_id"),
-    Part("endpoint_group_users", "group_id, user_id", "group_id"),
+    DependentTable("endpoint_credential_policies", "id", "group_id"),
+    DependentTable("endpoint_group_users", "group_id, user_id", "group_id"),
 )
 _OF_USERS = (
-    Part("totp_enrolments", "user_id", "user_id"),
-    Part("agent_hashes", "user_id", "user_id"),
-    Part("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
-    Part("endpoint_user_credentials", "user_id, credential_id", "user_id"),
+    DependentTable("totp_enrolments", "user_id", "user_id"),
+    DependentTable("agent_hashes", "user_id", "user_id"),
+    DependentTable("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
+    DependentTable("endpoint_user_credentials", "user_id, credential_id", "user_id"),
 )
 
 ROWS: Final[tuple[Rows, ...]] = (
-    Rows("api_keys", "API keys", parts=(Part("api_key_machines", "key_id, machine", "key_id"),)),
+    Rows("api_keys", "API keys", parts=(DependentTable("api_key_machines", "key_id, machine", "key_id"),)),
     Rows("mfa_providers", "MFA provider", "domain_id"),
     Rows("first_factors", "first-factor settings", "domain_id, kind"),
     Rows("login_rules", "login rules"),
     Rows("bypass_stations", "MAC bypass stations"),
     Rows("presentation_requests", "presentation requests"),
     Rows("credential_users", key="credential_id"),
-    Rows("credentials", "credentials", parts=(Part("credential_tokens", "credential_id", "credential_id"),)),
+    Rows("credentials", "credentials", parts=(DependentTable("credential_tokens", "credential_id", "credential_id"),)),
     Rows("credential_schemas", "credential schemas"),
     Rows(
         "dids",
         "DIDs",
-        parts=(Part("did_keys", "id", "did_id"), Part("status_lists", "id", "issuer_id")),
+        parts=(DependentTable("did_keys", "id", "did_id"), DependentTable("status_lists", "id", "issuer_id")),
         searched="tenant_id",
     ),
     Rows("agent_settings", key="domain_id, instance_id"),
@@ -146,7 +146,7 @@ ROWS: Final[tuple[Rows, ...]] = (
     Rows(
         "directory_users",
         "directory users",
-        parts=(Part("directory_attributes", "user_id", "user_id"),),
+        parts=(DependentTable("directory_attributes", "user_id", "user_id"),),
         searched="domain_id",
     ),
     Rows("directory_groups", "directory groups", searched="domain_id"),
@@ -154,14 +154,19 @@ ROWS: Final[tuple[Rows, ...]] = (
     Rows(
         "directories",
         "directories",
-        parts=(Part("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
+        parts=(DependentTable("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
     ),
     Rows("events", "logins in the log"),
     Rows("accounting_records", "accounting records"),
     Rows("sessions", "sessions"),
     Rows("stations", "stations"),
     Rows("device_history", "entries of the device history"),
-    Rows("devices", "network devices", parts=(Part("device_posture", "device_id", "device_id"),), searched="domain_id"),
+    Rows(
+        "devices",
+        "network devices",
+        parts=(DependentTable("device_posture", "device_id", "device_id"),),
+        searched="domain_id",
+    ),
     Rows("lockouts", "lock-outs"),
     Rows("counters", key="domain_id, name"),
     Rows("domain_realms", key="domain_id, realm"),

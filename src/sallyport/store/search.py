@@ -40,7 +40,7 @@ class ListQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """A row for the search index. texts: the case-folded texts of the row."""
 
     domain_id: int
@@ -56,9 +56,9 @@ class SearchIndex:
 
     def add(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
         """Add a row with its case-folded texts."""
-        self.add_all(tx, [Entry(domain_id, row_id, texts)])
+        self.add_all(tx, [IndexEntry(domain_id, row_id, texts)])
 
-    def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
+    def add_all(self, tx: Tx, entries: Sequence[IndexEntry]) -> None:
         """Add many rows. Call this method at the end of a transaction. FTS5 writes its buffer to the table when a
         statement on another table follows, and this should happen only once."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]

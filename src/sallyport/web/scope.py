@@ -34,7 +34,7 @@ from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import SentModel, as_given
 from sallyport.base.validation import one_or_several, unfit
 from sallyport.web.connections import PEER
-from sallyport.web.content import Answers
+from sallyport.web.content import LargeAnswers
 
 
 class Role(StrEnum):
@@ -368,7 +368,7 @@ class Gate:
         self._domains = domains
         self.large_bodies: FairLimiter[int] = FairLimiter(1)
         self.small_bodies = defaultdict[int, LoopTurns](LoopTurns(SMALL_BODIES).for_tenant)
-        self.answers = Answers()
+        self.answers = LargeAnswers()
         self._running = Counter[int]()
         self._large = Counter[int]()
 

@@ -13,7 +13,7 @@ from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.runs.service import Runs
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import Directories, Trials
+from sallyport.areas.directory.service import Directories, DirectoryTrials
 from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics
 from sallyport.outgoing.http import HttpFactory
@@ -53,7 +53,9 @@ class DirectoryArea(Area):
         self.jobs = Jobs(store, vault, files, cluster, revocations, read, clock, metrics=metrics, changed=changed)
         self.handover = Handover(parts.leader_store, cluster, self.jobs)
         self.directories = Directories(store, vault, files, self.jobs, clock)
-        self.trials = Trials(self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock)
+        self.trials = DirectoryTrials(
+            self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock
+        )
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, cluster, self.directories, clock)

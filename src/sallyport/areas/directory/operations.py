@@ -24,7 +24,7 @@ from sallyport.areas.directory.bodies import (
     group_entry,
     user_entry,
 )
-from sallyport.areas.directory.directory import Configuration, Directory, Group, Reading, User
+from sallyport.areas.directory.directory import Directory, DirectoryConfiguration, Group, ReadRequest, User
 from sallyport.areas.directory.imports.bodies import ImportStatus, JobList, OneImport, job_entry
 from sallyport.areas.directory.imports.files import Uploads
 from sallyport.areas.directory.imports.job import OPEN, Job
@@ -49,7 +49,7 @@ from sallyport.areas.directory.schedules.bodies import (
     schedule_entry,
 )
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import NO_GROUP, Directories, Trials
+from sallyport.areas.directory.service import NO_GROUP, Directories, DirectoryTrials
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
@@ -71,7 +71,12 @@ DomainsOf = Callable[[int], Collection[int]]
 
 
 def operations(
-    service: Directories, trials: Trials, mappings: Mappings, schedules: Schedules, domains_of: DomainsOf, gate: Gate
+    service: Directories,
+    trials: DirectoryTrials,
+    mappings: Mappings,
+    schedules: Schedules,
+    domains_of: DomainsOf,
+    gate: Gate,
 ) -> Operations:
     """Declare the operations for admins."""
     declared = Operations("Directories", gate)
@@ -137,7 +142,7 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
         return await _people(service, *await service.users(_stretch(body), body.search, cloud=True))
 
 
-def _declare_configuration(declared: Operations, service: Directories, trials: Trials) -> None:
+def _declare_configuration(declared: Operations, service: Directories, trials: DirectoryTrials) -> None:
     @declared.post("/api/v1/directory/list", roles=READERS)
     async def directories(body: ListDirectories, caller: Caller) -> Plain[DirectoryList]:
         """List the directories of a domain with their settings, without secrets, ordered by id."""
@@ -321,8 +326,8 @@ async def _people(service: Directories, users: Sequence[User], total: int) -> Pl
     return Plain({"users": [user_entry(*each) for each in zip(users, groups, strict=True)], **_total(total)})
 
 
-def _configuration(body: SaveDirectory) -> Configuration:
-    return Configuration(
+def _configuration(body: SaveDirectory) -> DirectoryConfiguration:
+    return DirectoryConfiguration(
         name=body.directoryName,
         kind=body.kind,
         account_name=body.accountName,
@@ -332,9 +337,9 @@ def _configuration(body: SaveDirectory) -> Configuration:
     )
 
 
-def _reading(body: ImportUsers) -> Reading:
+def _reading(body: ImportUsers) -> ReadRequest:
     secret = _octets(body.bindPassword)
-    return Reading(body.domainID, body.directoryName, body.source(), secret, complete=body.complete)
+    return ReadRequest(body.domainID, body.directoryName, body.source(), secret, complete=body.complete)
 
 
 def _octets(secret: SecretStr | None) -> bytes | None:

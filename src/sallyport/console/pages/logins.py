@@ -262,7 +262,7 @@ State = Literal["passed", "ended here", "would end here", "not reached", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownStep:
     """A step of a login as the page shows it. path: the address of a page about the step, or empty. link: the text of
     the link to this page."""
 
@@ -280,7 +280,7 @@ def _reason(row: Row) -> Reason:
         return Reason.NONE
 
 
-def steps(row: Row, domain: Domain) -> list[Shown]:
+def steps(row: Row, domain: Domain) -> list[ShownStep]:
     """Return the steps of a login. row: an entry of GetAuthLog. domain: the login's domain, with its current mode."""
     advice = ADVICE.get(_reason(row))
     order = list(Step)
@@ -298,18 +298,18 @@ def steps(row: Row, domain: Domain) -> list[Shown]:
     sent = f"{device} ({row['client_ip']}) sent it with {method}"
     station = f", for station {as_mac(str(row['station']))}" if row["station"] else ""
     through = f", through {row['ip_address']}" if row["ip_address"] != row["client_ip"] else ""
-    shown = [Shown("request", "passed", sent + station + through)]
+    shown = [ShownStep("request", "passed", sent + station + through)]
     for number, step in enumerate(order):
         more = rule if step is Step.RULE and number <= end else {}
         if number == end and advice is not None:
-            shown.append(Shown(step, _state(row), f"{row['reason']}{waits.get(step, '')}", **more))
+            shown.append(ShownStep(step, _state(row), f"{row['reason']}{waits.get(step, '')}", **more))
         elif number < end:
-            shown.append(Shown(step, "passed", f"{texts[step]}{waits.get(step, '')}", **more))
+            shown.append(ShownStep(step, "passed", f"{texts[step]}{waits.get(step, '')}", **more))
         else:
-            shown.append(Shown(step, "not reached", ""))
+            shown.append(ShownStep(step, "not reached", ""))
     node = f", decided by {row['node']}" if row["node"] else ""
     answer = f"{row['appliedDecision']} after {row['latencyMs']} ms{node}"
-    return [*shown, Shown("mode", "", _mode(row)), Shown("answer", "", answer)]
+    return [*shown, ShownStep("mode", "", _mode(row)), ShownStep("answer", "", answer)]
 
 
 def _rule(row: Row) -> str:

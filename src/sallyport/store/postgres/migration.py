@@ -31,7 +31,7 @@ WAIT_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     """A step of the schema.
 
     apply: makes the change in a transaction. beside: names the oldest program that works with the new schema, by the
@@ -43,12 +43,15 @@ class Step:
     beside: str = ""
 
 
-Steps = Sequence[Step]
+Steps = Sequence[MigrationStep]
 
 BASELINE: Final = "p0001_baseline"
 STEPS: Final[Steps] = (
-    Step(BASELINE, schema.create),
-    *(Step(name, partial(schema.apply, file=file), beside=BASELINE) for name, file in steps("p", has_nodes=True)),
+    MigrationStep(BASELINE, schema.create),
+    *(
+        MigrationStep(name, partial(schema.apply, file=file), beside=BASELINE)
+        for name, file in steps("p", has_nodes=True)
+    ),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

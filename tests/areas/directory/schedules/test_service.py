@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind
-from sallyport.areas.directory.imports.job import Job, State
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind
+from sallyport.areas.directory.imports.job import Job, JobState
 from sallyport.areas.directory.schedules.schedule import MINUTE, Timing
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.base.clock import iso
@@ -17,7 +17,7 @@ HOURLY = Timing(every_minutes=60, full_every=3)
 @pytest.fixture
 async def schedules(areas: Areas) -> Schedules:
     """Return a scheduler without jitter and the LDAP directory `hq` of the domain."""
-    wanted = Configuration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
+    wanted = DirectoryConfiguration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
     await areas.directory.directories.save([(areas.domain, wanted)])
     return Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.0)
 
@@ -44,7 +44,7 @@ async def test_a_due_reading_is_queued_once(areas: Areas, schedules: Schedules) 
     await schedules.look()
     await schedules.look()
     (job,) = await jobs(areas)
-    assert (job.state, job.kind, job.complete, job.directory_name) == (State.QUEUED, "reading", 0, "hq")
+    assert (job.state, job.kind, job.complete, job.directory_name) == (JobState.QUEUED, "reading", 0, "hq")
     (shown,) = await schedules.of_domain(areas.domain)
     assert shown.schedule.next_at == began + 120 * MINUTE
     assert shown.last is not None and shown.last.id == job.id
@@ -124,7 +124,7 @@ async def test_an_unsuitable_directory_cannot_be_scheduled(areas: Areas, schedul
     for domain_id, name in ((areas.domain, "nowhere"), (other, "hq")):
         with pytest.raises(NotFound):
             await schedules.set(domain_id, name, HOURLY)
-    wanted = Configuration("files", kind=DirectoryKind.LDIF)
+    wanted = DirectoryConfiguration("files", kind=DirectoryKind.LDIF)
     await areas.directory.directories.save([(areas.domain, wanted)])
     with pytest.raises(Invalid):
         await schedules.set(areas.domain, "files", HOURLY)

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ScheduledDirectory:
     """A schedule and the last import of its directory."""
 
     schedule: Schedule
@@ -78,11 +78,14 @@ class Schedules:
         self._set.set()
         return next_at
 
-    async def of_domain(self, domain_id: int) -> list[Shown]:
+    async def of_domain(self, domain_id: int) -> list[ScheduledDirectory]:
         """Return the schedules of a domain."""
 
-        def query(tx: Tx) -> list[Shown]:
-            return [Shown(each, _last(tx, each.directory_id)) for each in repo.schedules_of_domain(tx, domain_id)]
+        def query(tx: Tx) -> list[ScheduledDirectory]:
+            return [
+                ScheduledDirectory(each, _last(tx, each.directory_id))
+                for each in repo.schedules_of_domain(tx, domain_id)
+            ]
 
         return await self._store.read(query)
 
