@@ -103,10 +103,10 @@ async def test_a_reading_of_a_dead_node_is_taken_over(pair: Pair, readers: tuple
     async with at_work(pair.two):
         job_id = await pair.two.directory.directories.sync(pair.two.domain, "hq")
         await until(lambda: paused.readings == 1)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         assert (await job(pair.one, job_id)).node_id == pair.nodes[1].id
         await silent(pair, 1, DEAD_US)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         async with at_work(pair.one):
             await until(lambda: fresh.readings == 1)
             paused.goes_on.set()
@@ -127,11 +127,11 @@ async def test_an_uploaded_file_is_lost_with_its_node(pair: Pair) -> None:
     async with at_work(pair.one):
         pair.one.directory.jobs.wake()
         await silent(pair, 1, DEAD_US)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         await trio.sleep(0.2)
         assert (await job(pair.one, job_id)).state == "QUEUED"
         await silent(pair, 1, RESTART_US)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         assert (await job(pair.one, job_id)).message == "the file was lost with the node two: send it again"
 
 

@@ -80,7 +80,7 @@ class _Planner:
         """Yield all steps in the order of their execution."""
         named_by_state = {user.name for user in self._state.users}
         users = [user for user in self._state.users if self._accepts(user)]
-        active = {user.name for user in users if self._is_active(user)}
+        active = {user.name for user in users if user.expires is None or user.expires > self._now}
         privileged = {user.name for user in users if user.privileged and user.name in active}
         content = self._executor.files.read(FILE, most=1_000_000) or b""
         yield from self._sudoers_less(content, privileged)
@@ -98,9 +98,6 @@ class _Planner:
         yield from self._groups_to_remove(users)
 
     # --- accepted users ---------------------------------------------------------------------------------------
-
-    def _is_active(self, user: DesiredUser) -> bool:
-        return user.expires is None or user.expires > self._now
 
     def _accepts(self, user: DesiredUser) -> bool:
         account = self._accounts.users.get(user.name)

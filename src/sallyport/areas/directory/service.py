@@ -75,24 +75,24 @@ class Directories:
 
     # --- people and groups ------------------------------------------------------------------------------------------
 
-    async def groups(self, stretch: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+    async def groups(self, list_query: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
         """Return one page of a domain's groups, and the number of matches. directory_id: the directory of the groups; 0
         for all directories of the domain."""
-        return await self._store.search(lambda tx: entries.groups(tx, stretch, search, directory_id))
+        return await self._store.search(lambda tx: entries.groups(tx, list_query, search, directory_id))
 
-    async def users(self, stretch: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+    async def users(self, list_query: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
         """Return one page of a domain's people, and the number of matches."""
-        return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
+        return await self._store.search(lambda tx: entries.users(tx, list_query, search, cloud=cloud))
 
-    async def users_of_group(self, group_id: int, stretch: ListQuery, search: str) -> tuple[list[User], int]:
+    async def users_of_group(self, group_id: int, list_query: ListQuery, search: str) -> tuple[list[User], int]:
         """Return one page of the people in a group and in its nested groups, and the number of matches. Raises
         NotFound."""
 
         def query(tx: Tx) -> tuple[list[User], int]:
             group = entries.group(tx, group_id)
-            if group is None or group.domain_id != stretch.domain_id:
+            if group is None or group.domain_id != list_query.domain_id:
                 raise NotFound(NO_GROUP)
-            return entries.users_of_group(tx, group, stretch, search)
+            return entries.users_of_group(tx, group, list_query, search)
 
         return await self._store.search(query)
 
@@ -180,7 +180,7 @@ class Directories:
             new = NewJob(directory.id, JobKind.LDIF, file_name, file, complete)
             return self.queue(tx, directory, new)
 
-        return await self._asked(transaction)
+        return await self._queued(transaction)
 
     async def import_users(self, wanted: Sequence[ReadRequest]) -> list[int]:
         """Queue jobs that read directories. Return the ids of the jobs. If a job cannot be queued, nothing is
@@ -195,7 +195,7 @@ class Directories:
                 found.append(self.queue(tx, directory, new))
             return found
 
-        return await self._asked(transaction)
+        return await self._queued(transaction)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
         """Queue a job that reads a directory with the stored settings, and return the job's id. If such a job is
@@ -213,7 +213,7 @@ class Directories:
             waits = jobs_repo.open_reading(tx, directory.id)
             return waits or self.queue(tx, directory, NewJob(directory.id, JobKind.READING, complete=full))
 
-        return await self._asked(transaction)
+        return await self._queued(transaction)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
         """Queue the removal of directories. Return the ids of the jobs. If the removal of any directory cannot be
@@ -223,7 +223,7 @@ class Directories:
         can be queued for the directory. If the removal of a directory is already queued, the id of the queued job is
         returned. Raises Conflict if too many jobs are waiting. Raises NotFound.
         """
-        return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
+        return await self._queued(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
     def _remove(self, tx: Tx, domain_id: int, name: str) -> int:
         directory = repo.named(tx, domain_id, name)
@@ -236,7 +236,7 @@ class Directories:
         repo.note(tx, "directory.remove", directory, self._clock())
         return self.jobs.add(tx, domain_id, NewJob(directory.id, JobKind.REMOVAL))
 
-    async def _asked(self, work: Work[T]) -> T:
+    async def _queued(self, work: Work[T]) -> T:
         result = await self._store.write(work)
         self.jobs.wake()
         return result

@@ -89,7 +89,7 @@ async def live(visit: Visit) -> Response:
     nodes, assets = await visit.services.events.nodes(), visit.services.assets
 
     def rendered(own: Sequence[NewEvent]) -> bytes:
-        matching = [each for each in own if _matches(each, asked)]
+        matching = [each for each in own if all(_COMPARED[name](each, text) for name, text in asked.items())]
         if not matching:
             return b""
         newest = matching[-SIZE:]
@@ -102,7 +102,8 @@ async def live(visit: Visit) -> Response:
         return await assets.in_turn(visit.caller.tenant_id, partial(rendered, own)) if own else b""
 
     def still(person: Person) -> bool:
-        return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
+        visible = visit.services.domains.of_tenant(person.caller.tenant_id)
+        return bool(person.roles & READERS) and set(names) <= {domain.id for domain in visible}
 
     return await visit.stream(rows, still, tuple(names.items()))
 
@@ -129,11 +130,6 @@ async def login(visit: Visit) -> Context:
         "reason": reason,
         "beside": beside,
     }
-
-
-def _ids(visit: Visit, person: Person) -> set[int]:
-    """Return the ids of the domains that a person may see now."""
-    return {domain.id for domain in visit.services.domains.of_tenant(person.caller.tenant_id)}
 
 
 @pages.show("/logins/{event}/now", "The same login now", roles=READERS, template="login_now.html")
@@ -250,10 +246,6 @@ _COMPARED: Final[Mapping[str, _Compare]] = {
     "reason": partial(_equal, "reason"),
 }
 """The comparison of each filter with a new login, which is the same as in the operation. The text is case-folded."""
-
-
-def _matches(event: NewEvent, asked: Mapping[str, str]) -> bool:
-    return all(_COMPARED[name](event, text) for name, text in asked.items())
 
 
 # --- one login ----------------------------------------------------------------------------------------------------

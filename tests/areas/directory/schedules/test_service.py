@@ -38,11 +38,11 @@ async def test_a_due_reading_is_queued_once(areas: Areas, schedules: Schedules) 
     """
     began = areas.clock.now
     assert await schedules.set(areas.domain, "HQ", HOURLY) == began + 60 * MINUTE
-    await schedules.look()
+    await schedules.queue_due()
     assert await jobs(areas) == []
     areas.clock.now = began + 60 * MINUTE
-    await schedules.look()
-    await schedules.look()
+    await schedules.queue_due()
+    await schedules.queue_due()
     (job,) = await jobs(areas)
     assert (job.state, job.kind, job.complete, job.directory_name) == (JobState.QUEUED, "reading", 0, "hq")
     (shown,) = await schedules.of_domain(areas.domain)
@@ -55,11 +55,11 @@ async def test_no_reading_is_queued_while_another_waits(areas: Areas, schedules:
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(3):
         areas.clock.now += 60 * MINUTE
-        await schedules.look()
+        await schedules.queue_due()
     assert len(await jobs(areas)) == 1
     await end(areas, (await jobs(areas))[0])
     areas.clock.now += 60 * MINUTE
-    await schedules.look()
+    await schedules.queue_due()
     assert len(await jobs(areas)) == 2
 
 
@@ -68,7 +68,7 @@ async def test_every_third_reading_is_full(areas: Areas, schedules: Schedules) -
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(6):
         areas.clock.now += 60 * MINUTE
-        await schedules.look()
+        await schedules.queue_due()
         await end(areas, (await jobs(areas))[-1])
     assert [job.complete for job in await jobs(areas)] == [0, 0, 1, 0, 0, 1]
 
@@ -77,8 +77,8 @@ async def test_missed_readings_are_queued_once(areas: Areas, schedules: Schedule
     """If the service did not run for a week, only one reading is queued."""
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 7 * 24 * 60 * MINUTE
-    await schedules.look()
-    await schedules.look()
+    await schedules.queue_due()
+    await schedules.queue_due()
     assert len(await jobs(areas)) == 1
     (shown,) = await schedules.of_domain(areas.domain)
     assert shown.schedule.next_at == areas.clock.now + 60 * MINUTE
@@ -90,8 +90,8 @@ async def test_two_nodes_queue_one_reading(areas: Areas, schedules: Schedules) -
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 60 * MINUTE
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(schedules.look)
-        nursery.start_soon(other.look)
+        nursery.start_soon(schedules.queue_due)
+        nursery.start_soon(other.queue_due)
     assert len(await jobs(areas)) == 1
 
 
@@ -103,7 +103,7 @@ async def test_a_schedule_may_be_changed_and_deleted(areas: Areas, schedules: Sc
     assert iso(shown.schedule.next_at) == "2026-01-02T00:00:00.000000Z"
     assert await schedules.set(areas.domain, "hq", None) == 0
     areas.clock.now += 7 * 24 * 60 * MINUTE
-    await schedules.look()
+    await schedules.queue_due()
     assert await jobs(areas) == [] and await schedules.of_domain(areas.domain) == []
 
 

@@ -274,10 +274,9 @@ class Applier:
         self, run: ImportRun, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]
     ) -> None:
         for write, keys in ((memberships.add_members, joined), (memberships.take_members, left)):
-            for part in _parts(keys):
-                await self._store.write(
-                    partial(write, directory_id=run.directory_id, group_key=group_key, member_keys=part)
-                )
+            for at in range(0, len(keys), MOST):
+                some = partial(write, directory_id=run.directory_id, group_key=group_key)
+                await self._store.write(partial(some, member_keys=keys[at : at + MOST]))
 
     async def _long_change(self, run: ImportRun, item: FileEntry, wanted: PreparedChange) -> None:
         group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
@@ -399,10 +398,6 @@ def _before_large_group(items: Sequence[FileEntry]) -> Sequence[FileEntry]:
         if item.is_large_group:
             return items[:place]
     return items
-
-
-def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + MOST] for at in range(0, len(keys), MOST))
 
 
 def _group_of(tx: Tx, run: ImportRun, new: PreparedGroup) -> tuple[PreparedGroup, StoredEntry | None]:

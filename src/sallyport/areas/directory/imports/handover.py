@@ -35,9 +35,9 @@ class Handover:
 
     async def run(self) -> None:
         """Hand over the jobs of nodes that have stopped, repeatedly until cancelled."""
-        await every(LOOK_S, self.look, failure="imports_not_handed_over")
+        await every(LOOK_S, self.hand_over, failure="imports_not_handed_over")
 
-    async def look(self) -> None:
+    async def hand_over(self) -> None:
         """Hand over the jobs of nodes that have stopped, once. Raises StoreError."""
         nodes = {each.id: each for each in await self._cluster.everyone()}
         alive = [each.id for each in nodes.values() if each.is_alive]

@@ -72,19 +72,19 @@ class Mappings:
         await self._store.write(transaction)
         self._directories.jobs.wake()
 
-    async def of_domain(self, stretch: ListQuery) -> tuple[list[StoredMapping], int]:
+    async def of_domain(self, list_query: ListQuery) -> tuple[list[StoredMapping], int]:
         """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
 
         def query(tx: Tx) -> list[StoredMapping]:
             found = list[StoredMapping]()
-            for directory in repo.of_domain(tx, stretch.domain_id):
+            for directory in repo.of_domain(tx, list_query.domain_id):
                 found.append(StoredMapping(directory.name, 0, "", json.loads(directory.mapping)))
                 for group in entries.groups_with_mapping(tx, directory.id):
                     found.append(StoredMapping(directory.name, group.id, group.name, json.loads(group.mapping)))
             return found
 
         found = await self._store.search(query)
-        return found[stretch.offset : stretch.offset + stretch.limit], len(found)
+        return found[list_query.offset : list_query.offset + list_query.limit], len(found)
 
     async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[PersonPreview]:
         """Return the fields of at most ten people before and after a change of the mapping."""

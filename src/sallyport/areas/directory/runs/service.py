@@ -123,7 +123,7 @@ class Runs:
             if not run.octets:
                 await trio.to_thread.run_sync(self._files.append, run.file, b"", 0)
 
-            def work(tx: Tx) -> int:
+            def transaction(tx: Tx) -> int:
                 directory = repo.get(tx, run.directory_id)
                 if directory is None or repo.get_run(tx, domain_id, run_id) is None:
                     raise NotFound(NO_RUN)
@@ -133,7 +133,7 @@ class Runs:
                 repo.delete_run(tx, run_id)
                 return job_id
 
-            job_id = await self._store.write(work)
+            job_id = await self._store.write(transaction)
             self._directories.jobs.wake()
             return job_id
 

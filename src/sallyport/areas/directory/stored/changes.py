@@ -56,7 +56,8 @@ def change(tx: Tx, run: ImportRun, wanted: PreparedChange, revocations: Revocati
     `group_after` returns the changed group, which the caller writes. For a person in many groups, the caller calls this
     function again.
     """
-    if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
+    is_renamed = wanted.dn_key != wanted.new_dn_key
+    if is_renamed and any(table.find(tx, run, dn_key=wanted.new_dn_key) for table in (PEOPLE, GROUPS, UNITS)):
         raise Invalid("another entry has the new name")
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
@@ -121,10 +122,6 @@ def follow(dn: str, wanted: PreparedChange) -> PreparedChange:
 
 def _external(external_id: str, new_dn: str) -> str:
     return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
-
-
-def _is_there(tx: Tx, run: ImportRun, dn_key: bytes) -> bool:
-    return any(table.find(tx, run, dn_key=dn_key) is not None for table in (PEOPLE, GROUPS, UNITS))
 
 
 def _person(tx: Tx, run: ImportRun, known: StoredPerson, wanted: PreparedChange, at: int) -> PreparedPerson | None:

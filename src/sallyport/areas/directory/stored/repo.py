@@ -54,37 +54,37 @@ class Principal:
     name: str
 
 
-def users(tx: Tx, stretch: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+def users(tx: Tx, list_query: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
     """Return one page of a domain's people, sorted by id, and the number of matches. cloud: whether to return only
     people of cloud directories."""
     if not cloud:
         if search:
-            return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
-        return whole_page(tx, User, _USER_SELECT, "directory_users", stretch, counter=USER_COUNT)
+            return _USERS_SEARCH.page(tx, User, _USER_SELECT, list_query, search)
+        return whole_page(tx, User, _USER_SELECT, "directory_users", list_query, counter=USER_COUNT)
     ids = "select id from directory_users where domain_id = :d and cloud = 1"
-    parameters: dict[str, Value] = {"d": stretch.domain_id}
+    parameters: dict[str, Value] = {"d": list_query.domain_id}
     if search:
-        found, match = _USERS_SEARCH.find(tx, stretch.domain_id, search)
+        found, match = _USERS_SEARCH.find(tx, list_query.domain_id, search)
         ids, parameters = f"{ids} and +id in ({found})", parameters | match
     counter = None if search else CLOUD_USER_COUNT
-    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, list_query, counter=counter, searched=bool(search), **parameters)
 
 
-def groups(tx: Tx, stretch: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+def groups(tx: Tx, list_query: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
     """Return one page of a domain's groups, sorted by id, and the number of matches. directory_id: the directory of the
     groups; 0 for all directories of the domain."""
     if directory_id and search:
         only = "exists (select 1 from directory_groups g where g.id = {id} and g.directory_id = :dir)"
-        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search, only, dir=directory_id)
+        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, list_query, search, only, dir=directory_id)
     if directory_id:
         own = "select id from directories where id = :dir and domain_id = :d"
         ids = f"select id from directory_groups where directory_id = ({own})"
-        given: dict[str, Value] = {"d": stretch.domain_id, "dir": directory_id}
-        return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=None, searched=True, **given)
+        given: dict[str, Value] = {"d": list_query.domain_id, "dir": directory_id}
+        return page_of(tx, Group, _GROUP_SELECT, ids, list_query, counter=None, searched=True, **given)
     if search:
-        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
+        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, list_query, search)
     ids = "select id from directory_groups where domain_id = :d"
-    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=GROUP_COUNT, d=stretch.domain_id)
+    return page_of(tx, Group, _GROUP_SELECT, ids, list_query, counter=GROUP_COUNT, d=list_query.domain_id)
 
 
 def group(tx: Tx, group_id: int) -> Group | None:
@@ -98,14 +98,14 @@ def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
 
-def users_of_group(tx: Tx, of: Group, stretch: ListQuery, search: str) -> tuple[list[User], int]:
+def users_of_group(tx: Tx, of: Group, list_query: ListQuery, search: str) -> tuple[list[User], int]:
     """Return one page of the people in a group and its nested groups, sorted by id, and the number of matches."""
     ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
     parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}
     if search:
         found, match = _USERS_SEARCH.find(tx, of.domain_id, search)
         ids, parameters = f"{ids} where id in ({found})", parameters | match
-    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=None, searched=bool(search), **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, list_query, counter=None, searched=bool(search), **parameters)
 
 
 def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:
