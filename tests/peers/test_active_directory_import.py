@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind, User
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
 from sallyport.store.search import ListQuery
 from tests.areas import Areas, SetClock, running_areas
@@ -47,7 +47,7 @@ async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
         ["group", "addmembers", "all-staff", "staff,moves"],
     )
     settings = {"baseDN": BASE, "bindDN": f"reader@{REALM.lower()}", "caCertificate": corp.authority.pem}
-    said = Configuration(
+    said = DirectoryConfiguration(
         "ad", DirectoryKind.LDAP, app_url=f"ldaps://{DC_NAME}", settings=settings, secret=PASSWORD.encode()
     )
     with in_network(corp):

@@ -17,7 +17,7 @@ from pydantic import Field
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
-from sallyport.certs.folder import CertificateFolder, Issued, present, read_certificates
+from sallyport.certs.folder import CertificateFolder, present, read_certificates
 from sallyport.shell.command import Arguments, Command, Tenants, command
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ async def _everything(folder: CertificateFolder, owners: Owners, tenants: Tenant
         if not folder.ca.exists():
             return rows
         rows += _of_file("authority", folder.ca, now)
-        return rows + [_of_issued(each, now) for each in folder.issued()]
+        return rows + [_row(each.certificate, each.kind, each.state(now), now) for each in folder.issued()]
 
     found = list[JSON]()
     for row in await trio.to_thread.run_sync(read):
@@ -242,10 +242,6 @@ def _of_file(use: str, path: Path, now: datetime) -> Iterator[Row]:
     for each in certificates:
         state = "expired" if each.not_valid_after_utc <= now else "valid"
         yield _row(each, use, state, now)
-
-
-def _of_issued(each: Issued, now: datetime) -> Row:
-    return _row(each.certificate, each.kind, each.state(now), now)
 
 
 def _row(certificate: x509.Certificate, use: str, state: str, now: datetime) -> Row:

@@ -123,8 +123,8 @@ class InstallationArea(Area):
         self.rotation = Rotation(
             parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
         )
-        self.watch = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
-        self.node_tasks = (parts.cluster.run, self.watch.run, parts.configuration.watch)
+        self.node_metrics = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
+        self.node_tasks = (parts.cluster.run, self.node_metrics.run, parts.configuration.watch)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of nodes, workers, settings and the store."""

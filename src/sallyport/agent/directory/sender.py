@@ -35,7 +35,7 @@ Ask = Callable[[str, Wire], Awaitable[Wire]]
 ServiceAway or ServiceRefused."""
 
 
-class Sender:
+class BatchSender:
     """The sender of the entries from one reading of a directory (a run)."""
 
     def __init__(self, ask: Ask, domain_id: int, name: str) -> None:

@@ -11,7 +11,7 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import InventoryMetrics
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -25,7 +25,7 @@ class DevicesArea(Area):
         Rows(
             "devices",
             "network devices",
-            parts=(Part("device_posture", "device_id", "device_id"),),
+            parts=(DependentTable("device_posture", "device_id", "device_id"),),
             searched="domain_id",
         ),
     )

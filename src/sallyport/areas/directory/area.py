@@ -13,12 +13,12 @@ from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.runs.service import Runs
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import Directories, Trials
+from sallyport.areas.directory.service import Directories, DirectoryTrials
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import PRINCIPALS
 from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
@@ -40,7 +40,7 @@ class DirectoryArea(Area):
         Rows(
             "directory_users",
             "directory users",
-            parts=(Part("directory_attributes", "user_id", "user_id"),),
+            parts=(DependentTable("directory_attributes", "user_id", "user_id"),),
             searched="domain_id",
         ),
         Rows("directory_groups", "directory groups", searched="domain_id"),
@@ -48,7 +48,7 @@ class DirectoryArea(Area):
         Rows(
             "directories",
             "directories",
-            parts=(Part("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
+            parts=(DependentTable("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
         ),
     )
     sealed = (
@@ -77,7 +77,9 @@ class DirectoryArea(Area):
         self.jobs = Jobs(store, vault, files, cluster, revocations, read, clock, metrics=metrics, changed=changed)
         self.handover = Handover(parts.leader_store, cluster, self.jobs)
         self.directories = Directories(store, vault, files, self.jobs, clock)
-        self.trials = Trials(self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock)
+        self.trials = DirectoryTrials(
+            self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock
+        )
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, cluster, self.directories, clock)

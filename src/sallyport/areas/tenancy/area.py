@@ -13,7 +13,7 @@ from sallyport.areas.tenancy.keys.service import Keys
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.areas.tenancy.tenants import Tenants
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import KEYS, TOKENS
 from sallyport.store.model import Tx
 from sallyport.store.slices import Slice
@@ -37,7 +37,9 @@ class TenancyArea(Area):
     instances: the machines that keys of agents belong to. agent_file: returns the configuration file of an agent.
     """
 
-    erased_rows = (Rows("api_keys", "API keys", parts=(Part("api_key_machines", "key_id, machine", "key_id"),)),)
+    erased_rows = (
+        Rows("api_keys", "API keys", parts=(DependentTable("api_key_machines", "key_id, machine", "key_id"),)),
+    )
 
     def __init__(self, parts: Parts, instances: Instances, agent_file: Configure) -> None:
         self._clock = parts.clock

@@ -18,7 +18,7 @@ from sallyport.areas.users.service import EndpointUsers, Revocations
 from sallyport.areas.users.totp import OneTimeSeeds
 from sallyport.base.totp import step_at
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import USERS
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -35,22 +35,22 @@ class Policies(PasswordPolicies, PolicyIds, Protocol):
 
 
 _PARTS_OF_INSTANCES = (
-    Part("agent_orders", "id", "instance_id"),
-    Part("agent_discovered", "instance_id, kind, name", "instance_id"),
-    Part("agent_grants", "instance_id, user_id, group_id", "instance_id"),
-    Part("endpoint_instance_users", "instance_id, user_id", "instance_id"),
-    Part("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
-    Part("policy_instances", "policy_id, instance_id", "instance_id"),
+    DependentTable("agent_orders", "id", "instance_id"),
+    DependentTable("agent_discovered", "instance_id, kind, name", "instance_id"),
+    DependentTable("agent_grants", "instance_id, user_id, group_id", "instance_id"),
+    DependentTable("endpoint_instance_users", "instance_id, user_id", "instance_id"),
+    DependentTable("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
+    DependentTable("policy_instances", "policy_id, instance_id", "instance_id"),
 )
 _PARTS_OF_GROUPS = (
-    Part("endpoint_credential_policies", "id", "group_id"),
-    Part("endpoint_group_users", "group_id, user_id", "group_id"),
+    DependentTable("endpoint_credential_policies", "id", "group_id"),
+    DependentTable("endpoint_group_users", "group_id, user_id", "group_id"),
 )
 _PARTS_OF_USERS = (
-    Part("totp_enrolments", "user_id", "user_id"),
-    Part("agent_hashes", "user_id", "user_id"),
-    Part("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
-    Part("endpoint_user_credentials", "user_id, credential_id", "user_id"),
+    DependentTable("totp_enrolments", "user_id", "user_id"),
+    DependentTable("agent_hashes", "user_id", "user_id"),
+    DependentTable("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
+    DependentTable("endpoint_user_credentials", "user_id, credential_id", "user_id"),
 )
 
 
