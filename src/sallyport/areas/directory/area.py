@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sallyport.areas.directory import commands
 from sallyport.areas.directory import operations as api
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.handover import Handover
 from sallyport.areas.directory.imports.job import Check, Read, Revocations
 from sallyport.areas.directory.imports.service import Jobs
+from sallyport.areas.directory.local_operations import local_operations
 from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.readers import checks, readers
@@ -71,7 +71,7 @@ class DirectoryArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of imports."""
-        return commands.commands(self.directories, self._find_domain)
+        return local_operations(self.directories, self._find_domain)
 
     async def prepare(self) -> None:
         """Load the groups and units of principals."""
