@@ -23,7 +23,7 @@ def test_an_entry_with_many_long_values_is_truncated() -> None:
 
 
 async def test_a_page_of_long_entries_is_truncated() -> None:
-    """The changes of a page have about MOST_CHARACTERS characters, however long its entries are. Entries that are shorter than
+    """The changes of a page have about MOST_CHARACTERS, however long its entries are. Entries that are shorter than
     their share are complete."""
     long = audit.as_kept({f"field{number}": [None, "x" * 1900] for number in range(8)})
     short = audit.as_kept({"name": ["old", "new"]})

@@ -1,18 +1,18 @@
 """The commands `sallyport domain ...` for directory domains and their enforcement mode."""
 
+import sys
+
 import click
 
-from sallyport.areas.domains.bodies import AddDomain
+from sallyport.areas.domains.bodies import AddDomain, UpdateDomain
 from sallyport.areas.domains.clean_cli import DEVICES, USERS, survey, tell_refusal
 from sallyport.areas.domains.first_factor_cli import check, first_factor
-from sallyport.areas.domains.removal_cli import remove
-from sallyport.areas.domains.settings_cli import rename, set_
 from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, note_new
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
-from sallyport.shell.options import Group, json_form
+from sallyport.shell.options import Group, as_json, json_form
 
 COLUMNS = (
     "domainId",
@@ -27,6 +27,8 @@ COLUMNS = (
     "revertsAt",
     "breakGlass",
 )
+DELETED = ("count", "kind")
+REMOVE = "/ad/RemoveDomain"
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
 NUMBER = click.IntRange(min=1)
@@ -38,9 +40,6 @@ def domain() -> None:
 
 
 domain.add_command(check)
-domain.add_command(rename)
-domain.add_command(remove)
-domain.add_command(set_)
 domain.add_command(first_factor)
 
 
@@ -174,6 +173,62 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
     _tell_impact(line, impact)
 
 
+@domain.command()
+@click.argument("old", metavar="OLD|ID")
+@field_argument("domainName", "new")
+@pass_body
+def rename(line: CommandLine, body: Row, *, old: str) -> None:
+    """Rename a domain. The former name stays as a realm, so that user@OLD still logs in."""
+    _note_settings(line, line.run("/ad/UpdateDomain", body, domain=old))
+
+
+@domain.command()
+@click.argument("name", metavar="NAME|ID")
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@as_json
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Remove a domain with everything in it, after a list and a confirmation.
+
+    Logins, agents, wallets and DIDs of the domain stop working at once, and its name can be used again. Live sessions
+    and the audit trail stay. The command fails while the domain is the default of a RADIUS client.
+    """
+    found = line.run(REMOVE, {"dryRun": True}, domain=name)
+    label = f"domain {found['domainName']} ({found['domainId']})"
+    if dry_run:
+        _print_deleted(line, found, as_json=as_json)
+        return
+    if not yes:
+        line.print_rows(entries(found["deleted"]), DELETED, to=sys.stderr)
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"{label} would be removed with everything listed; to remove it, add --yes")
+        click.confirm(f"Remove {label} with everything listed? This cannot be undone.", abort=True, err=True)
+    removed = line.run(REMOVE, domain=str(found["domainId"]))
+    if as_json:
+        _print_deleted(line, removed, as_json=True)
+    line.note(f"{label} is removed")
+    if not line.row("domain.erase")["done"]:
+        line.note("the service deletes the domain's rows in the background, and forgets the domain after ten minutes")
+
+
+@domain.command("set")
+@click.argument("name", metavar="NAME|ID")
+@option(UpdateDomain, "addRealms", "--realm", metavar="REALM", help="Realm to add, as in user@REALM; repeatable.")
+@option(UpdateDomain, "removeRealms", metavar="REALM")
+@option(UpdateDomain, "issuerName", metavar="TEXT")
+@option(UpdateDomain, "directoryName", metavar="TEXT")
+@option(UpdateDomain, "disconnectOnRevoke", type=bool, callback=None, metavar="yes|no")
+@pass_body
+def set_(line: CommandLine, body: Row, *, name: str) -> None:
+    """Change settings and realms of a domain. The next login uses them."""
+    if not body:
+        raise click.UsageError(
+            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name or --disconnect-on-revoke"
+        )
+    _note_settings(line, line.run("/ad/UpdateDomain", body, domain=name))
+
+
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
     """Enforce a domain if enforcing would deny no login. Otherwise print the users and devices that would be denied."""
     survey(line, name)
@@ -234,3 +289,20 @@ def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
     if everything and wanted != "monitor":
         raise click.UsageError("--all accepts only monitor or restore: enforce one domain at a time")
     return (None if everything else words[0]), wanted
+
+
+def _note_settings(line: CommandLine, domain: Row) -> None:
+    realms = domain["realms"]
+    told = ", ".join(str(each) for each in realms) if isinstance(realms, list) and realms else "none"
+    line.note(
+        f"domain {domain['domainName']} ({domain['domainId']}): realms {told};"
+        f" issuer {domain['issuerName'] or domain['domainName']};"
+        f" disconnect on revoke: {'yes' if domain['disconnectOnRevoke'] else 'no'}"
+    )
+
+
+def _print_deleted(line: CommandLine, found: Row, *, as_json: bool) -> None:
+    if as_json:
+        line.print_json({name: found[name] for name in ("domainId", "domainName", "deleted")})
+    else:
+        line.print_rows(entries(found["deleted"]), DELETED)

@@ -173,7 +173,7 @@ def first_factor(
 
 @click.command()
 @click.argument("name", metavar="NAME|ID")
-@click.option("--user", required=True, help="User name, as typed at a device.")
+@field_option("userName", "--user", "user", expose_value=True, required=True, help="User name, as typed at a device.")
 @click.option(
     "--password",
     type=click.Choice(["-"]),

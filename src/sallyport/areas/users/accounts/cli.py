@@ -70,7 +70,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 
 
 @user.command()
-@click.argument("name")
+@field_argument("epmUsers.userName", "name", expose_value=True)
 @in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
@@ -123,7 +123,7 @@ def _cell(column: str, value: JSON) -> JSON:
 
 
 @user.command()
-@click.argument("name")
+@field_argument("userName", "name", expose_value=True)
 @in_domain
 @click.option("--code", metavar="CODE", help="First code of the pending seed, to confirm the seed.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the user's seed.")
