@@ -259,6 +259,12 @@ def named(
     return found[0]
 
 
+def note_warnings(line: CommandLine, warnings: JSON, after: str = "") -> None:
+    """Print the warnings of an answer on standard error. after: a text that follows each warning."""
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}{after}")
+
+
 def note_new(line: CommandLine, made: Row) -> None:
     """Print a note if a command has created an organization or tenant."""
     new = made["new"]

@@ -5,12 +5,11 @@ import sys
 import click
 
 from sallyport.areas.domains.bodies import AddDomain, UpdateDomain
-from sallyport.areas.domains.clean_cli import DEVICES, USERS, survey, tell_refusal
 from sallyport.areas.domains.first_factor_cli import check, first_factor
-from sallyport.base.errors import Refused
+from sallyport.base.errors import Conflict, NotFound, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine, Form, domains, entries, note_new
+from sallyport.shell.command import CommandLine, Form, domains, entries, note_new, note_warnings
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
 from sallyport.shell.options import Group, as_json, json_form
 
@@ -29,6 +28,14 @@ COLUMNS = (
 )
 DELETED = ("count", "kind")
 REMOVE = "/ad/RemoveDomain"
+USERS = ("user", "outcome", "reason", "logins", "lastSeen")
+DEVICES = ("device_id", "device_name", "outcome", "reason")
+NEXT = (
+    "next: enrol the users with `reject` at the MFA provider, or exempt them by a login rule; --accept-unknown ignores "
+    "users with `unknown`"
+)
+
+BEGINS = "checking the MFA provider and the enrolments"
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
 NUMBER = click.IntRange(min=1)
@@ -58,7 +65,7 @@ def add(line: CommandLine, body: Row) -> None:
     made = line.row("domain.add", **body)
     note_new(line, made)
     line.print(str(made["domainId"]))
-    _warn(line, made)
+    note_warnings(line, made["warnings"])
 
 
 @domain.command("list")
@@ -126,7 +133,7 @@ def mode(
             line.note("nothing to restore")
         for each in entries(switched["domains"]):
             _note_mode(line, each)
-        _warn(line, switched)
+        note_warnings(line, switched["warnings"])
     else:
         body: Row = {
             "enforcementMode": wanted,
@@ -231,19 +238,71 @@ def set_(line: CommandLine, body: Row, *, name: str) -> None:
 
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
     """Enforce a domain if enforcing would deny no login. Otherwise print the users and devices that would be denied."""
-    survey(line, name)
+    _survey(line, name)
     try:
         _switch(line, name, body)
     except Refused:
-        tell_refusal(line, name)
+        _tell_refusal(line, name)
         raise
+
+
+def _survey(line: CommandLine, domain: str) -> None:
+    """Check the MFA provider, then look up the enrolments of all users. On a terminal, show a progress bar.
+
+    Raises Conflict if the provider does not work.
+    """
+    if sys.stderr.isatty():
+        line.note(BEGINS)
+    try:
+        checked = line.run("/ad/CheckMFAProvider", domain=domain)
+    except NotFound:  # if there is no provider, the switch reports it
+        return
+    if not checked["works"]:
+        raise Conflict(f"the MFA provider does not work: {checked['problem']}; the mode of {domain} is not changed")
+    users, left = _ask(line, domain, again=True)
+    if not users:
+        return
+    with click.progressbar(
+        length=users, label="enrolments", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+    ) as bar:
+        bar.update(users - left)
+        while left:
+            users, still = _ask(line, domain, again=False)
+            if still >= left:  # the provider no longer answers
+                break
+            bar.update(left - still)
+            left = still
+    line.note(f"looked up {users - left} of {users} enrolments")
+
+
+def _tell_refusal(line: CommandLine, domain: str) -> None:
+    """Print the users and devices that enforcing would deny. Also print what the admin can do. The texts go to standard
+    error."""
+    impact = line.run("/ad/PreviewEnforcement", domain=domain)
+    users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
+    devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]
+    for rows, columns in ((users, USERS), (devices, DEVICES)):
+        if rows:
+            line.print_rows(rows, columns, to=sys.stderr)
+    if users or devices:
+        line.note(NEXT)
+
+
+def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:
+    """Continue to ask whether users are enrolled. Return the number of users, and the number of users whose enrolment
+    is still unknown.
+
+    again: whether to ask about all users again.
+    """
+    told: Row = line.run("/ad/CheckEnrolments", {"again": again}, domain=domain)
+    return int(str(told["users"])), int(str(told["left"]))
 
 
 def _switch(line: CommandLine, name: str, body: Row) -> None:
     """Switch one domain. Print the stored mode, its warnings and its impact."""
     changed = line.run("/ad/updateDomainEnforcement", body, domain=name)
     _note_mode(line, changed)
-    _warn(line, changed)
+    note_warnings(line, changed["warnings"])
     impact = changed["preview"]
     if isinstance(impact, dict):
         _tell_impact(line, impact)
@@ -257,12 +316,6 @@ def _note_mode(line: CommandLine, domain: Row) -> None:
         f"domain {domain['domainName']} ({domain['domainId']}): {domain['enforcementMode']},"
         f" fallback {domain['fallbackAction']}{until}"
     )
-
-
-def _warn(line: CommandLine, changed: Row) -> None:
-    warnings = changed["warnings"]
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}")
 
 
 def _tell_impact(line: CommandLine, impact: Row) -> None:
