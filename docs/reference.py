@@ -30,7 +30,7 @@ from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import MASTER_KEY, environment_name
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 from sallyport.web.description import document

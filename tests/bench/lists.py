@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from tabulate import tabulate
 
 from sallyport.metrics import StoreMetrics
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 from tests.ports import free_port

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.certs.directory import Directory, present
+from sallyport.certs.folder import CertificateFolder, present
 
 HOST = "radius.example.org"
 
@@ -14,10 +14,10 @@ HOST = "radius.example.org"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data directory with an authority and the certificates of the server, a proxy and ann."""
     data_dir = tmp_path_factory.mktemp("made")
-    directory = Directory(data_dir)
-    directory.make("Tests CA", [HOST, "192.0.2.7", "localhost"], present())
-    directory.issue("proxy.example.org", present())
-    directory.issue("ann@example.org", present())
+    folder = CertificateFolder(data_dir)
+    folder.make("Tests CA", [HOST, "192.0.2.7", "localhost"], present())
+    folder.issue("proxy.example.org", present())
+    folder.issue("ann@example.org", present())
     return data_dir
 
 
@@ -29,6 +29,6 @@ def data_dir(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def directory(data_dir: Path) -> Directory:
+def folder(data_dir: Path) -> CertificateFolder:
     """Return the certificates of the data directory."""
-    return Directory(data_dir)
+    return CertificateFolder(data_dir)

@@ -12,7 +12,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.base.errors import Invalid
 from sallyport.certs.authority import UPN, checked_name, read_peer
-from sallyport.certs.directory import Directory, present, read_certificates
+from sallyport.certs.folder import CertificateFolder, present, read_certificates
 from tests.certs.conftest import HOST
 from tests.radius.eap.certificates import Authority
 
@@ -22,11 +22,11 @@ def names(certificate: x509.Certificate) -> list[x509.GeneralName]:
     return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
 
 
-def test_a_server_certificate_meets_the_demands_of_supplicants(directory: Directory) -> None:
+def test_a_server_certificate_meets_the_demands_of_supplicants(folder: CertificateFolder) -> None:
     """A server certificate has serverAuth, all host names, SHA-256, a 2048-bit RSA key and a lifetime of 397 days. The
     authority has signed it.
     """
-    own, authority = read_certificates(directory.server)
+    own, authority = read_certificates(folder.server)
     assert names(own) == [x509.DNSName(HOST), x509.IPAddress(ip_address("192.0.2.7")), x509.DNSName("localhost")]
     usage = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
@@ -38,31 +38,31 @@ def test_a_server_certificate_meets_the_demands_of_supplicants(directory: Direct
     own.verify_directly_issued_by(authority)
 
 
-def test_the_authority_cannot_sign_another_authority(directory: Directory) -> None:
+def test_the_authority_cannot_sign_another_authority(folder: CertificateFolder) -> None:
     """The certificate of the authority has a path length of 0 and a lifetime of ten years."""
-    (authority,) = read_certificates(directory.ca)
+    (authority,) = read_certificates(folder.ca)
     constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints)
     assert (constraints.critical, constraints.value.ca, constraints.value.path_length) == (True, True, 0)
     assert authority.not_valid_after_utc - authority.not_valid_before_utc == timedelta(days=3650)
 
 
-def test_a_user_certificate_has_the_names_of_logins(directory: Directory) -> None:
+def test_a_user_certificate_has_the_names_of_logins(folder: CertificateFolder) -> None:
     """A user certificate has clientAuth, the mail address, and the user principal name in Microsoft's encoding."""
-    ann = read_certificates(directory.client("ann@example.org"))[0]
+    ann = read_certificates(folder.client("ann@example.org"))[0]
     assert names(ann) == [x509.OtherName(UPN, b"\x0c\x0fann@example.org"), x509.RFC822Name("ann@example.org")]
     usage = ann.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
 @pytest.mark.parametrize("name", ["ann@mail.example@corp", "ann smith@corp", "a.@..b", "ann+x@-y", "a@.", "a@@b"])
-def test_a_user_name_need_not_be_a_mail_address(directory: Directory, name: str) -> None:
+def test_a_user_name_need_not_be_a_mail_address(folder: CertificateFolder, name: str) -> None:
     """A name that is not a mail address is only written as the user principal name."""
-    assert names(directory.issue(name, present()))[0] == x509.OtherName(UPN, bytes((0x0C, len(name))) + name.encode())
+    assert names(folder.issue(name, present()))[0] == x509.OtherName(UPN, bytes((0x0C, len(name))) + name.encode())
 
 
-def test_a_host_certificate_has_a_dns_name(directory: Directory) -> None:
+def test_a_host_certificate_has_a_dns_name(folder: CertificateFolder) -> None:
     """A host certificate identifies the peer by its DNS name and its fingerprint."""
-    proxy = read_certificates(directory.client("proxy.example.org"))[0]
+    proxy = read_certificates(folder.client("proxy.example.org"))[0]
     assert names(proxy) == [x509.DNSName("proxy.example.org")]
     shown = read_peer(proxy.public_bytes(Encoding.DER))
     assert shown.names == ("proxy.example.org",)
@@ -70,9 +70,9 @@ def test_a_host_certificate_has_a_dns_name(directory: Directory) -> None:
     assert shown.expires == proxy.not_valid_after_utc
 
 
-def test_a_user_certificate_is_identified_by_its_common_name(directory: Directory) -> None:
+def test_a_user_certificate_is_identified_by_its_common_name(folder: CertificateFolder) -> None:
     """A certificate without host names identifies the peer by its common name."""
-    ann = read_certificates(directory.client("ann@example.org"))[0]
+    ann = read_certificates(folder.client("ann@example.org"))[0]
     assert read_peer(ann.public_bytes(Encoding.DER)).names == ("ann@example.org",)
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.bundle import Identity, Network, as_pkcs12, as_profile, new_password
-from sallyport.certs.directory import Directory, read_certificates, read_key
+from sallyport.certs.folder import CertificateFolder, read_certificates, read_key
 from tests.peers.programs import find, needs
 
 COMMON = {"PayloadType", "PayloadVersion", "PayloadIdentifier", "PayloadUUID", "PayloadDisplayName"}
@@ -35,9 +35,9 @@ IKEV2 = {
 UUID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 
 
-def identity(directory: Directory, name: str = "ann@example.org") -> Identity:
+def identity(folder: CertificateFolder, name: str = "ann@example.org") -> Identity:
     """Return the certificate and key of a client."""
-    path = directory.client(name)
+    path = folder.client(name)
     certificate, authority = read_certificates(path)
     return Identity(certificate, read_key(path.with_suffix(".key")), authority)
 
@@ -68,11 +68,13 @@ def own(ann: Identity) -> tuple[str, bytes]:
         (True, "pbeWithSHA1And3-KeyTripleDES-CBC, Iteration 20000", "MAC: sha1"),
     ],
 )
-def test_openssl_opens_the_pkcs12(directory: Directory, tmp_path: Path, legacy: bool, cipher: str, mac: str) -> None:
+def test_openssl_opens_the_pkcs12(
+    folder: CertificateFolder, tmp_path: Path, legacy: bool, cipher: str, mac: str
+) -> None:
     """OpenSSL opens key, certificate and authority with the password and with no other. The salt of the MAC has 8
     octets.
     """
-    ann, password, file = identity(directory), new_password(), tmp_path / "ann.p12"
+    ann, password, file = identity(folder), new_password(), tmp_path / "ann.p12"
     file.write_bytes(as_pkcs12(ann, password, legacy=legacy))
 
     def openssl(password: str, *options: str) -> "subprocess.CompletedProcess[str]":
@@ -90,11 +92,11 @@ def test_openssl_opens_the_pkcs12(directory: Directory, tmp_path: Path, legacy: 
     assert opened(file.read_bytes(), password) == own(ann)
 
 
-def test_a_profile_has_the_keys_of_the_reference(directory: Directory) -> None:
+def test_a_profile_has_the_keys_of_the_reference(folder: CertificateFolder) -> None:
     """Each payload has a known type and known keys. Identifiers are unique, and each reference names a payload of the
     profile.
     """
-    ann, authority = identity(directory), read_certificates(directory.ca)[0]
+    ann, authority = identity(folder), read_certificates(folder.ca)[0]
     network = Network("Office", "vpn.example.org", "", ["radius.example.org"], [authority])
     password = new_password()
     octets = as_profile(ann, password, network)
@@ -121,9 +123,9 @@ def test_a_profile_has_the_keys_of_the_reference(directory: Directory) -> None:
     assert eap["UserName"] == ikev2["LocalIdentifier"] == "ann@example.org"
 
 
-def test_the_identity_in_a_profile_opens_with_the_password(directory: Directory) -> None:
+def test_the_identity_in_a_profile_opens_with_the_password(folder: CertificateFolder) -> None:
     """The identity contains only ann's certificate and key. The authority is in a payload of its own."""
-    ann, authority = identity(directory), read_certificates(directory.ca)[0]
+    ann, authority = identity(folder), read_certificates(folder.ca)[0]
     password = new_password()
     found = payloads(as_profile(ann, password, Network(authorities=[authority])))
     assert found.keys() == {"com.apple.security.pkcs12", "com.apple.security.root"}
@@ -134,11 +136,11 @@ def test_the_identity_in_a_profile_opens_with_the_password(directory: Directory)
     assert fingerprint(root) == fingerprint(authority)
 
 
-def test_a_host_has_the_user_name_of_a_machine(directory: Directory) -> None:
+def test_a_host_has_the_user_name_of_a_machine(folder: CertificateFolder) -> None:
     """The user name in the profile of a host begins with host/, as in Windows, so that login rules recognize a
     machine.
     """
-    proxy = identity(directory, "proxy.example.org")
+    proxy = identity(folder, "proxy.example.org")
     wifi = payloads(as_profile(proxy, "x", Network("Office")))["com.apple.wifi.managed"]
     assert wifi["EAPClientConfiguration"]["UserName"] == "host/proxy.example.org"
     assert "PayloadCertificateAnchorUUID" not in wifi["EAPClientConfiguration"]

@@ -8,37 +8,37 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from sallyport.certs.authority import Authority
 from sallyport.certs.credentials import Certificates, Credentials
-from sallyport.certs.directory import Directory, present, read_certificates, read_list
 from sallyport.certs.expiry import FileExpiries, first_expiry, pem_texts
+from sallyport.certs.folder import CertificateFolder, present, read_certificates, read_list
 
 
-def test_each_file_has_the_time_of_its_first_expiry(data_dir: Path, directory: Directory) -> None:
+def test_each_file_has_the_time_of_its_first_expiry(data_dir: Path, folder: CertificateFolder) -> None:
     """The files of EAP, the authority and the revocation list are read; the API's file is the given one."""
-    found = FileExpiries(directory.client("ann@example.org"), Certificates(data_dir).server).read()
-    server, authority = read_certificates(directory.server)[0], read_certificates(directory.ca)[0]
-    ends = read_list(directory.crl).next_update_utc
+    found = FileExpiries(folder.client("ann@example.org"), Certificates(data_dir).server).read()
+    server, authority = read_certificates(folder.server)[0], read_certificates(folder.ca)[0]
+    ends = read_list(folder.crl).next_update_utc
     assert ends is not None
     assert found == {
-        ("api",): read_certificates(directory.client("ann@example.org"))[0].not_valid_after_utc.timestamp(),
+        ("api",): read_certificates(folder.client("ann@example.org"))[0].not_valid_after_utc.timestamp(),
         ("eap",): server.not_valid_after_utc.timestamp(),
         ("authority",): authority.not_valid_after_utc.timestamp(),
         ("revocation_list",): ends.timestamp(),
     }
 
 
-def test_a_renewed_certificate_is_read_again(data_dir: Path, directory: Directory) -> None:
+def test_a_renewed_certificate_is_read_again(data_dir: Path, folder: CertificateFolder) -> None:
     """After a renewal, the next scrape has the new time."""
     expiries = FileExpiries(None, Certificates(data_dir, look_s=0.0).server)
     before = expiries.read()["eap",]
-    directory.renew(None, (), present() + timedelta(days=10))
+    folder.renew(None, (), present() + timedelta(days=10))
     assert expiries.read()["eap",] - before == pytest.approx(10 * 86400, abs=60)
 
 
-def test_an_external_revocation_list_is_apart(data_dir: Path, directory: Directory, tmp_path: Path) -> None:
+def test_an_external_revocation_list_is_apart(data_dir: Path, folder: CertificateFolder, tmp_path: Path) -> None:
     """A revocation list in the file of eap_ca belongs to an external authority."""
     combined = tmp_path / "authorities.pem"
-    combined.write_bytes(directory.ca.read_bytes() + directory.crl.read_bytes())
-    files = Certificates(data_dir, certificate=directory.server, key=directory.server_key, ca=combined)
+    combined.write_bytes(folder.ca.read_bytes() + folder.crl.read_bytes())
+    files = Certificates(data_dir, certificate=folder.server, key=folder.server_key, ca=combined)
     assert set(FileExpiries(None, files.server).read()) == {("eap",), ("authority",), ("external_revocation_list",)}
 
 

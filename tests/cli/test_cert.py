@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from sallyport.certs.authority import Authority, new_key
-from sallyport.certs.directory import Directory, present, read_certificates
+from sallyport.certs.folder import CertificateFolder, present, read_certificates
 from tests.certs.conftest import data_dir, made
 from tests.cli import Service
 
@@ -86,7 +86,7 @@ def test_certificates_are_renewed_and_revoked(installation: Service, data_dir: P
     assert [each[2] for each in revoked].count("proxy.example.org") == 2
     assert [action for action, _ in trail].count("certificate.renew") == 2
     assert installation.cli("cert", "revoke", "bob").returncode == 1
-    installation.ok("cert", "revoke", f"{read_certificates(Directory(data_dir).server)[0].serial_number:x}")
+    installation.ok("cert", "revoke", f"{read_certificates(CertificateFolder(data_dir).server)[0].serial_number:x}")
     assert any("server's certificate was revoked" in each for each in findings(installation, "problem", status=1))
     installation.ok("cert", "renew")
     assert findings(installation, "problem") == []
@@ -341,7 +341,7 @@ def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
     does not warn of a TLS name of a RADIUS client or of a name with a realm.
     """
     for name in ("ann", "old proxy"):
-        Directory(data_dir).issue(name, present())
+        CertificateFolder(data_dir).issue(name, present())
     client = ("--address", "192.0.2.1", "--org", "1", "--tenant", "1", "--tls-name", "old proxy")
     installation.ok("client", "add", "proxy", *client)
     assert findings(installation, "warning") == []
@@ -356,7 +356,7 @@ def test_expiring_certificates_are_warnings_and_expired_ones_problems(installati
     """From 30 days before the expiry, the doctor warns of the server's certificate, a client's certificate and the
     revocation list. When they have expired, they are problems.
     """
-    directory = Directory(data_dir)
+    directory = CertificateFolder(data_dir)
     directory.issue("soon.example.org", present() - timedelta(days=380))
     directory.renew(None, (), present() - timedelta(days=380))
     warnings = " ".join(findings(installation, "warning"))
@@ -372,7 +372,11 @@ def test_missing_and_expired_revocation_lists_are_reported(data_dir: Path, tmp_p
     """The file of authorities may contain revocation lists. If one authority has a list and another one has none, this
     is a warning. An expired list is a problem.
     """
-    directory, other, file = Directory(data_dir), Directory(data_dir / "other"), tmp_path / "authorities.pem"
+    directory, other, file = (
+        CertificateFolder(data_dir),
+        CertificateFolder(data_dir / "other"),
+        tmp_path / "authorities.pem",
+    )
     other.make("Other", ["localhost"], present() - timedelta(days=400))
     own = {"SALLYPORT_EAP_CERTIFICATE": str(directory.server), "SALLYPORT_EAP_KEY": str(directory.server_key)}
     installation = new_installation(tmp_path, {**own, "SALLYPORT_EAP_CA": str(file)})
@@ -444,7 +448,7 @@ def test_properties_that_supplicants_refuse_are_reported(
 
 def test_a_broken_chain_is_a_problem(installation: Service, data_dir: Path) -> None:
     """It is a problem if a certificate in the chain has not signed the one before it."""
-    other = Directory(data_dir / "other")
+    other = CertificateFolder(data_dir / "other")
     other.make("Other", ["localhost"], present())
     server = data_dir / "certs" / "server.pem"
     pems = [read_certificates(server)[0], read_certificates(other.ca)[0]]

@@ -15,7 +15,7 @@ from sallyport.cli.connection import READING, patiently
 from sallyport.cli.installation import NOTHING_HERE, places
 from sallyport.cli.serve import hold
 from sallyport.settings.settings import Settings
-from sallyport.store.directory import open_data_directory
+from sallyport.store.data_folder import open_data_directory
 from tests.cli import TENANT
 from tests.cli.test_requests import COMMANDS
 from tests.running_service import PROGRAM, RunningService

@@ -6,7 +6,8 @@ from sallyport.areas.audit.repo import AuditQuery, matching
 from sallyport.areas.devices.device import DeviceQuery
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.preview.traffic import SLICE_EVENTS
-from sallyport.areas.sessions.repo import SessionQuery, page
+from sallyport.areas.sessions.repo import page
+from sallyport.areas.sessions.session import SessionQuery
 from sallyport.areas.users.accounts.account import UserChange
 from sallyport.areas.users.groups.group import NewGroup
 from sallyport.console.pages.endpoints.access import MOST_USERS
@@ -14,7 +15,7 @@ from sallyport.console.pages.enforcement import MOST_DECIDED
 from sallyport.console.table import SEARCHED
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import FAR, MOST_COUNTED, Entry, SearchIndex, from_end
+from sallyport.store.search import FAR, MOST_COUNTED, IndexEntry, SearchIndex, from_end
 from tests.console.test_logins import add, users
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -221,7 +222,7 @@ async def test_a_search_in_a_common_filter(site: Site) -> None:
     def write(tx: Tx) -> None:
         tx.execute(sql, d=areas.domain, most=2 * MOST_COUNTED + 2)
         added = tx.rows("select id, nas_identifier from devices")
-        texts = [Entry(areas.domain, int(str(each)), (str(name),)) for each, name in added]
+        texts = [IndexEntry(areas.domain, int(str(each)), (str(name),)) for each, name in added]
         SearchIndex("devices_search").add_all(tx, texts)
 
     await areas.store.write(write)

@@ -8,7 +8,7 @@ import pytest
 
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.base.clock import is_synchronized
-from sallyport.certs.directory import Directory, present, read_certificates
+from sallyport.certs.folder import CertificateFolder, present, read_certificates
 from tests.areas import Areas, areas, clock
 
 __all__ = ["areas", "clock"]
@@ -18,7 +18,7 @@ DOMAINS = "sallyport_domain_certificate_expiry_timestamp_seconds"
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, float]:
     """Return an authority's certificate in PEM, and the time of its expiry."""
-    directory = Directory(tmp_path_factory.mktemp("authority"))
+    directory = CertificateFolder(tmp_path_factory.mktemp("authority"))
     directory.make("Tests CA", ["radius.example.org"], present())
     return directory.ca_pem(), read_certificates(directory.ca)[0].not_valid_after_utc.timestamp()
 
@@ -37,7 +37,6 @@ async def test_a_directory_s_certificate(areas: Areas, authority: tuple[str, flo
 
 async def test_a_first_factor_s_certificate(areas: Areas, authority: tuple[str, float]) -> None:
     """The expiry of the authority of a domain's LDAP servers is exported, and ends when the certificate is removed."""
-    pytest.importorskip("bonsai")
     domain = areas.domains.table.by_id[areas.domain]
     ldap = {"servers": ["ldaps://ldap.example.org"], "baseDN": "dc=x"}
     await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {**ldap, "caCertificate": authority[0]}})
@@ -60,5 +59,5 @@ async def test_the_certificates_of_the_data_directory(areas: Areas) -> None:
     name = "sallyport_certificate_expiry_timestamp_seconds"
     assert not areas.sample(name, use="eap")
     path: Path = areas.settings.data_dir
-    Directory(path.absolute()).make("Tests CA", ["radius.example.org"], present())
+    CertificateFolder(path.absolute()).make("Tests CA", ["radius.example.org"], present())
     assert areas.sample(name, use="eap") > present().timestamp() + 300 * 86400

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from sallyport.certs.authority import common_name
-from sallyport.certs.directory import Directory, present
+from sallyport.certs.folder import CertificateFolder, present
 from sallyport.nodes.certificates import OwnFiles, SharedFiles
 from tests.areas import Areas, running_store, stored
 from tests.certs.conftest import made
@@ -40,15 +40,15 @@ async def test_a_node_has_the_certificates_of_the_others(nodes: tuple[Areas, Are
     """A node that starts has the authority and all certificates. One that is issued, and one that is revoked, is known
     to the others within a second."""
     one, two = nodes
-    assert two.certificate_files.directory.files() == Directory(made).files()
+    assert two.certificate_files.folder.files() == CertificateFolder(made).files()
     used = two.certificates.server()
-    issued = await two.certificate_files.change(lambda directory: directory.issue(BOB, present()))
-    await until(one.certificate_files.directory.client(BOB).exists)
+    issued = await two.certificate_files.change(lambda folder: folder.issue(BOB, present()))
+    await until(one.certificate_files.folder.client(BOB).exists)
     assert two.certificates.server() is used  # no listener has a reason to load the files again
-    await one.certificate_files.change(lambda directory: directory.revoke(BOB, present()))
+    await one.certificate_files.change(lambda folder: folder.revoke(BOB, present()))
 
     def revoked() -> set[str]:
-        return {each.name for each in two.certificate_files.directory.issued() if each.revoked}
+        return {each.name for each in two.certificate_files.folder.issued() if each.revoked}
 
     await until(lambda: revoked() == {common_name(issued)})
     await until(lambda: two.certificates.server() is not used)
@@ -62,11 +62,11 @@ async def test_changes_at_the_same_time(nodes: tuple[Areas, Areas]) -> None:
             nursery.start_soon(areas.certificate_files.change, partial(_issue, name))
     for areas in nodes:
         for name in names:
-            await until(areas.certificate_files.directory.client(name).exists)
+            await until(areas.certificate_files.folder.client(name).exists)
 
 
-def _issue(name: str, directory: Directory) -> None:
-    directory.issue(name, present())
+def _issue(name: str, folder: CertificateFolder) -> None:
+    folder.issue(name, present())
 
 
 async def test_a_failed_commit_changes_no_file(nodes: tuple[Areas, Areas]) -> None:
@@ -75,18 +75,18 @@ async def test_a_failed_commit_changes_no_file(nodes: tuple[Areas, Areas]) -> No
     await one.store.write(lambda tx: tx.execute("alter table certificate_files add check (version < 2)"))
     with pytest.raises(Exception, match="certificate_files"):
         await one.certificate_files.change(partial(_issue, BOB))
-    assert not one.certificate_files.directory.client(BOB).exists()
+    assert not one.certificate_files.folder.client(BOB).exists()
 
 
 async def test_a_node_with_another_authority(nodes: tuple[Areas, Areas], made: Path, tmp_path: Path) -> None:
     """A node that had an authority of its own takes that of the others. Its files are kept beside."""
     one, _ = nodes
     third = tmp_path / "third"
-    other = Directory(third)
+    other = CertificateFolder(third)
     await trio.to_thread.run_sync(other.make, "Another CA", ["radius.example.com"], present())
     before = other.files()
     await SharedFiles(one.store, one.vault, other).load()
-    assert other.files() == Directory(made).files()
+    assert other.files() == CertificateFolder(made).files()
     (aside,) = third.glob("certs.before-*")
     assert (aside / "ca.pem").read_bytes() == before["ca.pem"]
 
@@ -104,7 +104,7 @@ async def test_a_backup_has_the_certificates(nodes: tuple[Areas, Areas], made: P
     place.mkdir()
     one.store.write_copy(place / "s.db")
     async with running_store(place / "s.db") as store:
-        files = OwnFiles(store, one.vault, Directory(place))
+        files = OwnFiles(store, one.vault, CertificateFolder(place))
         await files.load()
-        assert files.directory.files() == Directory(made).files()
+        assert files.folder.files() == CertificateFolder(made).files()
         assert await store.read(lambda tx: tx.value(int, "select count(*) from certificate_files")) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.certs.directory import Directory
+from sallyport.certs.folder import CertificateFolder
 from tests.certs.conftest import HOST, made
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
@@ -74,7 +74,7 @@ def test_a_station_gets_its_vlan(service: RunningService, machine: Machine, made
     ports = service.ports
     settings = SWITCH.format(auth=ports.auth, acct=ports.acct, secret=SECRET, port=DYNAMIC)
     output = hostapd(machine, "switch", settings + VLANS.format(file=vlans))
-    file.write_text(STATION.format(user=user, password=PASSWORD, ca=Directory(made).ca, host=HOST))
+    file.write_text(STATION.format(user=user, password=PASSWORD, ca=CertificateFolder(made).ca, host=HOST))
     supplicant = (find("wpa_supplicant"), "-d", "-D", "wired", "-i", "station0", "-c", str(file))
     machine.start(machine.directory / "station", *supplicant)
     eventually(lambda: len(live(service)) == 1, output, limit_s=60)

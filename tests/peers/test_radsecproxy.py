@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.certs.directory import Directory, present
+from sallyport.certs.folder import CertificateFolder, present
 from tests.certs.conftest import HOST, made
 from tests.peers.programs import find, needs, radclient
 from tests.ports import free_port
@@ -71,7 +71,7 @@ def proxy(service: SecureService, directory: Path, *, lives: bool = True) -> Ite
     the handshake.
     """
     udp = free_port()
-    certificates = Directory(service.data_dir)
+    certificates = CertificateFolder(service.data_dir)
     certificate = certificates.client(PROXY)
     configuration = directory / "radsecproxy.conf"
     configuration.write_text(
@@ -129,7 +129,7 @@ def test_a_proxy_with_a_revoked_certificate(service: SecureService, tmp_path: Pa
     """
     with proxy(service, tmp_path, lives=False) as front:
         assert "Received Access-Accept" in front.ask("auth", *RIGHT)
-        Directory(service.data_dir).revoke(PROXY, present())
+        CertificateFolder(service.data_dir).revoke(PROXY, present())
         deadline = time.monotonic() + 30
         while "radsec_closed" not in service.log():
             assert time.monotonic() < deadline, service.log()
@@ -172,7 +172,7 @@ def test_a_proxy_behind_the_service(made: Path, tmp_path: Path) -> None:
 
     Accept and Reject are passed back, also after a restart of radsecproxy.
     """
-    certificates = Directory(made)
+    certificates = CertificateFolder(made)
     tls = free_port()
     (tmp_path / "home").mkdir()
     (tmp_path / "front").mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from sallyport.metrics import StoreMetrics
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.migrations import BASELINE
 from sallyport.store.sqlite import SqliteStore
 

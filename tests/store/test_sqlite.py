@@ -17,7 +17,7 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import NotFound, SchemaError, StoreError, TookTooLong
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
 from sallyport.store.sqlite import READERS, SqliteStore

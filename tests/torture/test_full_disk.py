@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from tests.running_service import RunningService, ServiceError
 from tests.torture.disk import ServiceOnDisk, SmallDisk, needs_mounts, small_disk
 from tests.torture.load import Loads, populate

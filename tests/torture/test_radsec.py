@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.certs.directory import Directory
+from sallyport.certs.folder import CertificateFolder
 from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.certs.conftest import made
 from tests.packets import pap, status_server
@@ -34,7 +34,7 @@ def service(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 def context(service: SecureService) -> ssl.SSLContext:
     """Return the proxy's TLS context."""
-    certificates = Directory(service.data_dir)
+    certificates = CertificateFolder(service.data_dir)
     return client_context(certificates.ca, certificates.client(PROXY))
 
 

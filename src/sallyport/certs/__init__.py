@@ -1,7 +1,7 @@
 """Certificates of the service (EAP, RadSec) and of its peers.
 
     authority    a certificate authority that signs certificates for supplicants, and reads peers' certificates
-    directory    `certs/` in the data directory: the authority and every certificate that it has signed
+    folder       `certs/` in the data directory: the authority and every certificate that it has signed
     credentials  the files that the listeners use; renewed files are used without a restart
     bundle       PKCS#12 and Apple's configuration profile, for the device of a person
     cli          `sallyport cert`

@@ -14,7 +14,7 @@ from sallyport.base.errors import StartError
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.bundle import MAX_SSID, Identity, Network, as_pkcs12, as_profile, new_password
 from sallyport.certs.credentials import Certificates
-from sallyport.certs.directory import Directory, read_certificates, read_key
+from sallyport.certs.folder import CertificateFolder, read_certificates, read_key
 from sallyport.host import disk
 from sallyport.host.owner import as_owner
 from sallyport.settings.settings import Settings
@@ -147,7 +147,7 @@ def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
 
 def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:
     """Return the networks of a profile, with the names and the authority of the server's certificate."""
-    directory = Directory(settings.data_dir)
+    folder = CertificateFolder(settings.data_dir)
     files = Certificates(
         settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
     ).server()
@@ -156,7 +156,7 @@ def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:
     server, *chain = read_certificates(files.certificate_file)
     roots = [each for each in chain if each.subject == each.issuer]
     if settings.eap_certificate is None:
-        roots = read_certificates(directory.ca)[:1]
+        roots = read_certificates(folder.ca)[:1]
     elif not roots:
         line.note("another authority has signed the server's certificate: install that authority on the device")
     names = given.server_names or tuple(dict.fromkeys([common_name(server), *host_names(server)]))

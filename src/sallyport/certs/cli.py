@@ -9,7 +9,7 @@ import click
 from sallyport.base.wire import Row
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.bundle_cli import bundled, reserved, wanted, write
-from sallyport.certs.directory import Directory, Issued, present
+from sallyport.certs.folder import CertificateFolder, Issued, present
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.options import Group
 
@@ -54,14 +54,14 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
 @click.pass_obj
 def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
     """Show all issued certificates, or the authority's certificate in PEM."""
-    directory = Directory(line.settings().data_dir)
+    folder = CertificateFolder(line.settings().data_dir)
     if ca:
-        line.print(directory.ca_pem().removesuffix("\n"))
+        line.print(folder.ca_pem().removesuffix("\n"))
     else:
         owners = {
             str(each["sha256"]): each for each in line.rows("cert.owners")
         }  # without a service, this opens the store
-        issued = directory.issued()
+        issued = folder.issued()
         line.print_rows([_row(each, owners) for each in issued], COLUMNS, form)
 
 

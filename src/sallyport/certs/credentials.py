@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sallyport.certs.directory import Directory
+from sallyport.certs.folder import CertificateFolder
 
 LOOK_S: Final = 0.02
 """Minimum time in seconds between two checks of the files. Each EAP login asks for them, and a check takes 8 µs."""
@@ -47,11 +47,11 @@ class Certificates:
         ca: Path | None = None,
         look_s: float = LOOK_S,
     ) -> None:
-        directory = Directory(data_dir)
-        self._certificate = certificate or directory.server
-        self._key = key or directory.server_key
-        self._ca = ca or directory.ca
-        self._crl = None if ca else directory.crl
+        folder = CertificateFolder(data_dir)
+        self._certificate = certificate or folder.server
+        self._key = key or folder.server_key
+        self._ca = ca or folder.ca
+        self._crl = None if ca else folder.crl
         self._shown = [self._certificate, self._key]
         self._files = [*self._shown, *(path for path in (self._ca, self._crl) if path is not None)]
         self._may_stand_alone = certificate is not None and ca is None

@@ -19,7 +19,7 @@ from sallyport.cli.installation import NOTHING_HERE, Installation, places
 from sallyport.host.owner import denied
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import MASTER_KEY
-from sallyport.store.directory import check_lock
+from sallyport.store.data_folder import check_lock
 
 if TYPE_CHECKING:
     from sallyport.cli.local import Local

@@ -17,7 +17,7 @@ from sallyport.host import systemd
 from sallyport.host.owner import denied, user_name
 from sallyport.settings.settings import DEFAULT_DATA_DIR, Settings, load
 from sallyport.settings.values import environment_name
-from sallyport.store.directory import LOCK
+from sallyport.store.data_folder import LOCK
 
 FILE: Final = Path("sallyport.toml")
 DATA_DIR: Final = environment_name("data_dir")

@@ -21,7 +21,7 @@ from sallyport.service.commands import Requests
 from sallyport.service.control import in_one_line
 from sallyport.service.operations import operations
 from sallyport.settings.settings import Settings
-from sallyport.store.directory import make_data_directory
+from sallyport.store.data_folder import make_data_directory
 from sallyport.web.scope import Gate
 
 

@@ -23,7 +23,7 @@ from sallyport.host.owner import as_owner, become_owner, user_name
 from sallyport.settings.settings import POSTGRES, Settings, unknown_environment
 from sallyport.settings.values import environment_name
 from sallyport.shell.options import Group
-from sallyport.store.directory import make_data_directory, open_data_directory, remove_data_directory
+from sallyport.store.data_folder import make_data_directory, open_data_directory, remove_data_directory
 
 DESCRIPTORS = 65_536
 SWITCH_S: Final = 0.0005

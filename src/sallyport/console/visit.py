@@ -1,11 +1,11 @@
 """One request of a signed-in person, and the operations that its page may run."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import Final, cast
 from urllib.parse import urlencode
 
 import trio
@@ -21,13 +21,12 @@ from sallyport.areas.signin.person import Person
 from sallyport.areas.signin.sessions import Sessions
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.actor import acting_as
-from sallyport.base.clock import Clock
-from sallyport.base.errors import Invalid, NotFound, Refused
+from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.errors import Invalid, NotFound, Refused, StoreError
 from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
 from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams, Viewer
-from sallyport.console.status import StatusLine
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Commands
 from sallyport.web.operation import Operation, Operations
@@ -35,6 +34,51 @@ from sallyport.web.scope import ADMINS, INSTALLATIONS, Caller, Gate, Role, not_a
 from sallyport.web.upload import BeforeFile
 
 _NOTHING: Mapping[str, JSON] = MappingProxyType({})
+
+
+KEPT_US: Final = 60 * SECOND
+"""Time for which the time of the last backup is cached, in microseconds."""
+LastBackup = Callable[[], Awaitable[int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The status line below each page. now: the time of the service. backup: the time of the last backup; an empty text
+    if there is none, and None if the store cannot be read."""
+
+    version: str
+    node: str
+    now: str
+    backup: str | None
+
+
+class StatusLine:
+    """The reader of the status line. last_backup: returns the time of the last backup in microseconds, or None without
+    a backup. Each process reads it at most once a minute."""
+
+    def __init__(self, version: str, node: str, last_backup: LastBackup, clock: Clock) -> None:
+        self._version = version
+        self._node = node
+        self._last_backup = last_backup
+        self._clock = clock
+        self._backup: str | None = None
+        self._read_at: int | None = None
+        self._reading = trio.Lock()
+
+    async def read(self) -> Status:
+        """Return the present status."""
+        async with self._reading:
+            now = self._clock()
+            if self._read_at is None or not 0 <= now - self._read_at < KEPT_US:
+                self._backup, self._read_at = await self._found(), now
+        return Status(self._version, self._node, iso(now), self._backup)
+
+    async def _found(self) -> str | None:
+        try:
+            at = await self._last_backup()
+        except StoreError:
+            return None
+        return iso(at) if at else ""
 
 
 class Services:
@@ -100,7 +144,7 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FormProblem:
     """The reason why a form was refused. fields: the reason for each wrong field, by the name that the field has in the
     operation."""
 
@@ -108,7 +152,7 @@ class Problem:
     fields: Mapping[str, str]
 
     @classmethod
-    def of(cls, error: Refused) -> "Problem":
+    def of(cls, error: Refused) -> "FormProblem":
         """Return the problem of an error."""
         wrong = error.errors if isinstance(error, Invalid) else ()
         return cls(str(error), {each.field: each.message for each in wrong})
@@ -128,7 +172,7 @@ class Visit:
     query: QueryParams
     main: int = 0
     fields: QueryParams = field(default_factory=QueryParams)
-    problem: Problem | None = None
+    problem: FormProblem | None = None
     key: str = ""
 
     @property

@@ -20,7 +20,7 @@ from sallyport.host import disk, systemd
 from sallyport.host.systemd import CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNITS, USER
 from sallyport.settings.settings import Settings, load
 from sallyport.settings.values import MASTER_KEY
-from sallyport.store.directory import TOKEN_FILE
+from sallyport.store.data_folder import TOKEN_FILE
 
 THERE: Final = "is there already"
 _CONFIG_MODE: Final = 0o640

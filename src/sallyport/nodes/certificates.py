@@ -19,7 +19,7 @@ import structlog
 import trio
 
 from sallyport.base.errors import Conflict, SallyportError
-from sallyport.certs.directory import Directory
+from sallyport.certs.folder import CertificateFolder
 from sallyport.store.model import Engine, Tx
 from sallyport.store.vault import Vault
 
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The row of a certificate file. name: the path of the file, relative to the directory. version: a number for all
+    """The row of a certificate file. name: the path of the file, relative to the folder. version: a number for all
     files together; it grows when any file changes."""
 
     name: str
@@ -42,11 +42,11 @@ class _Row:
 
 
 class CertificateFiles(Protocol):
-    """The files of `sallyport cert` on this machine. directory: the directory of the files."""
+    """The files of `sallyport cert` on this machine. folder: the folder of the files."""
 
-    directory: Directory
+    folder: CertificateFolder
 
-    async def change(self, work: Callable[[Directory], T]) -> T:
+    async def change(self, work: Callable[[CertificateFolder], T]) -> T:
         """Run `work` on the files in a thread, and store its changes for all nodes. Raises StoreError, and the errors
         of `work`."""
 
@@ -64,22 +64,22 @@ class CertificateFiles(Protocol):
 class OwnFiles:
     """The certificate files if there is only one node."""
 
-    def __init__(self, store: Engine, vault: Vault, directory: Directory) -> None:
-        self.directory = directory
+    def __init__(self, store: Engine, vault: Vault, folder: CertificateFolder) -> None:
+        self.folder = folder
         self._store = store
         self._vault = vault
 
-    async def change(self, work: Callable[[Directory], T]) -> T:
-        return await trio.to_thread.run_sync(work, self.directory)
+    async def change(self, work: Callable[[CertificateFolder], T]) -> T:
+        return await trio.to_thread.run_sync(work, self.folder)
 
     async def load(self) -> None:
         """Write the certificates in the store to files, and delete their rows. The store has such rows only after a
-        backup of PostgreSQL was restored. If the directory already has an authority, delete the rows without writing
+        backup of PostgreSQL was restored. If the folder already has an authority, delete the rows without writing
         files."""
         rows = await self._store.read(partial(_newer, than=0))
         if rows:
-            if not self.directory.ca.exists():
-                await trio.to_thread.run_sync(self.directory.adopt, _opened(self._vault, rows))
+            if not self.folder.ca.exists():
+                await trio.to_thread.run_sync(self.folder.adopt, _opened(self._vault, rows))
             await self._store.write(lambda tx: tx.execute("delete from certificate_files"))
 
     def changed(self) -> None:
@@ -92,15 +92,15 @@ class OwnFiles:
 class SharedFiles:
     """The certificate files of a node that shares a PostgreSQL database with other nodes."""
 
-    def __init__(self, store: Engine, vault: Vault, directory: Directory) -> None:
-        self.directory = directory
+    def __init__(self, store: Engine, vault: Vault, folder: CertificateFolder) -> None:
+        self.folder = folder
         self._store = store
         self._vault = vault
         self._version = 0  # the version of the newest row that this node has written to a file
         self._one = trio.Lock()
         self._announced = trio.Event()
 
-    async def change(self, work: Callable[[Directory], T]) -> T:
+    async def change(self, work: Callable[[CertificateFolder], T]) -> T:
         """Run `work` on the files in a thread, and store its changes for all nodes. If another node has changed the
         files in the meantime, try again. Raises Conflict if TRIES attempts were not enough. Raises StoreError, and the
         errors of `work`."""
@@ -108,8 +108,8 @@ class SharedFiles:
             for _ in range(TRIES):
                 await self._fetch()
                 made: dict[Path, bytes] = {}
-                result = await trio.to_thread.run_sync(work, self.directory.staged(made.__setitem__))
-                if await self._keep({str(each.relative_to(self.directory.path)): made[each] for each in made}):
+                result = await trio.to_thread.run_sync(work, self.folder.staged(made.__setitem__))
+                if await self._keep({str(each.relative_to(self.folder.path)): made[each] for each in made}):
                     await self._fetch()
                     return result
         raise Conflict("other nodes change certificates at the same time: try again")
@@ -118,18 +118,18 @@ class SharedFiles:
         """If the store has newer versions of the files, write them to the files.
 
         If the store has no authority, first store the files of this node for all nodes. If the authority in the store
-        is not the authority in the directory, first rename the directory.
+        is not the authority in the folder, first rename the folder.
         """
         async with self._one:
             self._version = 0
-            own = await trio.to_thread.run_sync(self.directory.files)
+            own = await trio.to_thread.run_sync(self.folder.files)
             rows = await self._store.read(partial(_newer, than=0))
             authority = next((each for each in rows if each.name == "ca.pem"), None)
             if authority is None and "ca.pem" in own:
                 await self._keep(own)
             elif authority is not None and own.get("ca.pem") not in {None, *_opened(self._vault, [authority]).values()}:
-                aside = self.directory.path.with_name(f"{self.directory.path.name}.before-{int(time.time())}")
-                self.directory.path.rename(aside)
+                aside = self.folder.path.with_name(f"{self.folder.path.name}.before-{int(time.time())}")
+                self.folder.path.rename(aside)
                 log.warning("certificates_replaced", former=str(aside))
             await self._fetch()
 
@@ -150,7 +150,7 @@ class SharedFiles:
     async def _fetch(self) -> None:
         rows = await self._store.read(partial(_newer, than=self._version))
         if rows:
-            await trio.to_thread.run_sync(self.directory.adopt, _opened(self._vault, rows))
+            await trio.to_thread.run_sync(self.folder.adopt, _opened(self._vault, rows))
             self._version = max(each.version for each in rows)
 
     async def _keep(self, files: Mapping[str, bytes]) -> bool:

@@ -14,12 +14,14 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import LeaseLost, StartError, StoreError
 from sallyport.base.secret import Secret
+from sallyport.metrics import NodeMetrics
 from sallyport.nodes import repo
 from sallyport.nodes.node import LEASE_US, Node
 from sallyport.store.foreign import CLOCKS_US
-from sallyport.store.model import Engine, Tx
+from sallyport.store.model import Engine, Store, Tx
 
 BEAT_S: Final = 1.0
+METRICS_S: Final = 15.0
 MARGIN_S: Final = 1.0
 """Time in seconds between the end of the periodic work on one node and the earliest start on another node."""
 
@@ -72,7 +74,7 @@ class Cluster(Protocol):
         """Delete a dead node. Return False if there is no dead node with this name. Raises StoreError."""
 
 
-class Alone:
+class SingleNode:
     """The implementation for the embedded database, where this node is the only one."""
 
     id = 0
@@ -276,3 +278,32 @@ class Nodes:
     async def forget(self, name: str) -> bool:
         """Delete a dead node. Return False if there is no dead node with this name. Raises StoreError."""
         return await self._store.write(lambda tx: repo.forget(tx, name))
+
+
+class NodeMetricsTask:
+    """A task that reads the table of nodes every METRICS_S seconds and updates the metrics of the nodes and of the
+    database's replication."""
+
+    def __init__(self, cluster: Cluster, store: Store, metrics: NodeMetrics) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._metrics = metrics
+        metrics.watch(lambda: cluster.leads, lambda: cluster.silent_s)
+
+    async def run(self) -> None:
+        """Update the metrics until cancelled."""
+        while True:
+            try:
+                await self.update()
+            except StoreError as error:
+                log.debug("nodes_not_read", error=str(error))
+            await trio.sleep(METRICS_S)
+
+    async def update(self) -> None:
+        """Update the metrics once. Raises StoreError."""
+        nodes = await self._cluster.everyone()
+        alive = sum(each.is_alive for each in nodes)
+        self._metrics.seen(alive, len(nodes) - alive, led=any(each.leads for each in nodes))
+        if self._cluster.is_shared:
+            found = await self._store.read(repo.replication)
+            self._metrics.replicated(found.standbys, synchronous=found.is_synchronous)

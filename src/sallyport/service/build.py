@@ -20,9 +20,9 @@ from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.service.app import App
 from sallyport.settings.settings import Settings
-from sallyport.store.directory import TOKEN_FILE, Reserve, open_data_directory, take_lock
-from sallyport.store.extra import check_extra
+from sallyport.store.data_folder import TOKEN_FILE, Reserve, open_data_directory, take_lock
 from sallyport.store.model import Engine
+from sallyport.store.postgres import check_extra
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_keys
 
@@ -71,7 +71,7 @@ async def build(
                     await app.parts.cluster.join()
                 else:
                     await app.parts.cluster.check_key()
-                await app.prepare()
+                await app.areas.prepare()
                 if new != "empty":
                     await _first_start(app)
                 yield app

@@ -13,34 +13,38 @@ from sallyport.areas.domains.bodies import AddDomain
 from sallyport.areas.domains.operations import added
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.dynamic.revocations import Revocations
-from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.siblings import Siblings
-from sallyport.areas.tenancy.commands import new
+from sallyport.areas.tenancy.operations import new
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base import log
+from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
-from sallyport.certs import commands as certificate_commands
-from sallyport.certs.credentials import Certificates
-from sallyport.certs.directory import Directory
-from sallyport.certs.expiry import FileExpiries
-from sallyport.deploy import commands as setting_commands
-from sallyport.metrics import CertificateMetrics, NodeMetrics, render
-from sallyport.nodes import commands as node_commands
+from sallyport.certs import operations as certificate_operations
+from sallyport.certs.expiry import FileExpiries, certificates_of
+from sallyport.certs.folder import CertificateFolder
+from sallyport.deploy import operations as setting_operations
+from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, render
+from sallyport.nodes import operations as node_operations
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
-from sallyport.nodes.watch import Watch
+from sallyport.nodes.service import NodeMetricsTask
 from sallyport.service.certificates import CertificateWatch
-from sallyport.shell.command import Arguments, Command, command
-from sallyport.store import commands as store_commands
+from sallyport.shell.command import Arguments, Command, LocalOperations
+from sallyport.store import operations as store_operations
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
 from sallyport.store.foreign import CERTIFICATES
+from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation
+from sallyport.store.sealed import Sealed, check_keys
 
 
 class CertificatesArea(Area):
     """The certificates of the installation, for EAP and RadSec, and when certificates expire."""
+
+    sealed = (Sealed("certificate_files", "content", ("name",), "certificate_files/{}", is_vital=True),)
 
     def __init__(
         self, parts: Parts, issued: IssuedCertificates, tenancy: Tenancy, revocations: Revocations, login: LoginArea
@@ -48,8 +52,8 @@ class CertificatesArea(Area):
         settings = parts.settings
         self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
         kept = SharedFiles if parts.store.is_shared else OwnFiles
-        self.files: CertificateFiles = kept(parts.store, parts.vault, Directory(settings.data_dir.absolute()))
-        expiries = FileExpiries(settings.tls_certificate, certificates_of(parts).server)  # read by another thread
+        self.files: CertificateFiles = kept(parts.store, parts.vault, CertificateFolder(settings.data_dir.absolute()))
+        expiries = FileExpiries(settings.tls_certificate, certificates_of(settings).server)  # read by another thread
         metrics = CertificateMetrics(parts.registry, expiries.read)
         self.watch = CertificateWatch(parts.store, login.first_settings, metrics)
         self.node_tasks = (self.files.run, self.watch.run)
@@ -62,7 +66,7 @@ class CertificatesArea(Area):
         used: dict[str, Path] = {
             name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None
         }
-        return certificate_commands.commands(
+        return certificate_operations.local_operations(
             self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, used
         )
 
@@ -83,14 +87,6 @@ class CertificatesArea(Area):
         )
 
 
-def certificates_of(parts: Parts) -> Certificates:
-    """Return the reader of the certificates that the settings or `sallyport cert` have set up."""
-    settings = parts.settings
-    return Certificates(
-        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-    )
-
-
 class Level(Arguments):
     """Arguments of log.level. level: the lowest level to log. If None, the command only returns the current level."""
 
@@ -107,32 +103,59 @@ class InstallationArea(Area):
     """The nodes, workers, settings and log of the service, and the copies and keys of its store. siblings: the other
     workers of this node; they are known when the service starts."""
 
-    def __init__(self, parts: Parts, tenancy: Tenancy, domains: Domains, login: LoginArea, copies: Copies) -> None:
+    def __init__(
+        self, parts: Parts, areas: Areas, tenancy: Tenancy, domains: Domains, login: LoginArea, version: str
+    ) -> None:
         self._parts, self._tenancy, self._domains, self._login = parts, tenancy, domains, login
+        self._areas = areas
+        self.metrics = ProcessMetrics(parts.registry, version)
         self.siblings = Siblings({})
-        self.copies = copies
-        self.rotation = Rotation(parts.store, parts.vault, parts.clock, without=partial(nodes_without_key, parts))
-        self.watch = Watch(parts.cluster, parts.store, NodeMetrics(parts.registry))
-        self.node_tasks = (parts.cluster.run, self.watch.run, parts.configuration.watch)
+        self.copies = Copies(
+            parts.store,
+            parts.settings.database_path,
+            check=self._check_keys,
+            void=areas.void,
+            replaced=areas.restored,
+            backed_up=lambda at: self.metrics.backed_up.set(at / SECOND),
+            clock=parts.clock,
+            worker=parts.settings.worker,
+        )
+        self.rotation = Rotation(
+            parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
+        )
+        self.node_metrics = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
+        self.node_tasks = (parts.cluster.run, self.node_metrics.run, parts.configuration.watch)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of nodes, workers, settings and the store."""
-        return {
-            **node_commands.commands(self._parts.cluster),
-            **setting_commands.commands(self._parts.settings),
-            **store_commands.commands(self.copies, self.rotation),
-            "domain.add": command(AddDomain, self._add_domain),
-            "listen.senders": command(Unanswered, self._senders),
-            "log.level": command(Level, self._set_level),
-            "worker.level": command(Level, self._set_own_level),
-            "worker.metrics": command(Arguments, self._own_metrics),
-            "worker.senders": command(Arguments, self._own_senders),
-        }
+        local = LocalOperations(
+            {
+                **node_operations.local_operations(self._parts.cluster),
+                **setting_operations.local_operations(self._parts.settings),
+                **store_operations.local_operations(self.copies, self.rotation),
+            }
+        )
+        local("domain.add")(self._add_domain)
+        local("listen.senders")(self._senders)
+        local("log.level")(self._set_level)
+        local("worker.level")(self._set_own_level)
+        local("worker.metrics")(self._own_metrics)
+        local("worker.senders")(self._own_senders)
+        return local
 
     async def prepare(self) -> None:
         """Delete unfinished copies, and read the time of the last backup."""
+        self.metrics.loaded()
         self.copies.clear()
         await self.copies.remember()
+
+    def _check_keys(self, tx: Tx) -> None:
+        """Check that the master keys can decrypt the secrets in a store: the keys of the next start, and those of this
+        process, which may be others after a rotation. Raises SecretError, ConfigError.
+
+        In a restore, the check runs on the rows of the backup, before the backup replaces the store.
+        """
+        check_keys(tx, self._areas.sealed, self._parts.vault.at_next_start(), self._parts.vault)
 
     async def _add_domain(self, wanted: AddDomain) -> JSON:
         """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""
@@ -140,7 +163,7 @@ class InstallationArea(Area):
         made = await added(self._domains, self._tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": new(before, wanted.orgId, wanted.tenantId)}
 
-    async def _own_senders(self, _: Arguments) -> JSON:
+    async def _own_senders(self) -> JSON:
         return list[JSON](self._login.own_senders())
 
     async def _senders(self, wanted: Unanswered) -> JSON:
@@ -160,7 +183,7 @@ class InstallationArea(Area):
         await self.siblings.ask("worker.level", level=wanted.level)
         return await self._set_own_level(wanted)
 
-    async def _own_metrics(self, _: Arguments) -> JSON:
+    async def _own_metrics(self) -> JSON:
         return (await trio.to_thread.run_sync(render, self._parts.registry)).decode()
 
 

@@ -7,8 +7,7 @@ from starlette.routing import BaseRoute
 
 from sallyport.console.pages import ALL
 from sallyport.console.site import Site
-from sallyport.console.status import StatusLine
-from sallyport.console.visit import Services
+from sallyport.console.visit import Services, StatusLine
 from sallyport.service.app import App
 from sallyport.service.nodes import answers_of
 from sallyport.shell.command import Commands

@@ -88,11 +88,11 @@ async def serve(
                 await background.start(app.parts.notices.run)
                 if settings.log_logins:
                     await background.start(app.events.login_log.run)
-                for task in app.node_tasks:
+                for task in (app.follower.run, *app.areas.node_tasks):
                     background.start_soon(task)
                 if app.login.spool is not None:
                     await background.start(app.login.spool.run)
-                background.start_soon(while_leading, app.parts.cluster, app.leader_tasks)
+                background.start_soon(while_leading, app.parts.cluster, app.areas.leader_tasks)
                 await background.start(app.login.first.run)
                 await background.start(app.login.second.run)
                 background.start_soon(_measure_lag, app)
@@ -280,7 +280,7 @@ async def _exchanges(
 def _radsec(app: App) -> radsec.RadSec:
     login = app.login
     return radsec.RadSec(
-        app.certificates.server,
+        app.parts.certificates.server,
         lambda: app.clients.service.table,
         login.journal.flush,
         login.radius_metrics,
@@ -385,4 +385,4 @@ async def _measure_lag(app: App) -> None:
     while True:
         due = time.monotonic() + LAG_S
         await trio.sleep(LAG_S)
-        app.process_metrics.lag(max(0.0, time.monotonic() - due))
+        app.installation.metrics.lag(max(0.0, time.monotonic() - due))

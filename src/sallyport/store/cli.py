@@ -11,7 +11,7 @@ from sallyport.settings.settings import POSTGRES
 from sallyport.settings.values import MASTER_KEY
 from sallyport.shell.command import CommandLine
 from sallyport.shell.options import Group, InputFile
-from sallyport.store.directory import TOKEN_FILE
+from sallyport.store.data_folder import TOKEN_FILE
 from sallyport.store.vault import FILE
 
 CONFIRM = "The backup will replace everything in the database. Go on?"

@@ -22,9 +22,9 @@ from sallyport.base.errors import ConfigError, SecretError, StoreError
 from sallyport.host import disk
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
-from sallyport.store.extra import check_extra
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
+from sallyport.store.postgres import check_extra
 
 PREFIX: Final = "sallyport-"
 """Prefix of the names of backups in a directory. Files without this prefix are never deleted."""
@@ -93,7 +93,7 @@ class Copies:
             log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
-    async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
+    async def backup_into(self, folder: Path, keep: int) -> tuple[Path, int, list[Path]]:
         """Write a backup under a new name, and delete all backups except the newest `keep`.
 
         Return the path and the size of the new backup, and the deleted files. Unfinished backups of a crash are deleted
@@ -101,10 +101,10 @@ class Copies:
         """
         async with self._one_at_a_time:  # prevents `expire` from deleting a backup that is being written
             stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-            target = directory / f"{PREFIX}{stamp}.db"
+            target = folder / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)
             try:
-                return target, size, await trio.to_thread.run_sync(expire, directory, keep)
+                return target, size, await trio.to_thread.run_sync(expire, folder, keep)
             except OSError as error:
                 raise StoreError(f"{target} is complete; older backups cannot be deleted: {error.strerror}") from error
 
@@ -117,8 +117,8 @@ class Copies:
         check_extra()
         from sallyport.store.postgres.engine import load
 
-        with TemporaryDirectory(dir=self._place.parent, prefix=f"{self._place.name}.copy-") as directory:
-            path = Path(directory, "copy.db")
+        with TemporaryDirectory(dir=self._place.parent, prefix=f"{self._place.name}.copy-") as folder:
+            path = Path(folder, "copy.db")
             await trio.to_thread.run_sync(_copy, self._store.write_copy, path)
             return await trio.to_thread.run_sync(load, url, path)
 
@@ -222,9 +222,9 @@ def _copy(write: Callable[[Path], None], target: Path) -> int:
         raise
 
 
-def expire(directory: Path, keep: int) -> list[Path]:
+def expire(folder: Path, keep: int) -> list[Path]:
     """Delete all backups except the newest `keep`, and all unfinished backups. Return the deleted files."""
-    old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(directory.glob(f"{PREFIX}*Z.db{PART}*"))
+    old = sorted(folder.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(folder.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:
         each.unlink()
     return old

@@ -14,12 +14,13 @@ from typing import TypeVar
 
 import structlog
 import trio
+from sqlite_utils import Migrations
 
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
 from sallyport.settings.limits import DEFAULTS
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
-from sallyport.store.directory import Reserve
+from sallyport.store.data_folder import Reserve
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.migrations import ALL, migrate
 from sallyport.store.model import Tx, Work
@@ -46,15 +47,23 @@ class SqliteStore:
     the store any more.
 
     reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`settings/limits.py`).
+    migrations: the history of the schema.
     """
 
     def __init__(
-        self, path: Path, metrics: StoreMetrics, reserve: Reserve, limits: Mapping[str, int] = DEFAULTS
+        self,
+        path: Path,
+        metrics: StoreMetrics,
+        reserve: Reserve,
+        limits: Mapping[str, int] = DEFAULTS,
+        *,
+        migrations: Migrations = ALL,
     ) -> None:
         self._path = path
+        self._migrations = migrations
         self._connection = _open_writable(path, reserve)
         try:
-            migrate(self._connection, path)
+            migrate(self._connection, path, migrations)
             _set_limits(self._connection, limits)
         except BaseException:
             self._connection.close()
@@ -75,7 +84,7 @@ class SqliteStore:
 
     @property
     def schema(self) -> str:
-        return ALL._migrations[-1].name
+        return self._migrations._migrations[-1].name
 
     @property
     def is_shared(self) -> bool:

@@ -2,11 +2,11 @@
 itself.
 
     server      listening sockets, TLS, and the shutdown of the server
-    connections the connections that wait for their peers; one of them can be closed to make room
+    connections the connections that wait for their peers; one of them can be closed to make room;
+                `parked`: a request that waits does not count as a connection
     connection  one connection: octets between a trio stream, the parser and the application
     http1       parser of requests and framing of answers, sans-io
     asgi        one request and its answer for an ASGI application
-    peer        the interface of an operation to the connection of its request
     app         composition of operations, health, metrics and API description into one application
     routing     routing of requests, and measurement of each request
     operation   declaration of operations, and the checks before each operation

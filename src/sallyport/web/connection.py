@@ -24,9 +24,8 @@ from starlette.types import ASGIApp
 from sallyport.base.tls import TlsStream
 from sallyport.web import problem
 from sallyport.web.asgi import Exchange, scope_of
-from sallyport.web.connections import ConnectionTable
+from sallyport.web.connections import PEER, ConnectionTable
 from sallyport.web.http1 import BrokenAnswer, Head, Malformed, Parser, ResponseFraming
-from sallyport.web.peer import PEER
 
 RECEIVE = 1 << 14
 PIECE = 1 << 16

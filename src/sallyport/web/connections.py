@@ -3,10 +3,19 @@ connections, so that the listener can accept a new connection.
 
 Therefore clients that open connections and leave them idle cannot block the service. Connections without an
 authenticated request (strangers) are closed first, and one address may have only a few strangers. IPv6 addresses count
-by their /64 network, because one host can own a /64.
+by their /64 network, because one host can own a /64. After `Peer.authenticate` a connection is no longer a stranger.
+
+    with parked():
+        await changed.wait()
+
+While a request is parked, its connection does not count. Otherwise a thousand waiting agents could keep other clients
+out. The caller of `parked` must limit the number of parked requests.
 """
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
@@ -95,3 +104,32 @@ def _counted(host: str) -> str:
     """Return the key under which an address is counted: an IPv4 address, or the /64 network of an IPv6 address."""
     address = parse_address(host.partition("%")[0])
     return str(address) if address.version == 4 else str(ipaddress.ip_network((int(address), 64), strict=False))
+
+
+class Peer(Protocol):
+    """The connection of the current request."""
+
+    def park(self, parks: bool) -> None:
+        """Record that the request starts to wait, or has stopped waiting. parks: whether the request waits."""
+
+    def authenticate(self) -> None:
+        """Record that the request has valid credentials."""
+
+
+PEER: ContextVar[Peer | None] = ContextVar("peer", default=None)
+"""The connection of the current request; None for work that is not an HTTP request."""
+
+
+@contextmanager
+def parked() -> Iterator[None]:
+    """Exclude the current connection from the limit of connections during the block. Use this while the request
+    waits."""
+    peer = PEER.get()
+    if peer is None:
+        yield
+        return
+    peer.park(True)
+    try:
+        yield
+    finally:
+        peer.park(False)

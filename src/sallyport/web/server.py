@@ -6,7 +6,7 @@ does not block the other addresses.
 
 `stop` closes the listeners and the connections that wait for a request. Running requests may finish within `drain_s`.
 If an address has reached its limit, a new connection replaces a waiting connection, which the module `connections`
-chooses. A connection with a parked request (see `peer`) does not count.
+chooses. A connection with a parked request (see `connections`) does not count.
 
 If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For. If this header has no
 address that can be read, the client is UNKNOWN, and never the proxy's machine.

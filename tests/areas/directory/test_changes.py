@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 import trio
 
-from sallyport.areas.directory.entries import memberships
 from sallyport.areas.directory.imports.lines import key_of
+from sallyport.areas.directory.stored import memberships
 from sallyport.store.search import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import DN, at_work, counts, group, groups_of, imported, members, names, person, queue

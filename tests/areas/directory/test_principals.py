@@ -3,8 +3,8 @@
 import trio
 import trio.testing
 
-from sallyport.areas.directory.entries import repo
 from sallyport.areas.directory.principals import INVALIDATE_S, NOBODY, UNCLEAR, Invalidations, Principals
+from sallyport.areas.directory.stored import repo
 from sallyport.store.search import ListQuery
 from tests.areas import Areas, only_sqlite
 from tests.areas.directory.world import group, groups_of, imported, person

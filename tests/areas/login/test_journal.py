@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.events.repo import EventQuery, EventRow
+from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
 from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Login, Waits

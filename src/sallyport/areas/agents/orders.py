@@ -23,7 +23,7 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches
-from sallyport.web.peer import parked
+from sallyport.web.connections import parked
 
 CHECK_S: Final = 0.25
 SWEEP_S: Final = 60.0

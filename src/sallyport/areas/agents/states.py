@@ -20,7 +20,7 @@ from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches
 from sallyport.store.vault import Vault
-from sallyport.web.peer import parked
+from sallyport.web.connections import parked
 
 CHECK_S: Final = 0.25
 SUPERSEDED_S: Final = 1.0

@@ -3,7 +3,6 @@ for clients."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from ipaddress import ip_network
 from types import MappingProxyType
@@ -13,7 +12,16 @@ import structlog
 import trio
 
 from sallyport.areas.clients import issued, repo
-from sallyport.areas.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures, check_mac_forms, finder
+from sallyport.areas.clients.client import (
+    LIMITED,
+    SIGNED,
+    Client,
+    ClientTable,
+    Signatures,
+    State,
+    check_mac_forms,
+    finder,
+)
 from sallyport.areas.clients.plan import Action, Step, Wanted, plan
 from sallyport.areas.clients.repo import Change, NewRow
 from sallyport.base.addresses import Network
@@ -76,14 +84,6 @@ class NewClient:
     tls_fingerprint: str = ""
     mac_forms: str = ""
     mac_password: bytes = b""
-
-
-class State(StrEnum):
-    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
-    unsigned requests in the last day."""
-
-    SILENT = "silent"
-    UNSIGNED = "unsigned"
 
 
 class Heard(Protocol):

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import click
 
+from sallyport.areas.did.credentials.bodies import CreateCredential
+from sallyport.areas.did.dids.bodies import CreateIssuerDid
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import FUTURE, Group, InputFile
+from sallyport.shell.fields import check_is_dash, field_argument, field_option, option, options, pass_body
+from sallyport.shell.options import FUTURE, Group, InputFile, in_domain, json_form
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
 SCHEMAS = ("id", "name", "author", "signed")
 CREDENTIALS = ("id", "name", "epmUsername", "status", "issuedAt", "expireDate")
 PASSWORD = "epmPassword"  # noqa: S105  a claim's name
-
-_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 
 @click.group(cls=Group)
@@ -25,38 +25,34 @@ def did() -> None:
 
 
 @did.command()
-@click.argument("name")
-@_domain
-@click.option(
-    "--method",
+@field_argument("name", "name")
+@in_domain
+@option(
+    CreateIssuerDid,
+    "method",
     type=click.Choice(["key", "jwk", "web"]),
+    required=False,
     default="key",
     show_default=True,
     help="DID method; only the key of a did:web can be rotated.",
 )
-@click.option(
-    "--key-type",
-    type=click.Choice(["Ed25519", "P-256", "secp256k1"]),
-    default="Ed25519",
-    show_default=True,
-    help="Kind of the signing key.",
-)
-@click.option("--description", default="", help="Description, such as the purpose of the issuer.")
-@click.pass_obj
-def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
+@option(CreateIssuerDid, "keyType", type=click.Choice(["Ed25519", "P-256", "secp256k1"]))
+@options(CreateIssuerDid, "description")
+@pass_body
+def create(line: CommandLine, body: Row, *, domain: str) -> None:
     """Create an issuer and print its DID. The private key never leaves the service."""
+    name = str(body["name"])
     if not name.strip():
         raise click.BadParameter(
             f'"{name}" is not understood; give a name of at least one character', param_hint="NAME"
         )
-    body: Row = {"name": name, "method": method, "keyType": key_type, "description": description}
-    line.print(str(line.run("/api/v1/did/createIssuerDid", body, domain=domain)["id"]))
+    line.print(str(line.run("/api/v1/did/createIssuerDid", {"method": "key", **body}, domain=domain)["id"]))
     line.note(f"issuer {name} is added to {domain}")
 
 
 @did.command("list")
-@_domain
-@_json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the DIDs of a domain."""
@@ -65,7 +61,7 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 
 @did.command()
 @click.argument("identifier", metavar="DID")
-@_domain
+@in_domain
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
     """Give an issuer's did:web a new key, and print the id of the key's verification method. Signatures that were made
@@ -75,7 +71,7 @@ def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
 
 @did.command()
 @click.argument("identifier", metavar="DID")
-@_domain
+@in_domain
 @click.option("--holder", is_flag=True, help="The DID is a holder's, not an issuer's.")
 @click.pass_obj
 def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> None:
@@ -94,8 +90,8 @@ def schema() -> None:
 @schema.command("add")
 @click.argument("name")
 @click.argument("file", type=InputFile())
-@_domain
-@click.option("--issuer", required=True, help="DID of the author.")
+@in_domain
+@field_option("author", "--issuer", "issuer", expose_value=True, required=True, help="DID of the author.")
 @click.option("--unsigned", is_flag=True, help="Store the schema without the author's proof.")
 @click.pass_obj
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
@@ -111,8 +107,8 @@ def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer:
 
 
 @schema.command("list")
-@_domain
-@_json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_schemas(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the schemas of a domain."""
@@ -125,57 +121,40 @@ def credential() -> None:
 
 
 @credential.command()
-@click.argument("name")
-@_domain
-@click.option("--issuer", required=True, help="The issuer's DID.")
-@click.option("--holder", required=True, help="The holder's DID.")
-@click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
+@field_argument("credentialName", "name")
+@in_domain
+@option(CreateCredential, "issuerDid", "--issuer")
+@option(CreateCredential, "holderDid", "--holder")
+@option(CreateCredential, "schemaId", "--schema")
 @click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="Claim of the credential; repeatable.")
-@click.option(
-    "--expires", type=FUTURE, help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never."
+@option(
+    CreateCredential,
+    "expiry",
+    "--expires",
+    type=FUTURE,
+    help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never.",
 )
 @click.option(
     "--password",
     metavar="-",
     help="Password that the holder gets with the credential. Give - to read the password from standard input.",
 )
-@click.pass_obj
-def issue(
-    line: CommandLine,
-    *,
-    name: str,
-    domain: str,
-    issuer: str,
-    holder: str,
-    schema_id: int,
-    claims: tuple[str, ...],
-    expires: str | None,
-    password: str | None,
-) -> None:
+@pass_body
+def issue(line: CommandLine, body: Row, *, domain: str, claims: tuple[str, ...], password: str | None) -> None:
     """Issue a credential and print its number."""
-    if password not in (None, "-"):
-        raise click.UsageError(
-            "--password accepts only - (read it from standard input), because all users of a machine can see commands"
-        )
+    check_is_dash(password, "--password")
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
     if len(metadata) != len(claims) or PASSWORD in metadata:
         raise click.UsageError("--claim must be NAME=VALUE, each name once; give a password with --password -")
     if password is not None:
         metadata[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
-    body: Row = {
-        "credentialName": name,
-        "issuerDid": issuer,
-        "holderDid": holder,
-        "schemaId": schema_id,
-        "metadata": metadata,
-        "expiry": expires or "",
-    }
+    body["metadata"] = metadata
     line.print(str(line.run("/api/v1/credential/createCredential", body, domain=domain)["id"]))
 
 
 @credential.command("list")
-@_domain
-@_json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the credentials of a domain."""
@@ -185,7 +164,7 @@ def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> No
 
 @credential.command()
 @click.argument("number", metavar="ID")
-@_domain
+@in_domain
 @click.pass_obj
 def show(line: CommandLine, *, number: str, domain: str) -> None:
     """Show a credential as a document with the issuer's proof."""
@@ -195,7 +174,7 @@ def show(line: CommandLine, *, number: str, domain: str) -> None:
 
 @credential.command()
 @click.argument("number", metavar="ID")
-@_domain
+@in_domain
 @click.pass_obj
 def revoke(line: CommandLine, *, number: str, domain: str) -> None:
     """Revoke a credential permanently. If the domain is set to disconnect on revocation, the holder's sessions end."""

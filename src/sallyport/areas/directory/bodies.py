@@ -1,19 +1,20 @@
 """Request and answer bodies of directories: people and groups, configuration, imports."""
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, TypeAdapter
 
-from sallyport.areas.directory.directory import DirectoryKind
+from sallyport.areas.directory.directory import Directory, DirectoryKind, Group, User
 from sallyport.areas.directory.entry.dn import parsed
 from sallyport.areas.directory.reading.fields import Filter
 from sallyport.base.addresses import is_loopback
+from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
 from sallyport.outgoing.fields import Certificates, HostName
-from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
 from sallyport.web.scope import (
     DomainId,
@@ -68,7 +69,6 @@ AnyFilter = Annotated[LongText, AfterValidator(_filter)]
 Authorities = Annotated[str, Field(max_length=65_536), AfterValidator(_authorities)]
 _AUTHORITIES: Final = "Certificates in PEM. They are trusted instead of the certificates of the operating system."
 DirectoryName = Annotated[Name, Field(description="Name of the directory in its domain; case-insensitive.")]
-JobId = Annotated[int, Field(description="Id of the import.")]
 
 
 # --- /ad/ -----------------------------------------------------------------------------------------------------------
@@ -96,6 +96,17 @@ class DirectoryGroup(Model):
     )
     memberCount: int = Field(description="Number of people and groups that are direct members.")
     directoryName: str = Field(default="", description="Name of the group's directory.")
+
+
+def group_entry(group: Group, names: dict[int, str]) -> dict[str, object]:
+    """Return a group as the fields of `DirectoryGroup`. names: the names of the directories, by directory id."""
+    return {
+        "groupId": group.id,
+        "groupName": group.name,
+        "dn": group.dn,
+        "memberCount": group.members,
+        "directoryName": names.get(group.directory_id, ""),
+    }
 
 
 class DirectoryGroupList(Model):
@@ -136,6 +147,23 @@ class DirectoryUser(Model):
     groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
     directoryName: str = Field(description="Name of the person's directory.")
     fields: dict[str, str] = Field(description="Values of all other mapped fields, by the name of the field.")
+
+
+def user_entry(user: User, groups: list[str]) -> dict[str, object]:
+    """Return a person as the fields of `DirectoryUser`. groups: names of the person's groups."""
+    return {
+        "userId": user.id,
+        "userName": user.name,
+        "displayName": user.display_name,
+        "email": user.email,
+        "upn": user.upn,
+        "dn": user.dn,
+        "status": user.status,
+        "source": user.source,
+        "groups": groups,
+        "directoryName": user.directory_name,
+        "fields": json.loads(user.fields),
+    }
 
 
 class DirectoryUserList(Model):
@@ -236,6 +264,22 @@ class DirectoryEntry(Model):
     updatedAt: str = Field(description="Time of the last change, ISO 8601.")
 
 
+def directory_entry(directory: Directory) -> dict[str, object]:
+    """Return a directory as the fields of `DirectoryEntry`."""
+    return {
+        "directoryId": directory.id,
+        "directoryName": directory.name,
+        "kind": directory.kind,
+        "appUrl": directory.app_url,
+        "accountName": directory.account_name,
+        "settings": json.loads(directory.settings),
+        "hasSecret": directory.secret is not None,
+        "fieldMappings": json.loads(directory.mapping),
+        "createdAt": iso(directory.created_at),
+        "updatedAt": iso(directory.updated_at),
+    }
+
+
 class DirectoryList(Done):
     """Response body of the operation `directory/list`."""
 
@@ -310,7 +354,7 @@ class ImportUsers(ScopedIfGiven):
 
     def source(self) -> dict[str, str]:
         """Return the source of the import: the appUrl and the settings of the LDAP server. The keys are those of
-        `imports.job.Source.settings`."""
+        `imports.job.DirectorySource.settings`."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
@@ -322,81 +366,3 @@ class ImportUsers(ScopedIfGiven):
             "startTls": "true" if tls and not secure else "",
             "caCertificate": self.caCertificate,
         }
-
-
-# --- imports --------------------------------------------------------------------------------------------------------
-
-
-class ImportStatus(ScopedIfGiven):
-    """An element of the body of getImportStatus. It selects the imports to list."""
-
-    DirectoryName: Name = Field(
-        validation_alias=AliasChoices("DirectoryName", "directoryName"),
-        description="Name of a directory, or directoryName of a domain. A domain selects all its directories.",
-    )
-    domainId: DomainId | None = Field(
-        default=None, description="Id of the domain. If it is absent, all domains of the tenant are searched."
-    )
-
-    def claimed_domains(self) -> Sequence[int]:
-        return () if self.domainId is None else (self.domainId,)
-
-
-class JobCounts(Model):
-    """How many entries of an import had each result."""
-
-    total: int = Field(description="Number of entries in the source. It is 0 until the number is known.")
-    added: int = Field(description="Entries added.")
-    updated: int = Field(description="Entries changed.")
-    removed: int = Field(description="Entries removed.")
-    skipped: int = Field(description="Number of entries that are unchanged, or that are not a person, group or unit.")
-    failed: int = Field(description="Number of entries that could not be used.")
-
-
-class JobError(Model):
-    """An entry that could not be used, and the reason."""
-
-    where: str = Field(description="The entry: its line in the file, its distinguished name, or both.")
-    message: str = Field(description="Reason.")
-
-
-class JobEntry(Model):
-    """An import with its state, its counts and its errors."""
-
-    jobId: JobId
-    domainId: DomainId
-    directoryName: str = Field(description="Name of the directory.")
-    kind: str = Field(
-        description=(
-            "Source of the import: ldif (a file), agent (a directory agent), reading (the service reads the "
-            "directory), mapping (a changed field mapping), removal (the directory is removed)."
-        )
-    )
-    state: str = Field(description="QUEUED, RUNNING, DONE, FAILED or CANCELLED.")
-    fileName: str = Field(
-        description="Name of the imported file, or `run N` for entries from a directory agent. It may be empty."
-    )
-    counts: JobCounts = Field(description="Numbers of entries.")
-    errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")
-    message: str = Field(description="Reason why the import ended. It may be empty.")
-    needsConfirmation: bool = Field(
-        description="true: the import has stopped because it would remove most of the directory. confirmImport "
-        "continues the import."
-    )
-    createdAt: str = Field(description="Time of the request, ISO 8601.")
-    startedAt: str = Field(description="Time of the start, ISO 8601. It is empty before the start.")
-    endedAt: str = Field(description="Time of the end, ISO 8601. It is empty before the end.")
-
-
-class JobList(Model):
-    """Response body of the operation `getImportStatus`."""
-
-    message: str = Field(description="Result in words.")
-    status: str = Field(default="Success", description="Success. The answer to a failed request contains Failure.")
-    jobs: list[JobEntry] = Field(description="Last imports of the directories, newest first.")
-
-
-class OneImport(OfDomain):
-    """Request body of the operations `cancelImport` and `confirmImport`."""
-
-    jobId: Id = Field(description="Id of the import, as getImportStatus gives it.")

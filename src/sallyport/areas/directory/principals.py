@@ -12,9 +12,9 @@ from typing import Final
 
 import trio
 
-from sallyport.areas.directory.entries import repo
-from sallyport.areas.directory.entries.people import names_of
 from sallyport.areas.directory.entry.dn import pairs_of
+from sallyport.areas.directory.stored import repo
+from sallyport.areas.directory.stored.people import names_of
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.text import fold, folded, trimmed
 from sallyport.store import audit

@@ -8,8 +8,7 @@ from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, me
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.areas.login.login import PASSED, Login, Reason
 from sallyport.areas.policy.attempt import Arrival
-from sallyport.areas.policy.rules.match import Facts, kind_of
-from sallyport.areas.policy.rules.rule import AccountKind
+from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold

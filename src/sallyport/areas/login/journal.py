@@ -28,7 +28,7 @@ from sallyport.areas.login.accounting import write_accounting
 from sallyport.areas.login.identity import kind
 from sallyport.areas.login.login import NO_WAITS, AccountingRecord, Answered, Login
 from sallyport.areas.login.spool import Spool
-from sallyport.areas.policy.rules.rule import AccountKind
+from sallyport.areas.policy.rules.conditions import AccountKind
 from sallyport.areas.sessions.report import OF_DEVICE
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError

@@ -27,11 +27,10 @@ from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
-from sallyport.areas.policy.rules.match import Facts
+from sallyport.areas.policy.rules.conditions import Facts, shown_values
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.base.addresses import canonical
-from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.text import fold, folded
 from sallyport.radius.attributes import (
@@ -287,7 +286,7 @@ class RuleTest:
             if decides is not None and decides.id == rule.id:
                 result = "decides"
             if step.scope not in shown:
-                shown[step.scope] = _has(facts, step.scope)
+                shown[step.scope] = shown_values(facts, step.scope, SHOWN)
             read.append(ReadRule(rule, result, step.scope, shown[step.scope]))
             if not steps:
                 break
@@ -325,24 +324,3 @@ def _attributes(asked: Question, medium: str) -> bytes:
             raise invalid_field(field, f"must have at most {MAX_VALUE} octets")
         body += push_attribute(kind, value) if value else b""
     return body
-
-
-def _has(facts: Facts, scope: str) -> str:
-    """Return the value of a login for a scope, as a text for an admin."""
-    values = {
-        "users": (facts.user,),
-        "kinds": (facts.kind.value,),
-        "serviceTypes": () if facts.service_type is None else (str(facts.service_type),),
-        "media": (facts.medium,),
-        "products": tuple(dict.fromkeys((facts.product, facts.nas_product))),
-        "stations": (facts.station,),
-        "clients": (facts.client, facts.source, facts.nas),
-        "groups": None if facts.groups is None else sorted(facts.groups),
-        "ous": None if facts.ous is None else sorted(facts.ous),
-        "time": (iso(facts.at),),
-    }.get(scope, ())
-    if values is None:
-        return "not known"
-    shown = [value for value in dict.fromkeys(values) if value]
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more or ("none" if scope in ("groups", "ous") else "not known" if scope else "")

@@ -16,10 +16,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name, host_names
-from sallyport.certs.credentials import Certificates, Credentials
-from sallyport.certs.directory import (
+from sallyport.certs.credentials import Credentials
+from sallyport.certs.expiry import certificates_of
+from sallyport.certs.folder import (
     CLIENT,
-    Directory,
+    CertificateFolder,
     Issued,
     present,
     read_certificates,
@@ -36,9 +37,7 @@ WEAK: Final = {"md5", "sha1"}
 def check_certificates(examination: Examination) -> Iterator[Finding]:
     """Check that supplicants accept the server's certificate, and that the clients' certificates are valid."""
     settings, now = examination.settings, present()
-    used = Certificates(
-        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-    ).server()
+    used = certificates_of(settings).server()
     if used is None:
         missing = "no certificate for EAP and RadSec: run sallyport cert init"
         yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)
@@ -51,7 +50,7 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
         flaws += _of_list(used.crl_file, now, chain[0])
     if used.ca_file is not None:
         flaws += _of_their_lists(used.ca_file, authorities, now)
-    issued = _newest_of_clients(Directory(settings.data_dir))
+    issued = _newest_of_clients(CertificateFolder(settings.data_dir))
     flaws += _of_clients(issued, now)
     if used.ca_file is None:
         missing = "no authority for the certificates of clients: set eap_ca, or run sallyport cert init"
@@ -156,10 +155,10 @@ def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: da
             )
 
 
-def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
-    if not directory.ca.exists():
+def _newest_of_clients(folder: CertificateFolder) -> dict[str, Issued]:
+    if not folder.ca.exists():
         return {}
-    return {each.name: each for each in directory.issued() if each.kind == CLIENT and not each.revoked}
+    return {each.name: each for each in folder.issued() if each.kind == CLIENT and not each.revoked}
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:

@@ -14,8 +14,8 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.settings.limits import HISTORIES
-from sallyport.store.extra import check_extra
 from sallyport.store.migrations import ALL, incompatibility
+from sallyport.store.postgres import check_extra
 
 AHEAD_S = 60
 

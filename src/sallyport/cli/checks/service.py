@@ -6,12 +6,13 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.areas.directory.health import ended_readings, is_overdue
+from sallyport.areas.directory.imports.bodies import ended_readings
+from sallyport.areas.directory.schedules.bodies import is_overdue
 from sallyport.base.clock import now_us
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
-from sallyport.certs.directory import present
+from sallyport.certs.folder import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.shell.command import entries

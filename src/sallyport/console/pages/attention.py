@@ -7,8 +7,9 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.areas.clients.service import State
-from sallyport.areas.directory.health import ended_readings, is_overdue
+from sallyport.areas.clients.client import State
+from sallyport.areas.directory.imports.bodies import ended_readings
+from sallyport.areas.directory.schedules.bodies import is_overdue
 from sallyport.areas.domains.domain import Domain, Mode
 from sallyport.areas.events.hours import HourOfLogins
 from sallyport.areas.login.listen.causes import UNKNOWN
@@ -18,6 +19,7 @@ from sallyport.base.errors import NotFound, StoreError
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.pages import senders
+from sallyport.console.pages.directories.finding import first_directories
 from sallyport.console.pages.installation import SOON
 from sallyport.console.pages.reading import joined, of
 from sallyport.console.pages.recovery import FAILING, failed_until
@@ -60,7 +62,7 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     found = [each async for each in _setup(visit)]
     found += await _senders(visit) if installation else []
     found += await _silent(visit)
-    directories = [(domain, await _directories(visit, domain)) for domain in domains]
+    directories = [(domain, await first_directories(visit, domain, MOST_DIRECTORIES)) for domain in domains]
     found += [each async for each in _certificates(visit, directories)]
     for domain in domains:
         found += [each async for each in _provider(visit, domain)]
@@ -210,11 +212,6 @@ async def _failing(visit: Visit, domains: Sequence[Domain], day: Sequence[HourOf
             last = await failed_until(visit, domain, Reason(reason))
             text = f"{counted(logins, 'login')} of {domain.name} in the last hours: {reason}."
             yield Concern(text, path, "Show the logins", is_bad=not last, last=last)
-
-
-async def _directories(visit: Visit, domain: Domain) -> list[Row]:
-    answer = await visit.call("/api/v1/directory/list", {"pageSize": MOST_DIRECTORIES}, domain=domain.id)
-    return entries(answer["directories"])
 
 
 async def _imports(visit: Visit, domain: Domain, directories: Sequence[Row]) -> list[Concern]:

@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Final, TypeVar, cast
 
 from sallyport.base.errors import BODY, Invalid
-from sallyport.store.model import NOTHING, NewRows, V, Value
+from sallyport.store.model import NOTHING, NewRows, Tx, V, Value
 from sallyport.store.postgres.connection import Cursor
-from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
@@ -77,6 +76,19 @@ class Inserts:
         shown = ", ".join([*marks[: len(part.same)], "given.*"])
         head = f"insert into {part.table} ({', '.join(columns)})"
         return f"{head} select {shown} from unnest({arrays}) as given {part.on_conflict}"
+
+
+class TrigramSearch:
+    """Substring search in one table. The rows of the search index have a trigram index on their texts."""
+
+    def find(self, index: str, text: str) -> tuple[str, dict[str, Value]]:
+        """Return SQL for the entries that contain a text, and the parameters of the SQL. The SQL is the part of a
+        select statement after `from`: a table and a condition. text: must be case-folded."""
+        pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        return f"{index} where texts like :pattern", {"pattern": f"%{pattern}%"}
+
+    def merge(self, tx: Tx, index: str) -> None:
+        """Do nothing, because PostgreSQL merges its index by itself."""
 
 
 class PostgresTx:

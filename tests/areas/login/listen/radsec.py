@@ -11,7 +11,7 @@ import trio
 from sallyport.areas.login.listen.exchange import Exchange, RadiusService
 from sallyport.areas.login.listen.radsec import LABEL, Limits, RadSec, decode_proven
 from sallyport.certs.credentials import Certificates
-from sallyport.certs.directory import Directory
+from sallyport.certs.folder import CertificateFolder
 from sallyport.settings.listening import bound
 from sallyport.settings.values import Address
 from tests.areas.login.listen.conftest import WINDOW_S, Wire
@@ -31,7 +31,7 @@ class Secure:
     wire: Wire
     radsec: RadSec
     auth: Exchange
-    directory: Directory
+    directory: CertificateFolder
     port: int
 
     @asynccontextmanager
@@ -103,5 +103,5 @@ async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -
         port = sock.getsockname()[1]
         async with trio.open_nursery() as nursery:
             await nursery.start(radsec.run, [sock], auth, acct)
-            yield Secure(wire, radsec, auth, Directory(data_dir), port)
+            yield Secure(wire, radsec, auth, CertificateFolder(data_dir), port)
             nursery.cancel_scope.cancel()

@@ -5,7 +5,7 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 
-from sallyport.areas.events.repo import EventQuery, EventRow
+from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.decision import refuse
 from sallyport.areas.login.listen import causes
@@ -18,13 +18,7 @@ from sallyport.base.errors import StoreError
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Source
-from sallyport.radius.packet import (
-    ACCESS_ACCEPT,
-    ACCESS_REJECT,
-    ACCOUNTING_RESPONSE,
-    SharedSecret,
-    decode_reply,
-)
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, SharedSecret, decode_reply
 from tests.areas import SECRET, Areas
 from tests.areas.login.listen.conftest import WINDOW_S, Wire
 from tests.packets import access_request, accounting, attributes, chap, pap, status_server

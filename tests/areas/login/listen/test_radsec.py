@@ -15,7 +15,7 @@ from sallyport.base.errors import ConfigError, StartError
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.credentials import Certificates
-from sallyport.certs.directory import Directory, present, read_certificates
+from sallyport.certs.folder import CertificateFolder, present, read_certificates
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
 from tests.areas import SECRET
 from tests.areas.login.listen.conftest import Wire
@@ -155,7 +155,7 @@ async def test_a_client_without_a_certificate(secure: Secure) -> None:
 
 async def test_a_certificate_of_another_authority(secure: Secure, tmp_path: Path) -> None:
     """A certificate of another authority is refused, even if its name is registered."""
-    other = Directory(tmp_path / "other")
+    other = CertificateFolder(tmp_path / "other")
     other.make("Tests CA", ["localhost"], present())
     other.issue(PROXY, present())
     context = client_context(secure.directory.ca)
@@ -417,7 +417,7 @@ def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
     The error names the file, or the command that creates the certificates.
     """
     assert Certificates(tmp_path).server() is None
-    directory = Directory(tmp_path)
+    directory = CertificateFolder(tmp_path)
     directory.make("CA", ["localhost"], present())
     directory.server.write_text("nothing")
     files = Certificates(tmp_path).server()

@@ -27,6 +27,7 @@ from typing import Final, cast
 
 from sallyport.areas.directory.entry.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.areas.directory.entry.status import Status
+from sallyport.base.wire import camel
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
@@ -38,10 +39,6 @@ _KINDS: Final[Mapping[str, type[Entry]]] = {
     "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
 }  # fmt: skip
 _KIND_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
-_FIELDS: Final = {
-    "external_id": "externalId", "member_of": "memberOf", "primary_group": "primaryGroup",
-    "alias_attributes": "aliasAttributes",
-}  # fmt: skip
 
 Wire = Mapping[str, object]
 """An entry as a JSON object: `kind`, and its fields in camelCase."""
@@ -76,7 +73,7 @@ def from_wire(wire: Wire) -> tuple[Entry, bool]:
     """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the group in the
     object before it."""
     kind = _KINDS[str(wire["kind"])]
-    named = ((name, _FIELDS.get(name, name)) for name in kind.__dataclass_fields__)
+    named = ((name, camel(name)) for name in kind.__dataclass_fields__)
     given = {name: wire[ours] for name, ours in named if ours in wire}
     for name in ("aliases", "member_of", "members", "alias_attributes"):
         if given.get(name) is not None:
@@ -93,4 +90,4 @@ def _object(entry: Entry) -> dict[str, object]:
     stated = {each.name: getattr(entry, each.name) for each in fields(entry)}
     optional = {each.name for each in fields(entry) if each.default is None}
     kept = {name: value for name, value in stated.items() if value is not None or name not in optional}
-    return {"kind": _KIND_NAMES[type(entry)], **{_FIELDS.get(name, name): value for name, value in kept.items()}}
+    return {"kind": _KIND_NAMES[type(entry)], **{camel(name): value for name, value in kept.items()}}

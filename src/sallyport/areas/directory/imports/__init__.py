@@ -7,6 +7,7 @@ job        a job, and the state that its transactions share
 service    runs the jobs, and continues them after a restart
 scheduler  chooses the jobs to run, across domains and tenants
 handover   moves the jobs of a node that is gone to another node
+readers    creates the reader of a directory from the directory's settings
 collect    reads a directory into a file
 files      stores the files of jobs
 lines      the lines of a prepared file: entries that are ready to be written

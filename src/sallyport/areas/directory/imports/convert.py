@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -29,9 +29,24 @@ from sallyport.areas.directory.entry.entry import (
     understood,
     with_primary_group,
 )
-from sallyport.areas.directory.entry.ldif import Content, Deletion, LdifParser, Modification, Record, Renaming, Step
+from sallyport.areas.directory.entry.ldif import (
+    Deletion,
+    EntryContent,
+    LdifParser,
+    LdifStep,
+    Modification,
+    Record,
+    Renaming,
+)
 from sallyport.areas.directory.entry.wire import from_wire
-from sallyport.areas.directory.imports.lines import Line, encoded, gathered, prepared, prepared_change
+from sallyport.areas.directory.imports.lines import (
+    PreparedChange,
+    PreparedEntry,
+    encoded,
+    gathered,
+    prepared,
+    prepared_change,
+)
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Invalid
 
@@ -89,7 +104,7 @@ class Converter:
         place = f"line {record.line}"
         try:
             match record:
-                case Content():
+                case EntryContent():
                     entry = understood(record.raw, now=now, mapped=self._mapped)
                     if entry is None:
                         self.total += 1
@@ -99,13 +114,13 @@ class Converter:
                     else:
                         self._entry(entry, place)
                 case Deletion():
-                    self._change(next(prepared(Gone(dn=record.dn))))
+                    self._change(prepared(Gone(dn=record.dn)))
                 case Modification():
                     self._change(_modified(record))
                 case Renaming():
                     self._change(_renamed(record))
         except Invalid as error:
-            self._fail(f"{place}: {record.raw.dn if isinstance(record, Content) else record.dn}", error)
+            self._fail(f"{place}: {record.raw.dn if isinstance(record, EntryContent) else record.dn}", error)
 
     def _entry(self, entry: Entry, place: str) -> None:
         if isinstance(entry, Group) and entry.key:
@@ -121,11 +136,11 @@ class Converter:
         except Invalid as error:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
-    def _change(self, line: Line) -> None:
+    def _change(self, change: PreparedEntry) -> None:
         """Write the line of a change to a stored entry. The people in `later` are written first, so that the lines keep
         the order of the source."""
         self._finish()
-        self._write(iter([line]))
+        self._write(change)
 
     def _finish(self) -> None:
         """Write the lines of the people in `later`. All groups before this point are known now."""
@@ -144,30 +159,29 @@ class Converter:
         removal of the stored entry."""
         self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
-    def _write(self, lines: Iterator[Line]) -> None:
-        for line in list(lines):
-            self._target.write(encoded(line))
+    def _write(self, entry: PreparedEntry) -> None:
+        self._target.write(encoded(entry))
         self.total += 1
 
 
-def _modified(record: Modification) -> Line:
-    """Return the line that changes an entry. Raises Invalid if the name is not valid, or if the change has only a part
+def _modified(record: Modification) -> PreparedChange:
+    """Return the change of an entry. Raises Invalid if the name is not valid, or if the change has only a part
     of the values of a membership."""
     if parts := sorted(MEMBERSHIPS & incomplete(dict.fromkeys(name for _, name, _ in record.steps))):
         raise Invalid(f"the change has only a part of the values of {parts[0]} (range)")
     return prepared_change(record.dn, record.dn, record.steps)
 
 
-def _renamed(record: Renaming) -> Line:
-    """Return the line that renames an entry. A new name also changes attributes of the entry, and the line contains
-    these changes. Raises Invalid if a name is not valid."""
+def _renamed(record: Renaming) -> PreparedChange:
+    """Return the renaming of an entry. A new name also changes attributes of the entry, and the result contains these
+    changes. Raises Invalid if a name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:
         superior = written(parents)
-    steps = [(Step.ADD, kind, [value.encode()]) for pairs in parsed(record.new_rdn) for kind, value in pairs]
+    steps = [(LdifStep.ADD, kind, [value.encode()]) for pairs in parsed(record.new_rdn) for kind, value in pairs]
     if record.deletes_old:
-        steps = [(Step.DELETE, kind, [value.encode()]) for kind, value in own] + steps
+        steps = [(LdifStep.DELETE, kind, [value.encode()]) for kind, value in own] + steps
     return prepared_change(record.dn, f"{record.new_rdn},{superior}" if superior else record.new_rdn, steps)
 
 

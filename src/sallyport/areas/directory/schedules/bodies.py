@@ -9,16 +9,20 @@ from zoneinfo import available_timezones
 from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.areas.directory.bodies import DirectoryName
-from sallyport.areas.directory.schedules.schedule import Timing
+from sallyport.areas.directory.schedules.schedule import Timing, clock_times, timing_of
+from sallyport.areas.directory.schedules.service import ScheduledDirectory
+from sallyport.base.clock import SECOND, from_iso, iso, iso_or_empty
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
+from sallyport.base.wire import Row
 from sallyport.web.scope import Flag, OfDomain, Whole
 
 LONGEST_MINUTES: Final = 7 * 24 * 60
 LEAST_MINUTES: Final = 5
 MOST_TIMES: Final = 24
+LATE_US: Final = 600 * SECOND
+"""Delay after which a scheduled import counts as overdue. Normally an import starts within half a minute."""
 _TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 
@@ -144,6 +148,28 @@ class ScheduleEntry(Model):
         description="State of the last import, as in getImportStatus. It is empty if there was no import."
     )
     lastEnd: str = Field(description="End of the last import, ISO 8601. It is empty if no import has ended.")
+
+
+def schedule_entry(shown: ScheduledDirectory) -> dict[str, object]:
+    """Return a schedule as the fields of `ScheduleEntry`."""
+    timing, last = timing_of(shown.schedule), shown.last
+    return {
+        "directoryName": shown.schedule.directory_name,
+        "everyMinutes": timing.every_minutes,
+        "timesOfDay": clock_times(timing.times),
+        "timeZone": timing.zone,
+        "fullEvery": timing.full_every,
+        "nextRun": iso(shown.schedule.next_at),
+        "lastJobId": last.id if last is not None else 0,
+        "lastState": last.state if last is not None else "",
+        "lastEnd": iso_or_empty(last.ended_at if last is not None else None),
+    }
+
+
+def is_overdue(schedule: Row, now: int) -> bool:
+    """Return whether a scheduled import has not started in time. schedule: an entry of listSchedules. now: the time in
+    microseconds."""
+    return from_iso(str(schedule["nextRun"])) < now - LATE_US
 
 
 class ScheduleList(Done):

@@ -9,8 +9,9 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.login.first.settings import FirstFactorSettings
 from sallyport.areas.login.first.trial import Trials
+from sallyport.base.model import Done, Success
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.web.operation import Done, Operations, Success
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Flag, Gate, InDomain, Members, Octets, PlainText
 
 Values = dict[str, object]

@@ -46,9 +46,8 @@ class Lockouts:
 
     notices: the messages between nodes. Through them, counts and locks apply on all nodes. key: a secret key for hashes
     of guesses, the same on all nodes. limit: the number of failures within five minutes after which a name is locked; 0
-    disables lock-outs. minutes: the duration of a lock. forget_codes: a function that resets the store's count of a
-    user's wrong codes. some: whether a lock exists, or a failure has happened within the last hour. If `some` is false,
-    the login path skips the checks of this class.
+    disables lock-outs. minutes: the duration of a lock. some: whether a lock exists, or a failure has happened within
+    the last hour. If `some` is false, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -62,9 +61,8 @@ class Lockouts:
         minutes: int,
         clock: Clock,
         max_names: int = MAX_NAMES,
-        forget_codes: Callable[[Tx, tuple[int, str]], None] = lambda _tx, _user: None,
     ) -> None:
-        self._forget_codes = forget_codes
+        self._on_unlock = list[Callable[[Tx, tuple[int, str]], None]]()
         self._store = store
         self._metrics = metrics
         self._limit = limit
@@ -88,6 +86,11 @@ class Lockouts:
         )
 
     # --- for the login path -----------------------------------------------------------------------------------
+
+    def on_unlock(self, reset: Callable[[Tx, tuple[int, str]], None]) -> None:
+        """Register a function that resets what the store counts for a user. It is called in the transaction that
+        unlocks the user."""
+        self._on_unlock.append(reset)
 
     def refuses(self, attempt: Attempt) -> LockoutKind | None:
         """Return which lock refuses a login: that of the user or that of the station. Return None if neither is locked
@@ -247,7 +250,8 @@ class Lockouts:
             if stations:
                 found += [row for row in repo.of_kind(tx, domain_id, LockoutKind.STATION, now) if row.name in stations]
             if kind is LockoutKind.USER:
-                self._forget_codes(tx, (domain_id, wanted))
+                for reset in self._on_unlock:
+                    reset(tx, (domain_id, wanted))
             for row in found:
                 repo.delete(tx, row)
                 audit.record_in(tx, f"{row.kind}.unlocked", domain_id, f"{row.kind} {row.name}", at=now)

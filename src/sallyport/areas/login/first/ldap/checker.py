@@ -269,8 +269,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report to the admin either that the base DN is wrong, or that the user is missing. libldap's bindings return
-        no entry in both cases, so an extra search for the base DN is needed."""
+        """Report to the admin either that the base DN is wrong, or that the user is missing. A search returns no entry
+        in both cases, so an extra search for the base DN is needed."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
