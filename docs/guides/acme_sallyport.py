@@ -10,7 +10,7 @@ from pydantic import Field
 from sallyport.areas.mfa.host import Fields, Host
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import SecretKey, ServerUrl
-from sallyport.outgoing.http import exchange, json_object, text_at
+from sallyport.outgoing.http import json_object, text_at
 
 ENROLMENTS = {"enrolled": Enrolment.ENROLLED, "unknown": Enrolment.NOT_ENROLLED}
 POLLED = {"waiting": Outcome.WAITING, "approved": Outcome.APPROVED, "denied": Outcome.DENIED}
@@ -37,18 +37,18 @@ class Acme:
 
     async def enrolled(self, user: str) -> Enrolment:
         """Ask whether the service knows the user."""
-        response = await exchange(self._client, "GET", f"/users/{quote(user, safe='')}")
+        response = await self._client.get(f"/users/{quote(user, safe='')}")
         return ENROLMENTS.get(text_at(json_object(response), "status"), Enrolment.UNKNOWN)
 
     async def start(self, question: Question) -> Answer:
         """Prompt the user. The service sends one prompt for each id."""
         prompt = {"id": question.challenge_id, "user": question.user, "device": question.device}
-        response = await exchange(self._client, "POST", "/prompts", json=prompt)
+        response = await self._client.post("/prompts", json=prompt)
         return _answer(STARTED, text_at(json_object(response), "status"), question.challenge_id)
 
     async def poll(self, handle: str) -> Answer:
         """Ask for the answer of the user."""
-        response = await exchange(self._client, "GET", f"/prompts/{handle}")
+        response = await self._client.get(f"/prompts/{handle}")
         return _answer(POLLED, text_at(json_object(response), "status"), handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
@@ -57,7 +57,7 @@ class Acme:
 
     async def cancel(self, handle: str) -> None:
         """Withdraw the prompt."""
-        await exchange(self._client, "DELETE", f"/prompts/{handle}")
+        await self._client.delete(f"/prompts/{handle}")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -80,7 +80,7 @@ class AcmeCodes(Acme):
         text = (code.text or "").strip()
         if not (text.isascii() and text.isdecimal()):
             return Answer(Outcome.WRONG_CODE)
-        response = await exchange(self._client, "POST", "/codes", json={"user": question.user, "code": text})
+        response = await self._client.post("/codes", json={"user": question.user, "code": text})
         return _answer(VERIFIED, text_at(json_object(response), "status"), "")
 
     async def cancel(self, handle: str) -> None:

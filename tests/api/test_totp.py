@@ -15,8 +15,8 @@ import pyotp
 import pytest
 import segno
 
-from sallyport.areas.users.totp import BORDER
 from sallyport.base.clock import from_iso, now_us
+from sallyport.base.totp import BORDER
 from tests.api.world import Tenant, World, problem
 from tests.running_service import running_service
 

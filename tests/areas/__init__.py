@@ -12,7 +12,7 @@ import os
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,10 +46,15 @@ from sallyport.settings.limits import DEFAULTS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import ANYWHERE
 from sallyport.store.data_folder import Reserve
+from sallyport.store.erasure import Rows
+from sallyport.store.migrations import migrations_of
 from sallyport.store.model import Engine
 from sallyport.store.postgres.engine import PostgresStore
+from sallyport.store.postgres.migration import steps_of
 from sallyport.store.postgres.schema import PostgresDialect
+from sallyport.store.schema import PACKAGE
 from sallyport.store.schema.dialect import SqliteDialect
+from sallyport.store.sealed import Sealed
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 from tests.peers.postgres import database_in
@@ -98,6 +103,19 @@ def new_database() -> bytes:
         return path.read_bytes()
 
 
+@cache
+def declared() -> tuple[list[Rows], list[Sealed]]:
+    """Return the tables with rows of domains, and the sealed columns, as all areas declare them."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "s.db")
+        path.write_bytes(new_database())
+        registry = CollectorRegistry()
+        with closing(SqliteStore(path, StoreMetrics(registry), Reserve(path.with_name("reserve"), 0))) as store:
+            settings = Settings(data_dir=path.parent)
+            areas = App(settings, store, Vault(Secret(bytes(32))), dictionary(), registry).areas
+            return areas.erased_rows, areas.sealed
+
+
 @asynccontextmanager
 async def running_store(
     path: Path,
@@ -105,16 +123,23 @@ async def running_store(
     *,
     reserve: int = 0,
     limits: Mapping[str, int] = DEFAULTS,
+    folders: Sequence[Path] = (),
 ) -> AsyncIterator[SqliteStore]:
     """Yield the embedded store in a file.
 
     It accepts writes until the block ends. reserve: the octets that are reserved for a full disk. limits: the number of
-    rows that a tenant may have.
+    rows that a tenant may have. folders: the folders of further areas, which may have steps of the schema.
     """
     if not path.exists():
         path.write_bytes(new_database())
     metrics = StoreMetrics(registry or CollectorRegistry())
-    store = SqliteStore(path, metrics, Reserve(path.with_name("reserve"), reserve), limits)
+    store = SqliteStore(
+        path,
+        metrics,
+        Reserve(path.with_name("reserve"), reserve),
+        limits,
+        migrations=migrations_of((PACKAGE, *folders)),
+    )
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(store.run)
@@ -126,10 +151,16 @@ async def running_store(
 
 @asynccontextmanager
 async def running_postgres(
-    directory: Path, registry: CollectorRegistry | None = None, *, limits: Mapping[str, int] = DEFAULTS
+    directory: Path,
+    registry: CollectorRegistry | None = None,
+    *,
+    limits: Mapping[str, int] = DEFAULTS,
+    folders: Sequence[Path] = (),
 ) -> AsyncIterator[PostgresStore]:
-    """Yield the store in the PostgreSQL database of a directory. It accepts writes until the block ends."""
-    store = PostgresStore(database_in(directory), StoreMetrics(registry or CollectorRegistry()), limits)
+    """Yield the store in the PostgreSQL database of a directory. It accepts writes until the block ends. folders: the
+    folders of further areas, which may have steps of the schema."""
+    metrics = StoreMetrics(registry or CollectorRegistry())
+    store = PostgresStore(database_in(directory), metrics, limits, steps=steps_of((PACKAGE, *folders)))
     _directories[store] = directory
     try:
         async with trio.open_nursery() as nursery:
@@ -180,13 +211,14 @@ async def allow(store: Engine, table: str) -> None:
 
 
 @asynccontextmanager
-async def running_engine(directory: Path) -> AsyncIterator[Engine]:
-    """Yield a new store of the engine that SALLYPORT_TEST_ENGINE names. It accepts writes until the block ends."""
+async def running_engine(directory: Path, folders: Sequence[Path] = ()) -> AsyncIterator[Engine]:
+    """Yield a new store of the engine that SALLYPORT_TEST_ENGINE names. It accepts writes until the block ends.
+    folders: the folders of further areas, which may have steps of the schema."""
     if ENGINE == "sqlite":
-        async with running_store(directory / "s.db") as store:
+        async with running_store(directory / "s.db", folders=folders) as store:
             yield store
     else:
-        async with running_postgres(directory) as store:
+        async with running_postgres(directory, folders=folders) as store:
             yield store
 
 
@@ -257,7 +289,7 @@ class Areas:
         self.administrators, self.identities = app.signin.administrators, app.signin.identities
         self.console_sessions, self.open_id = app.signin.sessions, app.signin.open_id
         self.copies, self.rotation = app.installation.copies, app.installation.rotation
-        self.certificates, self.certificate_files = app.certificates, app.certificate_files.files
+        self.certificates, self.certificate_files = app.parts.certificates, app.certificate_files.files
         self.radius_metrics, self.login_metrics = login.radius_metrics, login.metrics
         self.tenant = 0
         self.domain = 0

@@ -6,7 +6,8 @@ from sallyport.areas.audit.repo import AuditQuery, matching
 from sallyport.areas.devices.device import DeviceQuery
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.preview.traffic import SLICE_EVENTS
-from sallyport.areas.sessions.repo import SessionQuery, page
+from sallyport.areas.sessions.repo import page
+from sallyport.areas.sessions.session import SessionQuery
 from sallyport.areas.users.accounts.account import UserChange
 from sallyport.areas.users.groups.group import NewGroup
 from sallyport.console.pages.endpoints.access import MOST_USERS

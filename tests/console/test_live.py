@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Message
 from structlog.testing import capture_logs
 
-from sallyport.areas.events.repo import NewEvent
+from sallyport.areas.events.event import DomainEvent
 from sallyport.areas.login.login import Reason
 from sallyport.base.errors import TooMany
 from sallyport.console.live import KEPT, MOST_OF_PERSON, MOST_STREAMS, Feed, IsValid, Rows, Streams, Viewer
@@ -32,7 +32,7 @@ SCOPE: dict[str, object] = {
 }  # fmt: skip
 
 
-async def users(new: Sequence[NewEvent]) -> bytes:
+async def users(new: Sequence[DomainEvent]) -> bytes:
     """Return the names of users as a row."""
     return " ".join(each.user_name for each in new).encode()
 
@@ -257,7 +257,7 @@ async def test_pages_with_the_same_rows_share_them(
     rendered = list[str]()
 
     def rows_of(view: str) -> Rows:
-        async def rows(new: Sequence[NewEvent]) -> bytes:
+        async def rows(new: Sequence[DomainEvent]) -> bytes:
             rendered.append(view)
             return await users(new)
 

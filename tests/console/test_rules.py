@@ -67,7 +67,7 @@ async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -
     assert answer.status_code == 303
     assert "no such user" in text_of(await admin.get("/rules"))
     (kept,) = site.areas.rules.all_of(site.areas.domain)
-    assert kept.definition.users == ("ann", "bob")
+    assert kept.definition.values("users") == ("ann", "bob")
     assert kept.definition.time is not None and kept.definition.time.timezone == "Europe/Berlin"
     assert [(each.name, each.value) for each in kept.definition.reply_attributes] == [
         ("Filter-Id", "staff"), ("Class", "7"),

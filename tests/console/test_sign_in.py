@@ -10,7 +10,6 @@ import trio
 from sallyport.areas.signin.area import FAILED_SIGN_INS
 from sallyport.areas.signin.sessions import MOST_REFUSALS, Browser, Sessions
 from sallyport.areas.tenancy.authentication import Guesses
-from sallyport.areas.users.totp import matching_step
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.base.secret import token_hash
@@ -154,7 +153,7 @@ async def test_other_nodes_hear_only_of_failures(site: Site) -> None:
     areas, told = site.areas, list[str]()
     limits = (Guesses(tell=told.append), Guesses(tell=told.append))
     sessions = Sessions(
-        areas.store, areas.vault, areas.tenancy, *limits, matching_step, areas.open_id, site.clock,
+        areas.store, areas.vault, areas.tenancy, *limits, areas.open_id, site.clock,
         idle_us=3600 * SECOND, longest_us=3600 * SECOND,
     )  # fmt: skip
     seed = await site.administrator("root")

@@ -1,8 +1,8 @@
 """Nodes whose clocks differ by as much as the documentation allows."""
 
-from sallyport.areas.mfa.totp import SLACK, step_at
 from sallyport.areas.users import repo
 from sallyport.base.clock import SECOND
+from sallyport.base.totp import SLACK, step_at
 from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.model import Tx
 from tests.areas import SetClock

@@ -10,8 +10,8 @@ import trio
 from sallyport.areas.agents.presence import HEARTBEAT_S, MISSES, SWEEP_S
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.domains.enforcement import Reverts
-from sallyport.areas.events.operations import entry
-from sallyport.areas.events.repo import EventQuery
+from sallyport.areas.events.event import EventQuery
+from sallyport.base.answer import answer
 from sallyport.base.clock import now_us
 from sallyport.base.errors import LeaseLost
 from sallyport.nodes.periodic import CheckedStore, while_leading
@@ -174,7 +174,7 @@ async def test_an_event_names_its_node(pair: Pair) -> None:
     await pair.one.store.write(lambda tx: insert_events(tx, "ann", domain_id=pair.one.domain, node_id=pair.nodes[1].id))
     rows, _ = await pair.one.events.page(EventQuery(pair.one.domain))
     names = await pair.one.events.nodes()
-    assert [entry(row, "corp", names)["node"] for row in rows] == ["two"]
+    assert [answer(row, domain="corp", nodes=names)["node"] for row in rows] == ["two"]
 
 
 async def test_a_check_that_raises_undoes_the_write(store: PostgresStore) -> None:

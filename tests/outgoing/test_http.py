@@ -16,7 +16,7 @@ import trio
 
 from sallyport.areas.mfa.contract import HTTP_FAILURES, Behaviour
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import HttpFactory, exchange, json_array, json_object, member, text_at
+from sallyport.outgoing.http import HttpFactory, json_array, json_object, link_of, member, text_at
 from sallyport.outgoing.pool import MAX_BODY
 from sallyport.settings.values import ANYWHERE
 from tests.areas.mfa.certificates import self_signed
@@ -31,7 +31,7 @@ async def echo(call: Call) -> Reply:
 async def ask(server: WebServer, url: str = "/x", http: HttpFactory | None = None) -> httpx.Response:
     """Send one GET."""
     async with (http or HttpFactory(egress=ANYWHERE))(f"http://127.0.0.1:{server.port}") as client:
-        return await exchange(client, "GET", url)
+        return await client.get(url)
 
 
 class NamedHosts:
@@ -55,19 +55,19 @@ async def test_connections_are_reused() -> None:
     """Requests that follow each other share a connection. Concurrent requests have their own connections."""
     async with serving(echo) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         for _ in range(5):
-            await exchange(client, "GET", "/x")
+            await client.get("/x")
         assert server.connections == 1
         server.behave(Behaviour.SILENT)
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 for _ in range(100):
-                    nursery.start_soon(exchange, client, "GET", "/x")
+                    nursery.start_soon(client.get, "/x")
                 while server.requests < 105:
                     await trio.sleep(0.01)
                 nursery.cancel_scope.cancel()
         assert server.connections == 100
         server.behave(Behaviour.APPROVE)
-        assert (await exchange(client, "GET", "/x")).status_code == 200
+        assert (await client.get("/x")).status_code == 200
 
 
 async def test_headers_of_a_request() -> None:
@@ -81,7 +81,7 @@ async def test_headers_of_a_request() -> None:
 
     async with serving(cookies) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         for _ in range(2):
-            await exchange(client, "POST", "/x", data={"a": "1"})
+            await client.post("/x", data={"a": "1"})
 
 
 @pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))
@@ -123,7 +123,7 @@ async def test_time_is_limited_for_the_whole_answer() -> None:
         port = listener.socket.getsockname()[1]
         async with HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{port}") as client:
             with pytest.raises(ProviderError, match="no answer in time"), trio.fail_after(5):
-                await exchange(client, "GET", "/", timeout_s=0.2)
+                await client.get("/", timeout=0.2)
         nursery.cancel_scope.cancel()
 
 
@@ -134,13 +134,53 @@ async def test_a_closed_port_is_a_provider_error() -> None:
         await ask(server)
 
 
-@pytest.mark.parametrize("url", ["http://localhost:1/", "https://127.0.0.1/", "http://evil.example/", "http://[::1"])
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1/", "https://127.0.0.1/", "http://evil.example/", "ftp://127.0.0.1/"]
+)
 async def test_a_url_at_another_origin_is_refused(url: str) -> None:
     """A URL with another origin is refused before a connection is made."""
     async with serving(echo) as server:
         with pytest.raises(ProviderError):
             await ask(server, url)
         assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("/next?a=b", "http://api.example/next?a=b"),
+        ("http://api.example:80/next", "http://api.example/next"),
+        ("//api.example/next", "http://api.example/next"),
+    ],
+)
+async def test_a_link_of_an_answer(text: str, link: str) -> None:
+    """A relative link and a link to the same origin are read as a URL."""
+    async with HttpFactory()("http://api.example") as client:
+        assert link_of(client, text) == link
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://[::1",
+        "http://api.example:x/",
+        "http://api.example/\x00",
+        "http://api.example/" + "x" * 20_000,
+        "http://api.example.evil.example/",
+        "http://api.example:81/",
+        "https://api.example/",
+        "ftp://api.example/",
+        "//evil.example/",
+        "http://user@api.example/",
+        "mailto:a@api.example",
+    ],
+    ids=lambda text: text[:40],
+)
+async def test_another_link_is_a_provider_error(text: str) -> None:
+    """A text that is no URL, a URL with a user, and a URL at another origin raise a ProviderError."""
+    async with HttpFactory()("http://api.example") as client:
+        with pytest.raises(ProviderError, match=r"^api\.example: the link in the answer (is|belongs)"):
+            link_of(client, text)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +260,7 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
     async def get(port: int, trusted: Path | None) -> httpx.Response:
         verify = None if trusted is None else ssl.create_default_context(cafile=str(trusted))
         async with HttpFactory(egress=ANYWHERE, verify=verify)(f"https://localhost:{port}") as client:
-            return await exchange(client, "GET", "/")
+            return await client.get("/")
 
     async with serving(echo, tls=context) as server, serving(echo, tls=foreign) as other:
         with pytest.raises(ProviderError, match="certificate is not trusted"):
@@ -255,14 +295,14 @@ async def test_the_message_for_a_refused_certificate(
     async with serving(echo, tls=context) as server:
         async with HttpFactory(egress=ANYWHERE, verify=verify)(f"https://localhost:{server.port}") as client:
             with pytest.raises(ProviderError, match=f"its certificate is not trusted: .*{reason}"):
-                await exchange(client, "GET", "/")
+                await client.get("/")
         assert server.requests == 0
 
 
 async def test_https_to_a_plain_http_port_is_a_provider_error() -> None:
     async with serving(echo) as server, HttpFactory(egress=ANYWHERE)(f"https://localhost:{server.port}") as client:
         with pytest.raises(ProviderError, match="no TLS connection"):
-            await exchange(client, "GET", "/")
+            await client.get("/")
 
 
 # --- egress ---------------------------------------------------------------------------------------------------
@@ -276,7 +316,7 @@ async def test_forbidden_addresses_are_not_connected_to() -> None:
         assert server.connections == 0
     async with HttpFactory()("http://169.254.169.254") as client:
         with pytest.raises(ProviderError, match="address not allowed"):
-            await exchange(client, "GET", "/latest/meta-data/")
+            await client.get("/latest/meta-data/")
 
 
 async def test_the_checked_address_is_the_one_connected_to() -> None:
@@ -287,11 +327,11 @@ async def test_the_checked_address_is_the_one_connected_to() -> None:
         for _ in range(3):
             async with http(f"http://rebind.example:{server.port}") as client:
                 if len(resolver.answers) == 3:
-                    answer = json_object(await exchange(client, "GET", "/"))
+                    answer = json_object(await client.get("/"))
                     assert text_at(answer, "headers", "host") == f"rebind.example:{server.port}"
                 else:
                     with pytest.raises(ProviderError, match=r"address not allowed|no address"):
-                        await exchange(client, "GET", "/")
+                        await client.get("/")
         assert server.connections == 1
     assert resolver.answers == []
 
@@ -300,4 +340,4 @@ async def test_the_next_address_is_tried() -> None:
     """If one address of a host cannot be reached, another address of the host is used."""
     http = HttpFactory(egress=ANYWHERE, look_up=NamedHosts(["127.0.0.2", "127.0.0.1"]).look_up)
     async with serving(echo) as server, http(f"http://two.example:{server.port}") as client:
-        assert (await exchange(client, "GET", "/")).status_code == 200
+        assert (await client.get("/")).status_code == 200

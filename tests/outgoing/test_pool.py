@@ -14,8 +14,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.areas.mfa.contract import Behaviour
 from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import HttpFactory
-from sallyport.outgoing.pool import KEPT_S, MAX_BODY, Pool, TooLong
+from sallyport.outgoing.pool import KEPT_S, MAX_BODY, Pool
 from sallyport.settings.values import ANYWHERE
 from tests.areas.mfa.certificates import self_signed
 from tests.areas.mfa.web import Call, Reply, serving
@@ -217,14 +218,15 @@ async def test_a_cancelled_request_closes_its_connection() -> None:
 
 
 async def test_a_client_of_httpx() -> None:
-    """The client is a plain httpx client with the same limits, so that providers from other projects can use it."""
+    """The client is a plain httpx client, so that providers from other projects can use it. Its limits raise a
+    ProviderError."""
     async with serving(ok) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         assert (await client.get("/")).json() == {}
         server.behave(Behaviour.HUGE)
-        with pytest.raises(TooLong, match=f"more than {MAX_BODY // 1024} KiB"):
+        with pytest.raises(ProviderError, match=f"more than {MAX_BODY // 1024} KiB"):
             await client.get("/")
         server.behave(Behaviour.SILENT)
-        with pytest.raises(httpx.ReadTimeout):
+        with pytest.raises(ProviderError, match="no answer in time"):
             await client.get("/", timeout=0.1)
-        with pytest.raises(httpx.UnsupportedProtocol):
+        with pytest.raises(ProviderError, match="the request failed"):
             await client.get("ftp://127.0.0.1/")

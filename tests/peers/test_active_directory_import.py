@@ -9,10 +9,9 @@ from sallyport.areas.directory.directory import DirectoryConfiguration, Director
 from sallyport.areas.directory.imports.job import Job
 from sallyport.store.search import ListQuery
 from tests.areas import Areas, SetClock, running_areas
-from tests.areas.directory.reading.readings import needs_bonsai
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
 
-pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba]
 
 
 async def synced(areas: Areas) -> Job:

@@ -1,5 +1,5 @@
-"""A made-up area: one class, and one entry in the list of areas. Its operation, command, public page and periodic tasks
-follow, and so do its reactions to changes of other nodes and to a restore."""
+"""A made-up area: one folder, and one entry in the list of areas. Its operation, command, pages, table and periodic
+tasks follow, and so do its reactions to changes of other nodes and to a restore."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,15 +13,28 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.base.wire import JSON
 from sallyport.service.commands import commands
 from sallyport.shell.command import Arguments, Command, command
+from sallyport.store.erasure import Rows
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx
+from sallyport.store.schema import step_files
 from sallyport.web.operation import Operations
 from sallyport.web.pages import Context, Pages, Visit
 from sallyport.web.scope import READERS, Caller, Gate, Role, Scoped
 from tests.areas import Areas, SetClock, running_engine
 from tests.console.visitor import site_of, text_of
 
+STEP = """create table shelves (id {id}, domain_id bigint not null references domains (id), label text not null);
+create index shelves_domain on shelves (domain_id);
+"""
 PAGE = """{% extends "base.html" %}{% block content %}<p>{{ count }} shelves</p>{% endblock %}"""
+
+
+def folder_in(directory: Path) -> Path:
+    """Return the folder of the area, with a step of the schema."""
+    step = directory / "shelves" / "schema" / "9000_shelves.sql"
+    step.parent.mkdir(parents=True)
+    step.write_text(STEP, encoding="utf-8")
+    return directory / "shelves"
 
 
 def pages_of(templates: Path) -> Pages[Visit]:
@@ -40,13 +53,15 @@ def pages_of(templates: Path) -> Pages[Visit]:
 class ShelvesArea(Area):
     """Shelves. done: what the service has asked the area to do."""
 
+    erased_rows = (Rows("shelves", "shelves"),)
+
     def __init__(self, parts: Parts) -> None:
         self.done: list[str] = []
         self.node_tasks = (self._dust,)
         self.leader_tasks = (self._count,)
         self.pages = (pages_of(parts.settings.data_dir / "templates"),)
         self.foreign = {"shelves": lambda domain_id: self.done.append(f"changed in {domain_id}")}
-        self._node = parts.settings.node
+        self._node, self._store = parts.settings.node, parts.store
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operation /shelf/Count."""
@@ -55,7 +70,7 @@ class ShelvesArea(Area):
         @shelves.post("/shelf/Count", roles=READERS)
         async def count_shelves(body: Scoped, caller: Caller) -> str:
             """Return the number of shelves."""
-            return "three"
+            return str(await self._store.read(lambda tx: tx.value(int, "select count(*) from shelves")))
 
         return [shelves]
 
@@ -110,26 +125,28 @@ class OtherShelvesArea(ShelvesArea):
 
 async def test_a_new_area_is_one_entry(tmp_path: Path, clock: SetClock) -> None:
     """The API, the control socket, the pages and the periodic tasks have what the area declares."""
-    async with running_engine(tmp_path) as store:
+    async with running_engine(tmp_path, [folder_in(tmp_path)]) as store:
         areas = Areas(store, clock, further=[ShelvesArea])
         await areas.prepare()
         (shelves,) = [each for each in areas.app.areas if isinstance(each, ShelvesArea)]
+        await store.write(lambda tx: tx.insert("shelves", ("domain_id", "label"), [(areas.domain, "top")]))
         site = site_of(areas, clock)
         (operation,) = [each for group in site.declared for each in group.all if each.paths == ("/shelf/Count",)]
         assert operation.run is not None
         caller = Caller(0, 1, 1, areas.tenant, Role.AUDITOR, "ann", is_installation=False)
-        assert await operation.run(b'{"orgId": 1, "tenantId": 1}', caller) == b'"three"'
+        assert await operation.run(b'{"orgId": 1, "tenantId": 1}', caller) == b'"1"'
         assert await commands(areas.app).ready("shelf.node", {})() == areas.settings.node
         async with site.visitor() as visitor:
             assert (await visitor.get("/shelf")).text == "a shelf"
             await visitor.sign_in(await site.token(Role.AUDITOR))
             page = text_of(await visitor.get("/shelves"))
-            assert "three shelves" in page and "Shelves" in page
-        assert shelves.node_tasks[0] in areas.app.node_tasks
-        assert shelves.leader_tasks[0] in areas.app.leader_tasks
-        await areas.app.prepare()
+            assert "1 shelves" in page and "Shelves" in page
+        assert shelves.node_tasks[0] in areas.app.areas.node_tasks
+        assert shelves.leader_tasks[0] in areas.app.areas.leader_tasks
+        await areas.app.areas.prepare()
         areas.app.follower.changed(ForeignChange("shelves", 7))
         assert shelves.done == ["prepared", "changed in 7"]
+        assert (await areas.removal.preview(areas.domain))[1] == [("shelves", 1)]
 
 
 async def test_a_new_area_is_restored(tmp_path: Path, clock: SetClock) -> None:
@@ -160,3 +177,10 @@ async def test_two_areas_react_to_no_common_change(tmp_path: Path, clock: SetClo
     async with running_engine(tmp_path) as store:
         with pytest.raises(ValueError, match="the change shelves"):
             Areas(store, clock, further=[ShelvesArea, ShelvesArea])
+
+
+def test_two_steps_of_the_schema_have_no_common_number(tmp_path: Path) -> None:
+    """If two areas add a step with the same number, the service does not start: the order of the steps is unknown."""
+    folders = [folder_in(tmp_path / name) for name in ("one", "two")]
+    with pytest.raises(ValueError, match="two steps of the schema have the number 9000"):
+        step_files("m", folders, has_nodes=False)

@@ -5,13 +5,15 @@ import sqlite3
 import pytest
 
 from sallyport.store.connections import SqliteTx
-from sallyport.store.erasure import KEPT, ROWS, counts
+from sallyport.store.erasure import KEPT, counts
 from sallyport.store.schema import SEARCHED
 from sallyport.store.search import SearchIndex
+from tests.areas import declared
 from tests.store.test_limits import Rows, rows
 
 __all__ = ["rows"]
 
+ROWS, _ = declared()
 LISTED = {each.table for each in ROWS} | {part.table for each in ROWS for part in each.parts}
 OUTSIDE = {
     *KEPT, "access_tokens", "administrators", "answers", "certificate_files", "config_version", "console_sessions",
@@ -91,7 +93,7 @@ def test_nothing_is_left_and_nothing_else_is_taken(rows: Rows, several: int) -> 
         for _ in range(several if table in many else 1):
             own: dict[str, object] = {"domain_id": domain} if table in with_domain else {}
             rows.add(table, 1, **own, **({"id": "challenge"} if table == "challenges" else {}))
-    assert {name for name, _ in counts(SqliteTx(connection), domain)} == {each.name for each in ROWS if each.name}
+    assert {name for name, _ in counts(SqliteTx(connection), ROWS, domain)} == {each.name for each in ROWS if each.name}
     domains = [row[0] for row in connection.execute("select id from domains where tenant_id = 1")]
     slices = sum(erased(connection, each) for each in domains)
     assert (slices > len(LISTED)) == (several > 1)

@@ -14,9 +14,9 @@ from sallyport.base.errors import Conflict, SecretError, StoreError
 from sallyport.base.secret import Secret
 from sallyport.store.model import Store, T, Tx, Work
 from sallyport.store.rotation import Rotation
-from sallyport.store.sealed import BATCH, SEALED_COLUMNS, Sealed, check_keys
+from sallyport.store.sealed import BATCH, Sealed, check_keys
 from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys
-from tests.areas import Areas, areas, clock
+from tests.areas import Areas, areas, clock, declared
 from tests.areas.did.world import identity
 
 __all__ = ["areas", "clock"]
@@ -38,11 +38,12 @@ SEALING = {
     "store/rotation.py",
     "areas/signin/repo.py",
 }
+_, SEALED_COLUMNS = declared()
 LATE_S = 0.05
 
 
 def test_every_sealed_column_is_known() -> None:
-    """Each module that seals values has its columns in SEALED_COLUMNS. A new column must be added there and here."""
+    """Each module that seals values has its columns in the `sealed` of its area. A new module must be added here."""
     root = Path(package.__file__).parents[1]
     found = {
         str(path.relative_to(root))
@@ -50,6 +51,11 @@ def test_every_sealed_column_is_known() -> None:
         if re.search(r"vault\.seal\(", path.read_text("utf-8"))
     }
     assert found == SEALING
+
+
+def rotation_of(areas: Areas, vault: Vault, store: Store | None = None) -> Rotation:
+    """Return the rotation of the areas' keys. store: replaces the store of the areas."""
+    return Rotation(store or areas.store, vault, lambda: SEALED_COLUMNS, areas.clock, late_s=LATE_S)
 
 
 async def everything(areas: Areas) -> None:
@@ -114,9 +120,9 @@ def kept_keys(areas: Areas, directory: Path) -> Vault:
 
 async def test_a_store_is_checked_against_the_keys(areas: Areas) -> None:
     """A store with a value of another master key in any column is refused before it replaces the present store."""
-    await areas.store.read(lambda tx: check_keys(tx, Vault(Secret(b"1" * 32))))
+    await areas.store.read(lambda tx: check_keys(tx, SEALED_COLUMNS, Vault(Secret(b"1" * 32))))
     await everything(areas)
-    await areas.store.read(lambda tx: check_keys(tx, areas.vault))
+    await areas.store.read(lambda tx: check_keys(tx, SEALED_COLUMNS, areas.vault))
     other = Vault(MasterKeys({2: Secret(b"1" * 32)}))
     for place in SEALED_COLUMNS:
         with pytest.raises(SecretError, match=f"{place.identity.partition('/')[0]}/.* needs version 2"):
@@ -134,7 +140,7 @@ def check_with(vault: Vault, place: Sealed, other: Vault, tx: Tx) -> None:
         sealed=other.seal(b"secret", place.identity.format(*key)),
         **dict(zip(place.key, key, strict=True)),
     )
-    check_keys(tx, vault)
+    check_keys(tx, SEALED_COLUMNS, vault)
 
 
 async def test_a_key_that_only_the_memory_has_is_missing_at_the_next_start(areas: Areas, tmp_path: Path) -> None:
@@ -143,7 +149,7 @@ async def test_a_key_that_only_the_memory_has_is_missing_at_the_next_start(areas
     """
     vault = kept_keys(areas, tmp_path)
     old = vault.seal(b"secret", "a/1")
-    await Rotation(areas.store, vault, areas.clock, late_s=LATE_S).rotate()
+    await rotation_of(areas, vault).rotate()
     assert vault.open(old, "a/1") == b"secret"
     file = tmp_path / FILE
     message = (
@@ -179,7 +185,9 @@ async def test_everything_is_sealed_under_the_new_key(areas: Areas, tmp_path: Pa
     await everything(areas)
     before = await opened(areas.store, areas.vault)
     assert len(before) == len(SEALED_COLUMNS)
-    done = await Rotation(areas.store, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()
+    done = await Rotation(
+        areas.store, kept_keys(areas, tmp_path), lambda: SEALED_COLUMNS, areas.clock, late_s=LATE_S
+    ).rotate()
     assert (done.sealed, done.version) == (sum(map(len, before.values())), 2)
     keys = load_master_keys(tmp_path, {}, may_make=False)
     assert list(keys.keys) == [2]
@@ -198,7 +206,7 @@ async def test_the_service_continues_after_a_rotation(areas: Areas, tmp_path: Pa
     await areas.add_user(areas.domain, "ann", b"secret")
     vault = kept_keys(areas, tmp_path)
     in_flight = vault.seal(b"x", "radius/state/1")
-    rotation = Rotation(areas.store, vault, areas.clock, late_s=LATE_S)
+    rotation = rotation_of(areas, vault)
     assert (await rotation.rotate()).version == 2
     areas.users.forget()
     assert await areas.users.load(areas.domain, "ann")
@@ -234,11 +242,11 @@ async def test_wherever_it_stops_nothing_is_lost(areas: Areas, tmp_path: Path, a
     before = await opened(areas.store, areas.vault)
     failing = Failing(areas.store, after)
     with pytest.raises(StoreError):
-        await Rotation(failing, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()  # type: ignore[arg-type]
+        await rotation_of(areas, kept_keys(areas, tmp_path), failing).rotate()  # type: ignore[arg-type]
     started = Vault(load_master_keys(tmp_path, {}, may_make=False))
     assert started.versions == (1, 2)
     assert await opened(areas.store, started) == before
-    done = await Rotation(areas.store, started, areas.clock, late_s=LATE_S).rotate()
+    done = await rotation_of(areas, started).rotate()
     assert done.version == 2
     assert await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False))) == before
 
@@ -257,7 +265,7 @@ async def test_a_late_write_is_sealed_again(
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(write_late)
-        await Rotation(areas.store, vault, areas.clock).rotate()
+        await Rotation(areas.store, vault, lambda: SEALED_COLUMNS, areas.clock).rotate()
     found = await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False)))
     assert found == {"radius_clients.secret": [b"late"]}
 
@@ -267,7 +275,9 @@ async def test_a_value_that_does_not_open(areas: Areas, tmp_path: Path) -> None:
     client = await areas.client()
     await areas.store.write(lambda tx: tx.execute("update radius_clients set secret = :s", s=b"\1" + bytes(40)))
     with pytest.raises(SecretError, match=f"radius_clients/{client.id}/secret"):
-        await Rotation(areas.store, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()
+        await Rotation(
+            areas.store, kept_keys(areas, tmp_path), lambda: SEALED_COLUMNS, areas.clock, late_s=LATE_S
+        ).rotate()
     assert list(load_master_keys(tmp_path, {}, may_make=False).keys) == [2, 1]
 
 
@@ -277,8 +287,8 @@ async def test_a_key_of_the_environment(areas: Areas) -> None:
     """
     await areas.client()
     with pytest.raises(Conflict, match="SALLYPORT_MASTER_KEY"):
-        await Rotation(areas.store, areas.vault, areas.clock, late_s=LATE_S).rotate()
+        await rotation_of(areas, areas.vault).rotate()
     both = Vault(MasterKeys({1: Secret(bytes(32)), 2: Secret(b"2" * 32)}))
-    done = await Rotation(areas.store, both, areas.clock, late_s=LATE_S).rotate()
+    done = await rotation_of(areas, both).rotate()
     assert (done.sealed, done.version, done.old_file) == (1, 2, "")
     assert await opened(areas.store, Vault(MasterKeys({2: Secret(b"2" * 32)})))

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.text import fold
+from sallyport.base.wire import Minimum
 from sallyport.store.connections import LONGEST_PHRASE, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, ROW_BITS, IndexEntry, ListQuery, Minimum, SearchIndex
+from sallyport.store.search import MOST_COUNTED, ROW_BITS, IndexEntry, ListQuery, SearchIndex
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3

@@ -14,10 +14,10 @@ import pytest
 
 from sallyport.areas.domains.removal import GRACE_S
 from sallyport.base.clock import SECOND, now_us
-from sallyport.store import erasure
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.schema.limits import COUNTED, CountedTable
 from sallyport.store.search import ROW_BITS, IndexEntry, SearchIndex
+from tests.areas import declared
 from tests.running_service import PROGRAM, RunningService
 from tests.store.test_limits import Rows
 from tests.torture.test_failing_disk import injected
@@ -31,7 +31,8 @@ FEW = ("device_history", "directory_groups", "directory_units", "lockouts", "sta
 EACH = 2000
 BRANCH, STAYS = 2, 3
 """The ids of the domain that is removed and of another domain."""
-SEARCHED = {each.table for each in erasure.ROWS if each.searched}
+ROWS, _ = declared()
+SEARCHED = {each.table for each in ROWS if each.searched}
 
 State = dict[str, list[tuple[Any, ...]]]
 
@@ -150,7 +151,7 @@ def count(service: RunningService, counted: CountedTable) -> int:
 
 def rows_of(service: RunningService, domain_id: int) -> State:
     """Return all rows of a domain, including those of the search."""
-    sqls = {each.table: f"select * from {each.table} where domain_id = ?" for each in erasure.ROWS}  # noqa: S608
+    sqls = {each.table: f"select * from {each.table} where domain_id = ?" for each in ROWS}  # noqa: S608
     for table in SEARCHED:
         sqls[f"{table}_search"] = f"select * from {table}_search where rowid >> {ROW_BITS} = ?"  # noqa: S608
     return {name: service.rows(sql, domain_id) for name, sql in sqls.items()}

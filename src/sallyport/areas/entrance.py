@@ -5,12 +5,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry
 from starlette.routing import BaseRoute
 
 from sallyport.base.clock import Clock
+from sallyport.base.errors import ConfigError, SecretError
+from sallyport.certs.credentials import Certificates
 from sallyport.nodes.notices import Notices
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
@@ -18,7 +20,10 @@ from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.dictionary import Dictionary
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
+from sallyport.store.erasure import Rows, in_order
+from sallyport.store.foreign import CLOCKS_US, CONFIGURATION
 from sallyport.store.model import Engine, Store, Tx
+from sallyport.store.sealed import Sealed
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.web.operation import Operations
@@ -33,7 +38,8 @@ Task: TypeAlias = Callable[[], Awaitable[object]]
 class Parts:
     """The parts of the service that belong to no area.
 
-    link_base: a function that returns the URL at which people reach the service.
+    certificates: reads the certificates that the settings or `sallyport cert` have set up. link_base: a function that
+    returns the URL at which people reach the service.
     """
 
     settings: Settings
@@ -45,6 +51,7 @@ class Parts:
     cluster: Cluster
     notices: Notices
     http: HttpFactory
+    certificates: Certificates
     clock: Clock
     link_base: Callable[[], str]
 
@@ -61,6 +68,10 @@ class Area:
     """The tasks that every node runs."""
     leader_tasks: Sequence[Task] = ()
     """The tasks that the node with the lease runs for all nodes."""
+    erased_rows: Sequence[Rows] = ()
+    """The tables whose rows are deleted with a domain, each before the tables that it refers to."""
+    sealed: Sequence[Sealed] = ()
+    """The columns with values that are sealed under the master key."""
     pages: Sequence[Pages[Any]] = ()
     """The pages of the console."""
     foreign: Mapping[str, Callable[[int], None]] = {}
@@ -97,3 +108,85 @@ class Area:
 
     def revoke(self, tx: Tx, at: int) -> None:
         """Revoke all tokens of a restored backup. at: the time in microseconds."""
+
+
+AreaT = TypeVar("AreaT", bound=Area)
+
+
+class Areas(list[Area]):
+    """All areas, in the order in which they are built, and what concerns all of them."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self._parts = parts
+
+    def add(self, area: AreaT) -> AreaT:
+        """Add an area, and return it."""
+        self.append(area)
+        self._parts.configuration.on_foreign_change(area.forget)
+        self._parts.configuration.on_replaced(area.forget_all)
+        return area
+
+    @property
+    def node_tasks(self) -> list[Task]:
+        """The periodic tasks that each node runs, to keep its data in memory up to date."""
+        return [task for area in self for task in area.node_tasks]
+
+    @property
+    def leader_tasks(self) -> list[Task]:
+        """The periodic tasks that the node with the lease runs for all nodes.
+
+        A node that was paused may believe that it still has the lease. Then such a task runs on two nodes at once. If
+        this could do harm, the transactions of the task check the lease (`Parts.leader_store`). Another task changes a
+        row only if no other node has changed the row, or changes only rows that are overdue.
+        """
+        return [task for area in self for task in area.leader_tasks]
+
+    @property
+    def erased_rows(self) -> list[Rows]:
+        """The tables whose rows are deleted with a domain, in the order of their deletion. Tables of a later area may
+        refer to those of an earlier one."""
+        return in_order(rows for area in reversed(self) for rows in area.erased_rows)
+
+    @property
+    def sealed(self) -> list[Sealed]:
+        """The columns with values that are sealed under the master key."""
+        return [column for area in self for column in area.sealed]
+
+    @property
+    def foreign(self) -> dict[str, Callable[[int], None]]:
+        """What to do after another node has made a change, by the kind of the change. Raises ValueError if two areas
+        react to the same kind."""
+        found: dict[str, Callable[[int], None]] = {CONFIGURATION: lambda _id: self._parts.configuration.look()}
+        for area in self:
+            if twice := found.keys() & area.foreign.keys():
+                raise ValueError(f"two areas react to the change {min(twice)}")
+            found |= area.foreign
+        return found
+
+    async def prepare(self) -> None:
+        """Load the data that the service holds in memory from the store. Raises ConfigError, StoreError."""
+        try:
+            await self._parts.configuration.reload()
+        except SecretError as error:
+            raise ConfigError(str(error)) from error
+        for area in self:
+            await area.prepare()
+
+    async def restored(self) -> None:
+        """Reload all data in memory after the store was replaced. Raises StoreError, SecretError."""
+        await self._parts.configuration.restored()
+        for area in self:
+            await area.restored()
+
+    def void(self, tx: Tx, revoke_tokens: bool) -> None:
+        """Invalidate the prompts and codes in a restored backup. If `revoke_tokens` is true, also revoke the tokens.
+
+        The clock of another node may be ahead, so codes that only that node accepts now are invalidated too.
+        """
+        now = self._parts.clock()
+        latest = now + (CLOCKS_US if self._parts.store.is_shared else 0)
+        for area in self:
+            area.void(tx, latest)
+            if revoke_tokens:
+                area.revoke(tx, now)

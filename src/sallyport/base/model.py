@@ -7,12 +7,22 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import cache
 from itertools import chain
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, cast
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from sallyport.base.answer import wire_fields
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import unfit
 
@@ -26,6 +36,47 @@ class Model(BaseModel):
     only some of the hundreds of models."""
 
     model_config = ConfigDict(defer_build=True)
+
+
+class Success(Model):
+    """The base class of answers with the fields `code` and `status`. Radius and domain operations answer without these
+    fields."""
+
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    status: str = Field(default="Success", description="Success. Only an error has another value.")
+
+
+class Done(Success):
+    """The answer of an operation that has no result besides its success. It is also the base class of answers with a
+    message."""
+
+    message: str = Field(description="Result in words.")
+
+
+ModelT = TypeVar("ModelT", bound=Model)
+_JSON_TYPES: Final[dict[object, object]] = {dict[str, object]: dict[str, JsonValue]}
+"""pydantic's type for each type of the standard library that describes JSON less exactly."""
+
+
+def answer_of(row: type[object], *, detail: bool = False) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Return a decorator that gives a model the values of `base.answer.wire_fields`. They follow the model's own fields
+    and precede those of a subclass."""
+    found = wire_fields(row, detail=detail)
+    return with_fields(
+        {each.name: (_JSON_TYPES.get(each.kind, each.kind), Field(description=each.wire.description)) for each in found}
+    )
+
+
+def with_fields(fields: Mapping[str, tuple[object, object]]) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Return a decorator that adds fields to a model. fields: the type of each field, and its default or description,
+    by name."""
+
+    def derive(model: type[ModelT]) -> type[ModelT]:
+        given = cast(dict[str, Any], dict(fields))
+        name, place = model.__name__, model.__module__
+        return create_model(name, __base__=model, __doc__=model.__doc__, __module__=place, **given)
+
+    return derive
 
 
 class Unknown(Enum):

@@ -9,12 +9,14 @@ Stream-Safe Text Format). A text of NAME characters then takes 0.4 ms at most. N
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, TextIO
 from unicodedata import category, combining, normalize
+
+from sallyport.base.wire import JSON
 
 MARKS: Final = 30
 NAME: Final = 255
@@ -114,6 +116,16 @@ def existing(word: str, known: Iterable[str]) -> str:
 def folded(texts: Iterable[str]) -> frozenset[str]:
     """Return texts in the form for comparison. A hostile text takes 0.4 ms, so fold a long list in a worker thread."""
     return frozenset(map(fold, texts))
+
+
+def write_csv(out: TextIO, rows: Iterable[Iterable[JSON]], text: Callable[[JSON], str]) -> None:
+    """Write rows as CSV (RFC 4180), in which no text is a formula for a spreadsheet. A text may come from packets or
+    directories. text: a function that returns a value as text."""
+    import csv
+
+    csv.writer(out).writerows(
+        [as_cell(text(value)) if isinstance(value, str | list) else text(value) for value in row] for row in rows
+    )
 
 
 def as_cell(text: str) -> str:

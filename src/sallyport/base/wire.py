@@ -34,6 +34,11 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 Row: TypeAlias = dict[str, JSON]
 """A JSON object, such as an entry of a list."""
 
+
+class Minimum(int):
+    """The total of a search that has stopped counting. The true total is this number or more."""
+
+
 MessageT = TypeVar("MessageT")
 _Reader = Callable[[object, str], object]
 

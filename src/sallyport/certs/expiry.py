@@ -1,4 +1,5 @@
-"""When the certificates and revocation lists in files and in stored configurations expire."""
+"""The certificates that the settings select, and when the certificates and revocation lists in files and in stored
+configurations expire."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -7,10 +8,18 @@ from typing import Final
 from cryptography import x509
 
 from sallyport.base.errors import StartError
-from sallyport.certs.credentials import Credentials
+from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.certs.folder import read_list, read_lists
+from sallyport.settings.settings import Settings
 
 BEGIN: Final = "-----BEGIN CERTIFICATE-----"
+
+
+def certificates_of(settings: Settings) -> Certificates:
+    """Return the certificates that the settings or `sallyport cert` have set up."""
+    return Certificates(
+        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
+    )
 
 
 class FileExpiries:

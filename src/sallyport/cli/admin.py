@@ -1,26 +1,18 @@
 """`sallyport admin`: local administrators of the console, people of identity providers, and the sessions of signed-in
 people."""
 
-import sys
-
 import click
 
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.fields import password_option, read_password
+from sallyport.shell.options import Group, json_form
 
 COLUMNS = ("id", "name", "role", "org", "tenant", "created")
 SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began", "seen", "ends")
 IDENTITY_COLUMNS = ("id", "name", "role", "org", "tenant", "issuer", "subject", "signed_in")
 NUMBER = click.IntRange(min=1)
-
-_password = click.option(
-    "--password",
-    metavar="-",
-    help="Password. Give - to read the password from standard input. Default: the command asks for the password.",
-)
-_json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 
 @click.group(cls=Group)
@@ -37,7 +29,7 @@ def admin() -> None:
     type=click.Choice(["admin", "operator", "auditor"]),
     help="Role in the tenant; default: admin. Without a tenant, the administrator has every role.",
 )
-@_password
+@password_option
 @click.pass_obj
 def add(
     line: CommandLine, *, name: str, org: int | None, tenant: int | None, role: str | None, password: str | None
@@ -53,7 +45,7 @@ def add(
 
 
 @admin.command("list")
-@_json
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the administrators."""
@@ -71,7 +63,7 @@ def remove(line: CommandLine, *, name: str) -> None:
 
 @admin.command("password")
 @click.argument("name")
-@_password
+@password_option
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, password: str | None) -> None:
     """Set the password of an administrator and end its sessions."""
@@ -88,7 +80,7 @@ def totp(line: CommandLine, *, name: str) -> None:
 
 
 @admin.command()
-@_json
+@json_form
 @click.pass_obj
 def sessions(line: CommandLine, *, form: Form | None) -> None:
     """List the sessions of the console."""
@@ -105,7 +97,7 @@ def revoke(line: CommandLine, *, session: int) -> None:
 
 
 @admin.command()
-@_json
+@json_form
 @click.pass_obj
 def identities(line: CommandLine, *, form: Form | None) -> None:
     """List the people that signed in through an identity provider."""
@@ -122,23 +114,17 @@ def forget(line: CommandLine, *, identity: int) -> None:
 
 
 def _show(line: CommandLine, made: Row) -> None:
-    from sallyport.areas.users.totp import qr_blocks
+    from sallyport.base.totp import qr_code
 
     uri = str(made["otpauth"])
-    for text in (qr_blocks(uri), uri):
+    for text in (qr_code(uri, "terminal"), uri):
         line.print(text)
     line.note(f"scan the code with an authenticator app; {made['name']} signs in with the password and a code")
 
 
 def _read(line: CommandLine, password: str | None) -> str:
     """Read a password from standard input, or prompt for it twice."""
-    if password not in (None, "-"):
-        raise click.UsageError(
-            "--password accepts only - (read it from standard input), because all users of a machine can see commands"
-        )
-    if password is None and not sys.stdin.isatty():
-        raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     try:
-        return line.read_secret("Password").decode()
+        return read_password(line, password).decode()
     except UnicodeDecodeError:
         raise Invalid("the password is not UTF-8") from None

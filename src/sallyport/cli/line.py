@@ -97,13 +97,13 @@ class Line:
         try:
             return self.connection.call(asked)
         except Invalid as error:
-            from sallyport.cli import wrong
+            from sallyport.cli import messages
 
-            raise Invalid(wrong.refused(error, sent), error.fields) from error
+            raise Invalid(messages.refused(error, sent), error.fields) from error
         except NotFound as error:
-            from sallyport.cli import wrong
+            from sallyport.cli import messages
 
-            raise NotFound(wrong.not_found(error)) from error
+            raise NotFound(messages.not_found(error)) from error
 
     def row(self, command: str, /, **arguments: "JSON") -> "Row":
         result = self.call(command, **arguments)

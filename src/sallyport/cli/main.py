@@ -191,7 +191,7 @@ def run(command: Callable[[], object]) -> int:
 
 def _print_usage_error(error: click.ClickException) -> int:
     """Print a usage error, and how to see the help. Return the exit code."""
-    from sallyport.cli.wrong import usage
+    from sallyport.cli.messages import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)
     context = error.ctx if isinstance(error, click.UsageError) else None

@@ -7,18 +7,18 @@ Names come from the network and may contain terminal control sequences. Unprinta
 replacement character, and escaped in JSON.
 """
 
-import csv
 import json
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from sallyport.base.text import as_cell
+from sallyport.base.text import write_csv
 
 if TYPE_CHECKING:
     from sallyport.base.wire import JSON, Row
@@ -58,7 +58,7 @@ def print_rows(
     elif form == "jsonl":
         out.writelines(_json(row, indent=None) + "\n" for row in rows)
     elif form == "csv":
-        _print_csv(rows, columns, out)
+        write_csv(out, chain([columns], ([row.get(column) for column in columns] for row in rows)), _text)
     else:
         click.echo("\n".join(Table(columns, terminal_width(out) if fits else None, spare).lines(rows)), file=out)
     out.flush()
@@ -84,23 +84,9 @@ def _json(value: "JSON", indent: int | None = 2) -> str:
     return _OUTSIDE_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
-def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
-    """Print CSV with a header line (RFC 4180), in which no cell is a formula for a spreadsheet."""
-    writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
-
-
-def _cell(value: "JSON") -> str:
-    text = _text(value)
-    return as_cell(text) if isinstance(value, str | list) else text
-
-
 def only(rows: "Iterable[Row]", wanted: Sequence[str]) -> "tuple[Iterable[Row], Sequence[str]]":
     """Return rows with the wanted columns only, and the names of these columns. A name is found in any case, and with
     blanks or without, as the header of a table shows it. Raises UsageError with the existing names."""
-    from itertools import chain
-
     rest = iter(rows)
     first = next(rest, None)
     if first is None:

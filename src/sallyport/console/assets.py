@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import trio
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -22,8 +21,10 @@ from starlette.routing import BaseRoute
 from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import as_mac
 from sallyport.base.text import counted
+from sallyport.base.totp import qr_code
 from sallyport.console import columns
 from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
+from sallyport.web.page import templates
 from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
@@ -43,13 +44,7 @@ class Assets:
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._files = {name: files(__package__).joinpath("static", name).read_bytes() for name in TYPES}
-        self._environment = Environment(
-            loader=ChoiceLoader([PackageLoader(__package__), *map(FileSystemLoader, folders)]),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._environment = templates(Path(__file__).parent / "templates", *folders)
         self._environment.filters |= {
             "time": columns.as_time,
             "ago": columns.as_age,
@@ -62,7 +57,7 @@ class Assets:
         }
         self._environment.globals |= {
             "static": self.url,
-            "qr": qr,
+            "qr": _qr,
             "cell": columns.cell,
             "with_cells": columns.with_cells,
             "class_of": columns.class_of,
@@ -107,9 +102,5 @@ class Assets:
         return [TemplateRoute("/static/{name}", static)]
 
 
-def qr(text: str) -> Markup:
-    """Return the QR code of a text as an SVG element, black on white."""
-    import segno
-
-    image = segno.make_qr(text, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff")
-    return Markup(image)  # noqa: S704  segno makes it of squares; the text is not in it
+def _qr(text: str) -> Markup:
+    return Markup(qr_code(text, "element"))  # noqa: S704  segno makes it of squares; the text is not in it

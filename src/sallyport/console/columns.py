@@ -10,6 +10,8 @@ from typing import Final, Literal, cast
 
 from markupsafe import Markup
 
+from sallyport.base.answer import Wire, WireField, wire_fields
+from sallyport.base.clock import iso
 from sallyport.base.mac import as_mac
 from sallyport.base.wire import JSON, Row
 
@@ -33,6 +35,33 @@ class Column:
     kind: Kind = "text"
     is_chosen: bool = True
     link: Callable[[Row], str] | None = None
+
+
+_NUMBERS: Final = (int, float, int | None, float | None)
+
+
+def columns_of(
+    row: type[object], *chosen: str, links: Mapping[str, Callable[[Row], str]] = MappingProxyType({})
+) -> tuple[Column, ...]:
+    """Return the columns of a list of rows: first the chosen ones, then those of all other values of a row.
+
+    chosen: the keys of the columns that are shown as long as the person has not chosen columns. links: by key.
+    """
+    known = {each.name: each for each in wire_fields(row) if each.wire.look != "none"}
+    return tuple(
+        Column(key, _title(known[key].wire, key), _kind(known[key]), key in chosen, links.get(key))
+        for key in dict.fromkeys((*chosen, *known))
+    )
+
+
+def _title(wire: Wire, key: str) -> str:
+    return wire.title or re.sub(r"[_A-Z]", lambda part: " " + part[0].strip("_").lower(), key).capitalize()
+
+
+def _kind(field: WireField) -> Kind:
+    if field.wire.look or field.wire.convert is iso:
+        return cast(Kind, field.wire.look or "time")
+    return "flag" if field.kind is bool else "number" if field.kind in _NUMBERS else "text"
 
 
 _EMPTY: Final = '<span class="none">&ndash;</span>'

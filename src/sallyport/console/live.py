@@ -20,10 +20,10 @@ import trio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from sallyport.areas.events.repo import NewEvent
+from sallyport.areas.events.event import DomainEvent
 from sallyport.areas.events.service import Events
-from sallyport.areas.login.listen.waiting import Room
 from sallyport.base.errors import StoreError, TooMany
+from sallyport.base.fair import Room
 from sallyport.console.guard import HEADERS
 from sallyport.web import problem
 from sallyport.web.connections import parked
@@ -40,7 +40,7 @@ MOST_STREAMS: Final = 200
 MOST_OF_PERSON: Final = 10
 
 IsValid = Callable[[], Awaitable[bool]]
-Rows = Callable[[Sequence[NewEvent]], Awaitable[bytes]]
+Rows = Callable[[Sequence[DomainEvent]], Awaitable[bytes]]
 """A function that returns the rows of a page for new events, as HTML; empty if the page shows none of them."""
 
 
@@ -60,14 +60,14 @@ class Feed:
         self._turn = trio.Lock()
         self._last_id = -1
         self._looked_at = -math.inf
-        self._kept = deque[NewEvent](maxlen=KEPT)
+        self._kept = deque[DomainEvent](maxlen=KEPT)
         self._rendered: dict[tuple[Hashable, int, int], _Rendered] = {}
 
     async def newest_id(self) -> int:
         """Return the id of the newest event. All events with a greater id are new. Raises StoreError."""
         return await self._events.last_id()
 
-    async def after(self, event_id: int) -> list[NewEvent]:
+    async def after(self, event_id: int) -> list[DomainEvent]:
         """Return the events that are newer than an event, oldest first. Raises StoreError."""
         async with self._turn:
             if trio.current_time() - self._looked_at >= EVERY_S:
@@ -78,7 +78,7 @@ class Feed:
                 self._rendered = {}
         return [*takewhile(lambda event: event.id > event_id, reversed(self._kept))][::-1]
 
-    async def message(self, view: Hashable, new: Sequence[NewEvent], rows: Rows) -> bytes:
+    async def message(self, view: Hashable, new: Sequence[DomainEvent], rows: Rows) -> bytes:
         """Return the message with the rows of new events; empty if the page shows none of them. The rows are rendered
         once for all pages of a view.
 

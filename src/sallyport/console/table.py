@@ -6,14 +6,14 @@ memory can also be sorted and searched (`complete`). A page returns the result a
 draws it with the macro of the same name.
 """
 
-import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
-from sallyport.base.text import as_cell, fold
+from sallyport.base.text import fold, write_csv
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
@@ -117,11 +117,10 @@ class Table:
         """Return the first rows with the chosen columns as CSV. has_titles: whether the first line has the titles of
         the columns."""
         out = io.StringIO()
-        writer = csv.writer(out)
-        if has_titles:
-            writer.writerow([column.title for column in self.chosen])
-        for row in self.rows[:most]:
-            writer.writerow([_cell(row.get(column.key)) for column in self.chosen])
+        titles: list[list[JSON]] = [[column.title for column in self.chosen]] if has_titles else []
+        write_csv(
+            out, chain(titles, ([row.get(column.key) for column in self.chosen] for row in self.rows[:most])), _text
+        )
         return out.getvalue().encode(errors="replace")
 
 
@@ -241,12 +240,6 @@ def _text(value: JSON) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)
-
-
-def _cell(value: JSON) -> str:
-    """Return a value as text for a spreadsheet. A text may come from packets or directories."""
-    text = _text(value)
-    return as_cell(text) if isinstance(value, str | list) else text
 
 
 def _order(value: JSON) -> tuple[bool, float, str]:

@@ -2,6 +2,7 @@
 files."""
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -43,6 +44,10 @@ class ProcessMetrics:
             "Set to 1 if the kernel reports a synchronized clock, 0 if it does not, NaN if its state is unknown.",
             registry=registry,
         ).set_function(_clock)
+
+    def loaded(self) -> None:
+        """Record the time at which the settings were loaded."""
+        self.reloaded.set(time.time())
 
     def lag(self, seconds: float) -> None:
         """Record a delay of the event loop: how many seconds too late it has woken up. This method is called four times

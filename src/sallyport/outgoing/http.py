@@ -1,14 +1,14 @@
-"""The HTTP clients of providers. They use httpx on trio, and connect only to allowed addresses.
+"""The HTTP clients of providers: plain httpx on trio, with a transport that connects only to allowed addresses.
 
     client = host.http("https://mfa.example.com", headers={...})
-    document = json_object(await exchange(client, "POST", "/validate/check", data={...}))
+    document = json_object(await client.post("/validate/check", data={...}))
 
-Only `exchange` turns failures of HTTP into ProviderError. It returns a complete answer of at most MAX_BODY octets, with
-a status below 500 that is no redirect. It rejects a URL outside the origin of the client's base URL. Otherwise an
-answer could make the service send a provider's credentials to another server.
+A response is complete, has at most MAX_BODY octets, and has a status below 500 that is no redirect. Every other end of
+a request is a ProviderError, which the transport raises. It rejects a URL outside the origin of the client's base URL.
+Otherwise an answer could make the service send a provider's credentials to another server. A URL that comes from an
+answer must be read by `link_of` first, because httpx raises its own error for a text that is no URL.
 
-httpx uses a connection pool of this package (`pool`). Each pass of the event loop begins or continues only a few
-requests.
+Each pass of the event loop begins or continues only a few requests.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ USER_AGENT: Final = f"Sallyport/{__version__}"
 _MOST_PARTS: Final = 20_000
 """Maximum number of objects and arrays in a JSON answer. Parsing 87,000 of them in 256 KiB took 23 ms."""
 _BACK_OFF_S: Final = 5.0  # after an answer with status 429 that states no time
+
+_LONGEST_LINK: Final = 16_384  # parsing a very long URL takes 60 ms
+REPEATABLE: Final = {"is_repeatable": True}
+"""The extensions of a request that the server may get twice: a POST that has no effect, or that has an idempotency key.
+It is sent again if the server closes an idle connection as the request arrives."""
 
 _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError)
 
@@ -79,85 +84,74 @@ class HttpFactory:
             own.egress = self.egress.for_tenant()
         return own
 
-    def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
-        """Return a client for one origin, for use with `exchange`. timeout_s: the default time limit of one exchange.
+    def __call__(
+        self,
+        base_url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 10.0,
+        most: int = MAX_BODY,
+    ) -> httpx.AsyncClient:
+        """Return a client for one origin. timeout_s: the default time limit of one exchange. most: the maximum number
+        of octets of an answer.
 
         The client keeps no cookies, follows no redirects and reads no settings from the environment. Close it with
         `aclose`.
         """
-        return Client(
+        return httpx.AsyncClient(
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
-            pool=Pool(self.egress, self._trust()),
-        )
-
-
-class Client(httpx.AsyncClient):
-    """An HTTP client for one origin. pool: the connections of the client."""
-
-    def __init__(self, *, base_url: str, headers: Mapping[str, str], timeout: float, pool: Pool) -> None:
-        super().__init__(
-            base_url=base_url,
-            headers=headers,
-            timeout=timeout,
-            transport=pool,
+            transport=ServerTransport(self.egress, self._trust(), httpx.URL(base_url), most),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             trust_env=False,
         )
-        self.pool = pool
 
 
-async def exchange(
-    client: Client,
-    method: str,
-    url: str,
-    *,
-    params: Mapping[str, str] | None = None,
-    data: Mapping[str, str] | None = None,
-    json: Json | None = None,
-    content: bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout_s: float | None = None,
-    most: int = MAX_BODY,
-    is_repeatable: bool | None = None,
-) -> httpx.Response:
-    """Send a request and return its whole answer. The answer has at most `most` octets. Its status is below 500, but is
-    not 429 and not a redirect (3xx).
+class ServerTransport(Pool):
+    """The transport of a client for one server. server: the base URL of the client. most: the maximum number of octets
+    of an answer."""
 
-    url: a path under the client's base URL, or an absolute URL of the same origin as the base URL. data: the fields of
-    a form. timeout_s: the time limit of the whole exchange, or None for the client's default. is_repeatable: whether
-    the server may get the request twice; None if the method decides. A repeatable request is sent again if the server
-    closes an idle connection as the request arrives. Set it for a POST that has no effect, or that has an idempotency
-    key.
+    def __init__(self, egress: Egress, trust: ssl.SSLContext, server: httpx.URL, most: int = MAX_BODY) -> None:
+        super().__init__(egress, trust)
+        self._server = server
+        self._most = most
 
-    Raises ProviderError if the exchange fails. The message names the host, but neither the path nor any content. If the
-    call is cancelled, the connection is closed.
-    """
-    host = client.base_url.host
-    await client.pool.egress.turns.take()
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and return its whole answer. httpx calls this method.
+
+        Raises ProviderError if the exchange fails. The message names the host, but neither the path nor any content. If
+        the call is cancelled, the connection is closed.
+        """
+        host = self._server.host
+        await self.egress.turns.take()
+        try:
+            if origin_of(request.url) != origin_of(self._server):
+                raise ProviderError(
+                    f"{host}: the URL belongs to another server, and the service does not connect to it"
+                )
+            answer = await self.fetch(request, self._most, is_repeatable=request.extensions.get("is_repeatable"))
+        except _FAILURES as error:
+            # `from None`, because a traceback would show the request with its headers.
+            raise ProviderError(f"{host}: {_why(error)}") from None
+        response = httpx.Response(answer.status, headers=answer.headers, content=answer.body)
+        _check(response, host)
+        return response
+
+
+def link_of(client: httpx.AsyncClient, text: str, name: str = "link") -> httpx.URL:
+    """Return a URL that a client's server has answered, absolute or relative to the base URL. name: the name of its
+    field. Raises ProviderError if it is not a URL of this server."""
+    base = client.base_url
     try:
-        request = client.build_request(
-            method,
-            url,
-            params=params,
-            data=data,
-            json=json,
-            content=content,
-            headers=headers,
-            timeout=client.timeout if timeout_s is None else timeout_s,
-        )
-        if origin_of(request.url) != origin_of(client.base_url):
-            raise ProviderError(f"{host}: the URL belongs to another server, and the service does not connect to it")
-        # The client's own methods are not used: they would look for cookies, redirects and hooks, which this service
-        # does not use.
-        answer = await client.pool.fetch(request, most, is_repeatable=is_repeatable)
-    except _FAILURES as error:
-        # `from None`, because a traceback would show the request with its headers.
-        raise ProviderError(f"{host}: {_why(error)}") from None
-    received = httpx.Headers(answer.headers)
-    _check(answer.status, received, host)
-    return httpx.Response(answer.status, headers=received, content=answer.body)
+        if len(text) > _LONGEST_LINK:
+            raise ValueError
+        link = base.join(text)
+        if origin_of(link) == origin_of(base) and not link.userinfo:
+            return link
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError):
+        raise ProviderError(f"{base.host}: the {name} in the answer is not a URL") from None
+    raise ProviderError(f"{base.host}: the {name} in the answer belongs to another server")
 
 
 def json_object(response: httpx.Response) -> dict[str, object]:
@@ -202,7 +196,8 @@ def text_at(document: object, *path: str) -> str:
     return found.encode(errors="replace").decode() if isinstance(found, str) else ""
 
 
-def _check(status: int, headers: httpx.Headers, host: str) -> None:
+def _check(response: httpx.Response, host: str) -> None:
+    status, headers = response.status_code, response.headers
     if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could become large
         raise ProviderError(
             f"{host}: the server answered with a compressed body, although the request did not allow compression"

@@ -168,11 +168,6 @@ class Pool(httpx.AsyncBaseTransport):
         self._closed = False
         trust.set_alpn_protocols(["http/1.1"])
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Handle a request for httpx, which calls this method."""
-        answer = await self.fetch(request)
-        return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
-
     async def fetch(
         self, request: httpx.Request, most: int = MAX_BODY, *, is_repeatable: bool | None = None
     ) -> HttpAnswer:

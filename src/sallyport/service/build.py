@@ -71,7 +71,7 @@ async def build(
                     await app.parts.cluster.join()
                 else:
                     await app.parts.cluster.check_key()
-                await app.prepare()
+                await app.areas.prepare()
                 if new != "empty":
                     await _first_start(app)
                 yield app

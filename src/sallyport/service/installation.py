@@ -13,20 +13,20 @@ from sallyport.areas.domains.bodies import AddDomain
 from sallyport.areas.domains.operations import added
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.dynamic.revocations import Revocations
-from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.siblings import Siblings
 from sallyport.areas.tenancy.commands import new
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base import log
+from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as certificate_commands
-from sallyport.certs.credentials import Certificates
-from sallyport.certs.expiry import FileExpiries
+from sallyport.certs.expiry import FileExpiries, certificates_of
 from sallyport.certs.folder import CertificateFolder
 from sallyport.deploy import commands as setting_commands
-from sallyport.metrics import CertificateMetrics, NodeMetrics, render
+from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, render
 from sallyport.nodes import commands as node_commands
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.service import NodeMetricsTask
@@ -36,11 +36,15 @@ from sallyport.store import commands as store_commands
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
 from sallyport.store.foreign import CERTIFICATES
+from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation
+from sallyport.store.sealed import Sealed, check_keys
 
 
 class CertificatesArea(Area):
     """The certificates of the installation, for EAP and RadSec, and when certificates expire."""
+
+    sealed = (Sealed("certificate_files", "content", ("name",), "certificate_files/{}", is_vital=True),)
 
     def __init__(
         self, parts: Parts, issued: IssuedCertificates, tenancy: Tenancy, revocations: Revocations, login: LoginArea
@@ -49,7 +53,7 @@ class CertificatesArea(Area):
         self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
         kept = SharedFiles if parts.store.is_shared else OwnFiles
         self.files: CertificateFiles = kept(parts.store, parts.vault, CertificateFolder(settings.data_dir.absolute()))
-        expiries = FileExpiries(settings.tls_certificate, certificates_of(parts).server)  # read by another thread
+        expiries = FileExpiries(settings.tls_certificate, certificates_of(settings).server)  # read by another thread
         metrics = CertificateMetrics(parts.registry, expiries.read)
         self.watch = CertificateWatch(parts.store, login.first_settings, metrics)
         self.node_tasks = (self.files.run, self.watch.run)
@@ -83,14 +87,6 @@ class CertificatesArea(Area):
         )
 
 
-def certificates_of(parts: Parts) -> Certificates:
-    """Return the reader of the certificates that the settings or `sallyport cert` have set up."""
-    settings = parts.settings
-    return Certificates(
-        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-    )
-
-
 class Level(Arguments):
     """Arguments of log.level. level: the lowest level to log. If None, the command only returns the current level."""
 
@@ -107,11 +103,26 @@ class InstallationArea(Area):
     """The nodes, workers, settings and log of the service, and the copies and keys of its store. siblings: the other
     workers of this node; they are known when the service starts."""
 
-    def __init__(self, parts: Parts, tenancy: Tenancy, domains: Domains, login: LoginArea, copies: Copies) -> None:
+    def __init__(
+        self, parts: Parts, areas: Areas, tenancy: Tenancy, domains: Domains, login: LoginArea, version: str
+    ) -> None:
         self._parts, self._tenancy, self._domains, self._login = parts, tenancy, domains, login
+        self._areas = areas
+        self.metrics = ProcessMetrics(parts.registry, version)
         self.siblings = Siblings({})
-        self.copies = copies
-        self.rotation = Rotation(parts.store, parts.vault, parts.clock, without=partial(nodes_without_key, parts))
+        self.copies = Copies(
+            parts.store,
+            parts.settings.database_path,
+            check=self._check_keys,
+            void=areas.void,
+            replaced=areas.restored,
+            backed_up=lambda at: self.metrics.backed_up.set(at / SECOND),
+            clock=parts.clock,
+            worker=parts.settings.worker,
+        )
+        self.rotation = Rotation(
+            parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
+        )
         self.node_metrics = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
         self.node_tasks = (parts.cluster.run, self.node_metrics.run, parts.configuration.watch)
 
@@ -131,8 +142,17 @@ class InstallationArea(Area):
 
     async def prepare(self) -> None:
         """Delete unfinished copies, and read the time of the last backup."""
+        self.metrics.loaded()
         self.copies.clear()
         await self.copies.remember()
+
+    def _check_keys(self, tx: Tx) -> None:
+        """Check that the master keys can decrypt the secrets in a store: the keys of the next start, and those of this
+        process, which may be others after a rotation. Raises SecretError, ConfigError.
+
+        In a restore, the check runs on the rows of the backup, before the backup replaces the store.
+        """
+        check_keys(tx, self._areas.sealed, self._parts.vault.at_next_start(), self._parts.vault)
 
     async def _add_domain(self, wanted: AddDomain) -> JSON:
         """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""

@@ -17,10 +17,9 @@ import structlog
 import trio
 
 from sallyport.areas.login.listen import radsec, udp
-from sallyport.areas.login.listen.counts import RadiusService
-from sallyport.areas.login.listen.exchange import Exchange, Services
+from sallyport.areas.login.listen.exchange import Exchange, RadiusService, Services
+from sallyport.areas.login.listen.pending import PendingSlots
 from sallyport.areas.login.listen.siblings import Siblings, socket_of
-from sallyport.areas.login.listen.waiting import Waiting
 from sallyport.host.notify import Notifier, ToParent
 from sallyport.metrics import render
 from sallyport.metrics.workers import merged
@@ -89,11 +88,11 @@ async def serve(
                 await background.start(app.parts.notices.run)
                 if settings.log_logins:
                     await background.start(app.events.login_log.run)
-                for task in app.node_tasks:
+                for task in (app.follower.run, *app.areas.node_tasks):
                     background.start_soon(task)
                 if app.login.spool is not None:
                     await background.start(app.login.spool.run)
-                background.start_soon(while_leading, app.parts.cluster, app.leader_tasks)
+                background.start_soon(while_leading, app.parts.cluster, app.areas.leader_tasks)
                 await background.start(app.login.first.run)
                 await background.start(app.login.second.run)
                 background.start_soon(_measure_lag, app)
@@ -191,7 +190,7 @@ async def _answer_requests(
                 bound = sockets.addresses()
                 bound.http = await waiting.start(_serve_http, app, gate, declared, sockets.http, stop)
                 app.http_address = bound.http[0]
-                listening.start_soon(collect_garbage, lambda: services.waiting.now)
+                listening.start_soon(collect_garbage, lambda: services.slots.now)
                 task_status.started(bound)
                 if worker is None:
                     log.info(
@@ -224,7 +223,7 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
     """
 
     async def ended() -> None:
-        while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
+        while waiting.child_tasks or any(exchange.pending.handed_over for exchange in exchanges):
             await trio.sleep(0.01)
         await app.login.journal.drained()
 
@@ -242,9 +241,10 @@ def _services(app: App) -> Services:
         domains=app.domains.service,
         sightings=app.devices.service.sightings,
         pipeline=app.login.pipeline,
+        eap=app.login.eap,
         journal=app.login.journal,
         senders=app.login.senders,
-        waiting=Waiting(app.parts.settings.max_waiting_requests),
+        slots=PendingSlots(app.parts.settings.max_waiting_requests),
         radius_metrics=app.login.radius_metrics,
         login_metrics=app.login.metrics,
         learn=app.clients.service.latch,
@@ -280,7 +280,7 @@ async def _exchanges(
 def _radsec(app: App) -> radsec.RadSec:
     login = app.login
     return radsec.RadSec(
-        app.certificates.server,
+        app.parts.certificates.server,
         lambda: app.clients.service.table,
         login.journal.flush,
         login.radius_metrics,
@@ -385,4 +385,4 @@ async def _measure_lag(app: App) -> None:
     while True:
         due = time.monotonic() + LAG_S
         await trio.sleep(LAG_S)
-        app.process_metrics.lag(max(0.0, time.monotonic() - due))
+        app.installation.metrics.lag(max(0.0, time.monotonic() - due))

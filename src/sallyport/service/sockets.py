@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from sallyport.areas.login.listen import udp
-from sallyport.areas.login.listen.counts import RadiusService
+from sallyport.areas.login.listen.exchange import RadiusService
 from sallyport.base.errors import StartError
 from sallyport.service import control
 from sallyport.settings.listening import bound, cannot_listen, has_family

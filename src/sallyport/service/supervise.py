@@ -82,7 +82,7 @@ async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     if app.tls is not None:
         app.tls.reload()
     app.apply(settings)
-    app.reloaded()
+    app.installation.metrics.loaded()
     changed = [
         name for name in Settings.model_fields if getattr(settings, name) != getattr(app.parts.settings, name)
     ]  # compared with the settings at the start

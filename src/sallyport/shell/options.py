@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,8 @@ from sallyport.base.clock import SECOND, from_iso, iso, now_us
 from sallyport.base.text import nearest
 
 _CHOSEN: Final = "sallyport.columns"
+HIDDEN: Final = "sallyport.hidden"
+"""The values that a command does not get as arguments, by the names of their parameters, in the context of click."""
 _SENTENCE = 1000
 """Maximum number of characters of a command's first sentence in the help."""
 
@@ -45,6 +47,26 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
 
 PAST: Final = Time(-1, "a time such as 2026-11-23, 2026-11-23T10:00 or 24h")
 FUTURE: Final = Time(1, "a time such as 90d, 12h, 2027-11-23 or 2027-11-23T10:00")
+
+
+in_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+any_domain = click.option("--domain", help="Show only entries of this domain (name or domainId).")
+json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
+csv_form = click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class Pair(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """An option type for `NAME=VALUE`. The value is an object with `name` and `value`; an empty text stays empty."""
+
+    name = "pair"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        """Return the parts of the text. Raises BadParameter."""
+        name, sign, text = str(value).partition("=")
+        if value and not sign:
+            self.fail(f'"{value}" is not understood; give NAME=VALUE', param, ctx)
+        return {"name": name.strip(), "value": text.strip()} if value else ""
 
 
 class InputFile(click.Path):
@@ -137,14 +159,19 @@ def option_name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len)
 
 
+def value_of(parameter: click.Parameter, context: click.Context) -> object:
+    """Return the value of a parameter of the command that runs now, even if the command does not get the value as an
+    argument."""
+    hidden: Mapping[str, object] = context.meta.get(HIDDEN, {})
+    return context.params.get(parameter.name or "", hidden.get(parameter.name or ""))
+
+
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
     """Return the required options of `command`, for a suggestion to the user. The values are those that the user gave
     to the command that runs now (`context`). Each element is an option and its value, such as `--domain default`."""
-    return [
-        f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
-        for each in command.params
-        if each.required and each.name is not None and context.params.get(each.name)
-    ]
+    given = {option_name(each): value_of(each, context) for each in context.command.params}
+    names = [option_name(each) for each in command.params if each.required and isinstance(each, click.Option)]
+    return [f"{name} {shlex.quote(str(given[name]))}" for name in names if given.get(name)]
 
 
 def list_command(group: str) -> str:

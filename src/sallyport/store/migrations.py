@@ -1,10 +1,10 @@
-"""The migrations of the SQLite schema: the baseline, and each later step of `schema.HISTORY`.
+"""The migrations of the SQLite schema: the baseline, and each later step (`schema.step_files`).
 
 `migrate` upgrades a database to the schema of this program with sqlite-utils, or raises SchemaError.
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from ipaddress import ip_network
 from pathlib import Path
@@ -15,7 +15,7 @@ from sqlite_utils import Database, Migrations
 from sallyport.base.addresses import network_bits
 from sallyport.base.errors import SchemaError
 from sallyport.store.connections import add_fold
-from sallyport.store.schema import SEARCHED, limits, statements, statements_of, steps
+from sallyport.store.schema import PACKAGE, SEARCHED, StepFile, limits, statements, statements_of, step_files
 from sallyport.store.schema.dialect import SqliteDialect
 
 BASELINE = "m0001_baseline"
@@ -43,28 +43,34 @@ def _fill_network_bits(db: Database) -> None:
 
 
 _FURTHER: Final[Mapping[str, Callable[[Database], None]]] = {"network_bits": _fill_network_bits}
-"""What steps do after their SQL, by their files."""
+"""What steps do after their SQL, by their topics."""
 
 
-def _step(file: str) -> Callable[[Database], None]:
-    """Return the function that applies a step of the history."""
+def _step(step: StepFile) -> Callable[[Database], None]:
+    """Return the function that applies a step."""
 
     def apply(db: Database) -> None:
-        for statement in statements_of(file, SqliteDialect()):
+        for statement in statements_of(step.file, SqliteDialect()):
             db.execute(statement)
-        if further := _FURTHER.get(file):
+        if further := _FURTHER.get(step.topic):
             further(db)
 
     return apply
 
 
-ALL = Migrations("sallyport")
-ALL(name=BASELINE)(_create)
-for _name, _file in steps("m", has_nodes=False):
-    ALL(name=_name)(_step(_file))
+def migrations_of(folders: Sequence[Path] = (PACKAGE,)) -> Migrations:
+    """Return the baseline and the steps of the areas in the folders."""
+    migrations = Migrations("sallyport")
+    migrations(name=BASELINE)(_create)
+    for step in step_files("m", folders, has_nodes=False):
+        migrations(name=step.name)(_step(step))
+    return migrations
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
+ALL = migrations_of()
+
+
+def migrate(connection: sqlite3.Connection, path: Path, migrations: Migrations = ALL) -> list[str]:
     """Apply the pending migrations, and return their names.
 
     Raises SchemaError if the file is not a database, or if this program cannot use the database. The lock of the data
@@ -73,25 +79,25 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
     try:
         add_fold(connection)
         database = Database(connection, execute_plugins=False)
-        applied = {each.name for each in ALL.applied(database)}
+        applied = {each.name for each in migrations.applied(database)}
         if not applied and connection.execute(_TABLES).fetchone() is not None:
             raise SchemaError(f"{path} is a database of another program")
-        if reason := incompatibility(path, applied):
+        if reason := incompatibility(path, applied, migrations):
             raise SchemaError(reason)
-        pending = [each.name for each in ALL.pending(database)]
-        ALL.apply(database)
+        pending = [each.name for each in migrations.pending(database)]
+        migrations.apply(database)
     except sqlite3.DatabaseError as error:
         raise SchemaError(f"{path}: {error}") from error
     return pending
 
 
-def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
+def incompatibility(path: Path, applied: AbstractSet[str], migrations: Migrations = ALL) -> str:
     """Return the reason why this program cannot use a database, as text for a message. Return "" if the program can use
     the database.
 
     applied: the names of the migrations that were applied to the database.
     """
-    newer = applied - {each.name for each in ALL._migrations}
+    newer = applied - {each.name for each in migrations._migrations}
     if newer and BASELINE in applied:
         return f"{path} was written by a newer version of Sallyport (migration {', '.join(sorted(newer))})"
     if newer:

@@ -7,16 +7,18 @@ converts only the letters A to Z, but indexes exist only for `lower`.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
-
-import trio
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from sallyport.base.mac import mac_key, spellings
 from sallyport.base.text import fold
 from sallyport.store.foreign import ForeignChange
+
+if TYPE_CHECKING:
+    import trio  # imported for the type alone, because the bodies that the command line reads import this module
+    from _typeshed import DataclassInstance
 
 Value = int | float | str | bytes | None
 NOTHING: Final[Mapping[str, Value]] = {}
@@ -116,6 +118,11 @@ LISTED: Final = "(select cast(value as bigint) from json_each(:ids))"
 sets of any size."""
 LISTED_TEXTS: Final = "(select value from json_each(:ids))"
 """SQL for a set of texts, passed as the parameter `ids=listed(...)`."""
+
+
+def columns_of(row: "type[DataclassInstance]") -> list[str]:
+    """Return the names of the columns from which `Tx.all` makes rows of a class: its fields."""
+    return [each.name for each in fields(row)]
 
 
 def among(values: Sequence[Value], most: int) -> tuple[str, dict[str, Value]]:
@@ -239,7 +246,7 @@ class Engine(Store, Protocol):
     def ready(self) -> bool:
         """Return whether the last write was committed."""
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(self, *, task_status: "trio.TaskStatus[None]" = ...) -> None:
         """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from sallyport.base.errors import Conflict
 from sallyport.base.secret import Secret
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx, Value
-from sallyport.store.sealed import SEALED_COLUMNS, Sealed, rows_of, sealed_of
+from sallyport.store.sealed import Sealed, rows_of, sealed_of
 from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
 
 LATE_S: Final = 1.0
@@ -56,12 +56,14 @@ class Rotation:
         self,
         store: Store,
         vault: Vault,
+        columns: Callable[[], Sequence[Sealed]],
         clock: Clock = now_us,
         *,
         without: Callable[[int], Awaitable[Sequence[str]]] = _alone,
         late_s: float = LATE_S,
     ) -> None:
         self._store = store
+        self._columns = columns
         self._without = without
         self._vault = vault
         self._clock = clock
@@ -113,7 +115,7 @@ class Rotation:
     async def _walk(self) -> int:
         """Seal again all values that are not sealed under the newest key. Return their number."""
         sealed = 0
-        for column in SEALED_COLUMNS:
+        for column in self._columns():
             after: tuple[Value, ...] | None = None
             while True:
                 rows = await self._store.read(partial(rows_of, column, after))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from sallyport.base.text import fold
+from sallyport.base.wire import Minimum
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 
@@ -24,10 +25,6 @@ FAR: Final = 100_000
 ROW_BITS: Final = 40
 _SEPARATOR: Final = "\x1f"
 _NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # a NUL is replaced, because neither engine accepts it
-
-
-class Minimum(int):
-    """The total of a search with more than MOST_COUNTED matches. The true total is this number or more."""
 
 
 @dataclass(frozen=True, slots=True)

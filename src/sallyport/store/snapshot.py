@@ -79,6 +79,11 @@ class Configuration:
         more."""
         self._on_replaced.append(forget)
 
+    def forget(self) -> None:
+        """Drop the caches that `on_foreign_change` has registered."""
+        for forget in self._on_foreign_change:
+            forget()
+
     async def change(self, work: Work[T]) -> T:
         """Write a change of the configuration. Return when the snapshots of this process contain the change.
 
@@ -145,8 +150,7 @@ class Configuration:
         async with self._reloading:
             self._version = -1
             await self._read()
-        for forget in self._on_foreign_change:
-            forget()
+        self.forget()
 
     def look(self) -> None:
         """Make `watch` check at once whether another process has changed the configuration."""

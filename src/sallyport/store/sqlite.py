@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import structlog
 import trio
+from sqlite_utils import Migrations
 
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
@@ -46,15 +47,23 @@ class SqliteStore:
     the store any more.
 
     reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`settings/limits.py`).
+    migrations: the history of the schema.
     """
 
     def __init__(
-        self, path: Path, metrics: StoreMetrics, reserve: Reserve, limits: Mapping[str, int] = DEFAULTS
+        self,
+        path: Path,
+        metrics: StoreMetrics,
+        reserve: Reserve,
+        limits: Mapping[str, int] = DEFAULTS,
+        *,
+        migrations: Migrations = ALL,
     ) -> None:
         self._path = path
+        self._migrations = migrations
         self._connection = _open_writable(path, reserve)
         try:
-            migrate(self._connection, path)
+            migrate(self._connection, path, migrations)
             _set_limits(self._connection, limits)
         except BaseException:
             self._connection.close()
@@ -75,7 +84,7 @@ class SqliteStore:
 
     @property
     def schema(self) -> str:
-        return ALL._migrations[-1].name
+        return self._migrations._migrations[-1].name
 
     @property
     def is_shared(self) -> bool:

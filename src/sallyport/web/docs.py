@@ -1,8 +1,7 @@
 """The API page `/docs`. Swagger UI shows the document of /openapi.json. It can send requests with a token that the
 reader enters.
 
-The files come from the installed package `swagger-ui-py`, so that the page needs no other host. The service does not
-import the package itself, because the package would bring its handlers for other frameworks.
+The files come from the installed package `swagger-ui-bundle-v2`, so that the page needs no other host.
 
 The style sheet of the package has its icons in `data:` URLs, which the policy of the page refuses. So the service sends
 the icons as files, and replaces these URLs.
@@ -10,7 +9,6 @@ the icons as files, and replaces these URLs.
 
 import re
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -18,6 +16,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute
+from swagger_ui_bundle import swagger_ui_path
 
 from sallyport.web.operation import Handler
 from sallyport.web.routing import TemplateRoute
@@ -72,10 +71,7 @@ _PAGE: Final = """\
 
 def routes() -> Sequence[BaseRoute]:
     """Return the routes of the page and of its files."""
-    spec = find_spec("swagger_ui")
-    assert spec is not None  # noqa: S101 - a dependency of this distribution
-    assert spec.submodule_search_locations  # noqa: S101
-    folder = Path(spec.submodule_search_locations[0], "static")
+    folder: Path = swagger_ui_path
 
     def text(content: str, kind: str) -> Handler:
         async def answer(request: Request) -> Response:

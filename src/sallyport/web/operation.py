@@ -31,8 +31,11 @@ from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
-from sallyport.base.model import FieldCheck, Model, Unknown, accepts
+from sallyport.base.model import Done as Done  # noqa: PLC0414  the answer of most operations
+from sallyport.base.model import FieldCheck, Unknown, accepts
+from sallyport.base.model import Success as Success  # noqa: PLC0414
 from sallyport.base.validation import refusal
+from sallyport.base.wire import Row
 from sallyport.web import content, problem
 from sallyport.web.interface import unknown_fields
 from sallyport.web.paging import TOTAL_HEADER, Counted
@@ -70,21 +73,6 @@ Take: TypeAlias = Callable[[Request, Caller, BeforeFile], Awaitable[bytes]]
 check of the token."""
 
 
-class Success(Model):
-    """The base class of answers with the fields `code` and `status`. Radius and domain operations answer without these
-    fields."""
-
-    code: int = Field(default=200, description="HTTP status of the answer.")
-    status: str = Field(default="Success", description="Success. Only an error has another value.")
-
-
-class Done(Success):
-    """The answer of an operation that has no result besides its success. It is also the base class of answers with a
-    message."""
-
-    message: str = Field(description="Result in words.")
-
-
 class Plain(Generic[AnswerT]):
     """An answer that consists of plain dicts, lists, texts and numbers. It is serialised without a model.
 
@@ -94,7 +82,7 @@ class Plain(Generic[AnswerT]):
 
     __slots__ = ("content",)
 
-    def __init__(self, content: Mapping[str, object] | Counted[dict[str, object]]) -> None:
+    def __init__(self, content: Mapping[str, object] | Counted[dict[str, object]] | Counted[Row]) -> None:
         self.content = content
 
 

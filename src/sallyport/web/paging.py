@@ -15,8 +15,7 @@ from pydantic import AliasChoices, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sallyport.base.validation import Between
-from sallyport.base.wire import JSON
-from sallyport.store.search import Minimum
+from sallyport.base.wire import JSON, Minimum
 from sallyport.web.scope import Body, Text, Whole
 
 TOTAL_HEADER: Final = "X-Total-Count"

@@ -30,11 +30,9 @@ from pydantic.config import JsonDict
 from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
-from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import SentModel, as_given
 from sallyport.base.validation import one_or_several, unfit
 from sallyport.web.connections import PEER
-from sallyport.web.content import LargeAnswers
 
 
 class Role(StrEnum):
@@ -364,6 +362,10 @@ class Gate:
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
+        # here, because the command line imports the bodies, but no event loop and no web framework
+        from sallyport.base.fair import FairLimiter, LoopTurns
+        from sallyport.web.content import LargeAnswers
+
         self._tokens = tokens
         self._domains = domains
         self.large_bodies: FairLimiter[int] = FairLimiter(1)

@@ -11,11 +11,10 @@ import pytest
 
 from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, Stopped, enrolled
 from sallyport.agent.endpoint.identity import Identity, StoredIdentity
-from sallyport.agent.service import BackOff
 from sallyport.agentwire.fields import MAX_REPORT
 from sallyport.agentwire.report import Poll
 from sallyport.agentwire.state import DesiredUser, Settings, TriggerKind
-from sallyport.base.clock import SECOND
+from sallyport.base.clock import SECOND, BackOff
 from sallyport.base.errors import ServiceAway, ServiceRefused, WireError
 from sallyport.base.wire import dumps
 from sallyport.host.notify import Notifier

@@ -282,7 +282,7 @@ async def test_rotation_of_the_state_key(areas: Areas, host: Host) -> None:
     await host.assign("ann")
     assert [each.name for each in (await host.fetch()).users] == ["ann"]
     areas.vault.add(2, Secret(b"k" * 32))
-    await KeyRotation(areas.store, areas.vault, late_s=0).rotate()
+    await KeyRotation(areas.store, areas.vault, lambda: areas.app.areas.sealed, late_s=0).rotate()
     assert (await late.fetch()).key == state.key
     late.made = replace(late.made, state_key=first)
     await areas.agents.rotate_state_key(areas.domain)

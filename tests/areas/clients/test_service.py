@@ -8,9 +8,9 @@ import pytest
 import trio
 
 from sallyport.areas.clients import repo
-from sallyport.areas.clients.client import SIGNED
+from sallyport.areas.clients.client import SIGNED, State
 from sallyport.areas.clients.repo import Change, update_all
-from sallyport.areas.clients.service import NewClient, State
+from sallyport.areas.clients.service import NewClient
 from sallyport.areas.devices.device import Heard
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.store.model import Tx

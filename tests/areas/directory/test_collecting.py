@@ -17,7 +17,6 @@ from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.imports.job import DirectorySource, Job
 from sallyport.areas.directory.imports.scheduler import AT_ONCE
 from sallyport.base.errors import Contradiction, Invalid, StoreError
-from sallyport.metrics import DirectoryMetrics
 from tests.areas import Areas
 from tests.areas.directory.world import at_work, names, over, person, queue
 
@@ -74,12 +73,9 @@ def reader(areas: Areas) -> Reader:
     """Return a recording reader that replaces the LDAP reader."""
     reader = Reader()
     areas.directory = DirectoryArea(
-        areas.parts,
+        replace(areas.parts, registry=CollectorRegistry()),
+        areas.app.domains,
         areas.revocations,
-        DirectoryMetrics(CollectorRegistry()),
-        http_of=lambda _domain_id: areas.http,
-        domains_of=lambda _tenant_id: {areas.domain},
-        find_domain=lambda name: areas.domains.anywhere(name).id,
         read={"ldap": reader.read},
         check={},
     )

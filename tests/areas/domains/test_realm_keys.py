@@ -9,7 +9,7 @@ from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode, folded_r
 from sallyport.areas.domains.repo import Change, Update
 from sallyport.base.errors import Conflict
 from sallyport.store.model import Tx
-from sallyport.store.schema import statements_of
+from sallyport.store.schema import statements_of, step_files
 from sallyport.store.schema.dialect import SqliteDialect
 from tests.areas import Areas, only_sqlite
 from tests.plans import plans
@@ -71,7 +71,8 @@ async def test_an_upgrade_stores_the_keys(areas: Areas) -> None:
     await areas.removal.remove(domain_id)
     sql = "select domain_id, realm, realm_key, tenant_id from domain_realms order by domain_id, realm"
     before = await areas.store.read(lambda tx: tx.rows(sql))
-    *_, fill = statements_of("domain_realms", SqliteDialect())
+    (step,) = [each for each in step_files("m", has_nodes=False) if each.topic == "domain_realms"]
+    *_, fill = statements_of(step.file, SqliteDialect())
 
     def again(tx: Tx) -> None:
         tx.execute("delete from domain_realms where domain_id >= 0")

@@ -10,7 +10,6 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.domains.removal import GRACE_S
 from sallyport.areas.tenancy.keys.key import Agent, NewKey
 from sallyport.base.errors import Conflict, NotFound, Unauthenticated
-from sallyport.store import erasure
 from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 from tests.areas import Areas
@@ -27,7 +26,7 @@ async def rows_of(areas: Areas, domain_id: int) -> int:
     """Return the number of rows that belong to a domain, including its own row."""
 
     def count(tx: Tx) -> int:
-        tables = [each.table for each in erasure.ROWS]
+        tables = [each.table for each in areas.app.areas.erased_rows]
         own = tx.value(int, "select count(*) from domains where id = :d", d=domain_id) or 0
         sqls = (f"select count(*) from {table} where domain_id = :d" for table in tables)  # noqa: S608
         return own + sum(tx.value(int, sql, d=domain_id) or 0 for sql in sqls)
@@ -188,7 +187,7 @@ async def test_an_interrupted_deletion_is_resumed(areas: Areas) -> None:
     for number in range(450):
         await areas.store.write(partial(add_event, domain_id=domain_id, at=number))
     await areas.removal.remove(domain_id)
-    events = next(each for each in erasure.ROWS if each.table == "events")
+    events = next(each for each in areas.app.areas.erased_rows if each.table == "events")
     assert await areas.store.write(partial(events.erase, domain_id=domain_id)) == SLICE
     areas.clock.pass_by(GRACE_S)
     async with trio.open_nursery() as nursery:

@@ -11,8 +11,8 @@ from sallyport.areas.domains.commands import commands
 from sallyport.areas.domains.domain import Domain, FirstFactor, Mode
 from sallyport.areas.domains.enforcement import Enforcement, Switch
 from sallyport.areas.domains.service import Domains
+from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.operations import operations
-from sallyport.areas.events.repo import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.preview.rule_test import Question
 from sallyport.areas.tenancy.keys.key import Agent, NewKey
@@ -104,7 +104,7 @@ class RemovingDomains(Domains):
     """Domains one of which is removed as soon as break-glass has ended."""
 
     def __init__(self, areas: Areas, removed: Domain) -> None:
-        super().__init__(areas.configuration, DomainMetrics(CollectorRegistry()), has_provider=lambda _: False)
+        super().__init__(areas.configuration, DomainMetrics(CollectorRegistry()))
         self._areas, self._removed = areas, removed
 
     async def restore(self) -> list[int]:

@@ -11,7 +11,7 @@ from sallyport.areas.dynamic.repo import Target
 from sallyport.areas.dynamic.sender import RequestOutcome, Sender
 from sallyport.areas.dynamic.service import MOST, DynamicAuthorization, Results
 from sallyport.areas.policy.rules.rule import Reply
-from sallyport.areas.sessions.repo import SessionQuery
+from sallyport.areas.sessions.session import SessionQuery
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.metrics import DynamicMetrics
 from sallyport.radius import attributes as names
@@ -87,9 +87,7 @@ async def test_the_result_is_reported(areas: Areas) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "state"),
-    [(nak(503), "lost"), (nak(404), "live"), (ack, "live")],
-    ids=["unknown", "other", "ack"],
+    ("script", "state"), [(nak(503), "lost"), (nak(404), "live"), (ack, "live")], ids=["unknown", "other", "ack"]
 )
 async def test_a_session_that_the_nas_does_not_know_has_ended(areas: Areas, script: Script, state: str) -> None:
     """If the NAS answers that it has no such session, the session has ended, and the totals match. The end of a session

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sallyport.areas.events.repo import COUNTER, EventQuery, is_short
+from sallyport.areas.events.event import EventQuery
+from sallyport.areas.events.repo import COUNTER, is_short
 from sallyport.areas.events.service import Events, cursor_after, parse_cursor
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid

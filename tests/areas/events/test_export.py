@@ -13,7 +13,7 @@ from sallyport.areas.events import repo
 from sallyport.areas.events.bodies import EventEntry
 from sallyport.areas.events.cli import ALL_COLUMNS, COLUMNS
 from sallyport.areas.events.commands import PAGE
-from sallyport.areas.events.repo import FOREVER, EventQuery, ExportQuery
+from sallyport.areas.events.event import FOREVER, EventQuery, ExportQuery
 from sallyport.areas.events.service import Events
 from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.errors import Invalid, NotFound

@@ -13,15 +13,8 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from sallyport.areas.events import repo
-from sallyport.areas.events.repo import (
-    ACCOUNTING,
-    ACCOUNTING_COUNTER,
-    COUNTER,
-    EVENTS,
-    SESSIONS,
-    EventQuery,
-    RetainedTable,
-)
+from sallyport.areas.events.event import EventQuery
+from sallyport.areas.events.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, RetainedTable
 from sallyport.areas.events.retention import CHUNK, DAY, PAUSE_S, Retention
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.accounting import COLUMNS as ACCOUNTING_COLUMNS

@@ -1,5 +1,9 @@
 """The file of spooled records."""
 
+import resource
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,42 +44,113 @@ def test_removed_records_are_not_read_again(tmp_path: Path) -> None:
     assert file.name != name
 
 
-@pytest.mark.parametrize("lost", range(1, 30))
-def test_a_cut_frame_is_left_out(tmp_path: Path, lost: int) -> None:
-    """After a crash in the middle of a write, the whole frames are read, and further records follow them."""
-    path = tmp_path / "spool"
-    opened(path).append([b"one", b"0123456789abcdef"])
-    path.write_bytes(path.read_bytes()[:-lost])
-    file = opened(path)
-    file.append([b"more"])
-    assert [each.payload for each in opened(path).read(9)] == [b"one", b"more"]
-
-
-@pytest.mark.parametrize("size", range(0, 34))
-def test_a_file_without_records_is_removed(tmp_path: Path, size: int) -> None:
-    """A crash before the first record leaves no file that would stop a start."""
+def test_an_interrupted_write_is_left_out(tmp_path: Path) -> None:
+    """After a crash in the middle of a write, the records before it are read, and further records follow them."""
     path = tmp_path / "spool"
     opened(path).append([b"one"])
-    path.write_bytes(path.read_bytes()[:size])
+    interrupt(path, "insert into records values (2, zeroblob(9000)), (3, zeroblob(9000))")
+    file = opened(path)
+    assert (file.records, file.size) == (1, path.stat().st_size)
+    file.append([b"more"])
+    assert [(each.sequence, each.payload) for each in opened(path).read(9)] == [(1, b"one"), (2, b"more")]
+
+
+def interrupt(path: Path, *statements: str) -> None:
+    """Leave a file and its journal as they are when the machine crashes in the middle of a transaction, after a part of
+    it was written."""
+    other = path.with_name("other")
+    if path.exists():
+        shutil.copy(path, other)
+    with closing(sqlite3.connect(other, isolation_level=None)) as database:
+        database.execute("pragma cache_size = 1")  # pages are written before the commit
+        database.execute("begin")
+        for each in statements:
+            database.execute(each)
+        shutil.copy(other, path)
+        shutil.copy(f"{other}-journal", f"{path}-journal")
+    assert path.stat().st_size > other.stat().st_size
+
+
+def test_a_file_without_records_is_removed(tmp_path: Path) -> None:
+    """A crash before the first record leaves no file that would stop a start."""
+    path = tmp_path / "spool"
+    path.touch()
+    opened(path)
+    assert not path.exists()
+    interrupt(path, "create table records (payload)", "insert into records values (zeroblob(20000))")
     file = opened(path)
     assert not path.exists()
     file.append([b"one"])
     assert [each.payload for each in file.read(9)] == [b"one"]
 
 
+@pytest.mark.parametrize("size", [15, 16, 33, 100, 4095, 4096, 8192, 12287])
+def test_a_damaged_file_is_put_aside(tmp_path: Path, size: int) -> None:
+    """A file that lost a part does not stop a start. It is kept for an admin, and a new file begins."""
+    path = tmp_path / "accounting.spool"
+    opened(path).append([b"one"])
+    octets = path.read_bytes()[:size]
+    path.write_bytes(octets)
+    file = opened(path)
+    assert (tmp_path / "accounting.damaged").read_bytes() == octets
+    assert (path.exists(), file.records) == (False, 0)
+    file.append([b"two"])
+    assert [(each.sequence, each.payload) for each in opened(path).read(9)] == [(1, b"two")]
+
+
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
+    """The file contains the names of users."""
+    opened(tmp_path / "spool").append([b"one"])
+    assert (tmp_path / "spool").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_write_that_failed_leaves_the_former_records(tmp_path: Path) -> None:
-    """If the disk is full, append raises OSError, and the next one continues behind the last whole record."""
+    """If the file cannot be opened, append raises OSError, and the next one continues behind the last record."""
     path = tmp_path / "spool"
     file = opened(path)
     file.append([b"one"])
     path.rename(tmp_path / "kept")
     path.mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OSError, match="unable to open"):
         file.append([b"lost"])
     path.rmdir()
     (tmp_path / "kept").rename(path)
     file.append([b"two"])
     assert [(each.sequence, each.payload) for each in opened(path).read(9)] == [(1, b"one"), (2, b"two")]
+
+
+@pytest.mark.parametrize("first", [[], [b"one"]], ids=["a new file", "a file with a record"])
+def test_a_write_that_failed_at_its_end_is_replaced(tmp_path: Path, first: list[bytes]) -> None:
+    """If a write is on disk, although append raised OSError, the next one replaces it."""
+    path = tmp_path / "spool"
+    file = opened(path)
+    if first:
+        file.append(first)
+    opened(path).append([b"lost", b"lost too"])
+    file.append([b"more"])
+    assert [each.payload for each in opened(path).read(9)] == [*first, b"more"]
+    assert opened(path).name == file.name
+
+
+@pytest.mark.parametrize("first", [[], [b"one"]], ids=["a new file", "a file with a record"])
+def test_a_full_disk_leaves_the_former_records(tmp_path: Path, first: list[bytes]) -> None:
+    """If the disk is full, append raises OSError. Records can be read and removed then, and when there is room, further
+    records follow."""
+    path = tmp_path / "spool"
+    file = opened(path)
+    if first:
+        file.append(first)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file.size + 16_384, limits[1]))  # Python ignores SIGXFSZ
+    try:
+        with pytest.raises(OSError, match="spool"):
+            file.append([b"x" * 30_000])
+        assert not first or [each.payload for each in file.read(9)] == first
+        file.append([b"y" * 100])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [each.payload for each in opened(path).read(9)] == [*first, b"y" * 100]
+    assert file.remove(file.read(9))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from sallyport.areas.mfa.host import ConfiguredProvider, Host
 from sallyport.areas.mfa.okta import Okta
 from sallyport.areas.mfa.provider import Provider
 from sallyport.areas.mfa.radius import Radius
-from sallyport.areas.mfa.totp import Totp, hotp, seed_octets, step_at
+from sallyport.areas.mfa.totp import Totp
 from sallyport.areas.mfa.webhook import Webhook
+from sallyport.base.totp import hotp, seed_octets, step_at
 from tests.areas import SetClock
 from tests.areas.mfa import duo_server, hook_server, okta_server, radius_server
 from tests.areas.mfa.duo_server import DuoServer

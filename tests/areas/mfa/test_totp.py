@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from sallyport.areas.mfa.provider import Code, Enrolment, Outcome, ProviderError
-from sallyport.areas.mfa.totp import STEP_S, Totp, hotp, seed_octets, step_at
+from sallyport.areas.mfa.totp import Totp
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError, StoreError
+from sallyport.base.totp import STEP_S, hotp, seed_octets, step_at
 from sallyport.radius.password import chap_response
 from tests.areas.mfa.benches import SEED, TotpBench
 from tests.areas.mfa.host import USER, MemorySeeds, make_host, question

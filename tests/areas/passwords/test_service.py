@@ -141,7 +141,8 @@ async def test_observers_of_a_deletion(setup: Setup) -> None:
         return 0
 
     one, two = await setup.add("one"), await setup.add("two")
-    listening = PasswordPolicies(setup.areas.store, Machines(), deleted=deleted)
+    listening = PasswordPolicies(setup.areas.store, Machines())
+    listening.before_deletion(deleted)
     await listening.delete(setup.ours, [one])
     with pytest.raises(Conflict):
         await listening.delete(setup.ours, [two])

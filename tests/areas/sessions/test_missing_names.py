@@ -2,9 +2,10 @@
 
 import pytest
 
-from sallyport.areas.sessions.repo import MOST_SIBLINGS, SessionQuery
+from sallyport.areas.sessions.repo import MOST_SIBLINGS
 from sallyport.areas.sessions.report import Report
 from sallyport.areas.sessions.service import Record, write_records
+from sallyport.areas.sessions.session import SessionQuery
 from sallyport.base.clock import SECOND
 from tests.areas import Areas
 from tests.areas.dynamic.world import Device, device

@@ -10,10 +10,9 @@ import trio.testing
 
 from sallyport.areas.devices.sightings import write_first_sightings
 from sallyport.areas.sessions import repo
-from sallyport.areas.sessions.repo import SessionQuery, SessionRow
 from sallyport.areas.sessions.report import Report, Status
 from sallyport.areas.sessions.service import COUNT_S, Record, write_records
-from sallyport.areas.sessions.session import NAS_REBOOT
+from sallyport.areas.sessions.session import NAS_REBOOT, SessionQuery, SessionRow
 from sallyport.base.clock import SECOND
 from sallyport.store import counters
 from sallyport.store.model import Tx

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
 import trio
 
 from sallyport.areas.signin.openid import AT_ONCE, TIMEOUT_S, OpenId, ProviderDown, Started
 from sallyport.base.clock import SECOND
-from sallyport.outgoing.http import Client, HttpFactory
+from sallyport.outgoing.http import HttpFactory
+from sallyport.outgoing.pool import MAX_BODY
 from sallyport.settings.identity_provider import IdentityProvider
 from sallyport.settings.values import ANYWHERE
 from tests.areas import SetClock
@@ -22,8 +24,10 @@ ROLE = {"group": "netops", "role": "installation"}
 class PatientFactory(HttpFactory):
     """A factory of clients that wait as long as the test runs."""
 
-    def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 0) -> Client:
-        return super().__call__(base_url, headers=headers, timeout_s=600)
+    def __call__(
+        self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 0, most: int = MAX_BODY
+    ) -> httpx.AsyncClient:
+        return super().__call__(base_url, headers=headers, timeout_s=600, most=most)
 
 
 def open_id_of(providers: Mapping[str, Provider], clock: SetClock, directory: Path) -> OpenId:

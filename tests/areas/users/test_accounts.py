@@ -257,7 +257,8 @@ def change(areas: Areas, users: list[int], *, credentials: Sequence[int] = (), *
 async def test_a_wallet_change_is_all_or_nothing(areas: Areas) -> None:
     """One request sets groups, instances, type, privilege and credential. If one id is unknown, nothing is changed."""
     wallets = Wallets()
-    users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.unlink)
+    users = EndpointUsers(areas.store, areas.vault, areas.clock)
+    users.before_deletion(wallets.unlink)
     accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
     ann = await accounts.add(areas.domain, UserChange("ann", password=b"x"))
     group = await areas.groups.add(areas.domain, NewGroup("g"))

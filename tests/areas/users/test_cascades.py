@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 
+from sallyport.areas.agents.reports_repo import forget_users
 from sallyport.areas.tenancy.keys.key import NewKey
 from sallyport.areas.users.accounts.account import Removal, UserChange
 from sallyport.areas.users.accounts.service import Users
@@ -163,8 +164,9 @@ async def test_users_on_many_instances(areas: Areas) -> None:
     )
 
     def service(store: Store) -> Users:
-        known = EndpointUsers(store, areas.vault, areas.clock, deleted=areas.did.users.unlink)
-        known.slices = areas.users.slices
+        known = EndpointUsers(store, areas.vault, areas.clock)
+        known.before_deletion(areas.did.users.unlink)
+        known.before_deletion(forget_users)
         return Users(store, areas.vault, known, areas.policies, areas.did.users, areas.clock)
 
     async def delete(store: Store) -> None:
@@ -204,7 +206,8 @@ async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
 
     async def delete(store: Store) -> None:
         own = Instances(store, areas.clock)
-        own.slices = areas.instances.slices
+        for each in areas.instances.slices:
+            own.before_deletion(each)
         await own.remove(areas.domain, machine)
 
     with pytest.raises(Stopped):

@@ -9,11 +9,12 @@ import trio
 
 from sallyport.areas.users.accounts.account import UserQuery
 from sallyport.areas.users.service import EndpointUsers, Missing
-from sallyport.areas.users.totp import LIFE_S, MAX_WRONG_CODES, STEP_S, OneTimeSeeds, matching_step, otpauth
+from sallyport.areas.users.totp import LIFE_S, MAX_WRONG_CODES, OneTimeSeeds
 from sallyport.areas.users.user import Enrolment, User
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound, SecretError
 from sallyport.base.secret import Secret
+from sallyport.base.totp import STEP_S, matching_step, otpauth
 from sallyport.store.vault import Vault
 from tests.areas import Areas, stored
 

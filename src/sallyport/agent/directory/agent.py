@@ -16,11 +16,11 @@ import trio
 from sallyport.agent.directory.sender import BatchSender
 from sallyport.agent.directory.settings import DirectorySettings
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.service import BackOff, ServiceClient
+from sallyport.agent.service import ServiceClient
 from sallyport.areas.directory.entry import wire
 from sallyport.areas.directory.entry.entry import Batch, Entry
 from sallyport.areas.directory.reading.reader import LdapReader
-from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.clock import SECOND, BackOff, Clock, iso
 from sallyport.base.errors import ConfigError, SallyportError, ServiceAway, ServiceRefused
 from sallyport.host import disk
 from sallyport.host.notify import Notifier

@@ -15,9 +15,9 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.agent.service import BackOff
 from sallyport.areas.directory.entry import wire
 from sallyport.areas.directory.entry.entry import Entry
+from sallyport.base.clock import BackOff
 from sallyport.base.errors import ServiceAway, ServiceRefused
 
 PREFIX: Final = "/api/v1/agent/directory/"

@@ -22,7 +22,8 @@ from pydantic_core import CoreSchema
 from sallyport.agentwire.report import Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.areas.agents.machines import Machine, Registered
 from sallyport.areas.agents.presence import HEARTBEAT_S
-from sallyport.areas.users.instances.bodies import PRIVATE_ADDRESS, PUBLIC_ADDRESS, SYSTEM, AddressText
+from sallyport.areas.users.instances.bodies import AddressText
+from sallyport.areas.users.instances.instance import PRIVATE_ADDRESS, PUBLIC_ADDRESS, SYSTEM
 from sallyport.base.errors import MISSING, FieldError, Invalid, WireError
 from sallyport.base.model import FieldCheck, Model
 from sallyport.base.wire import camel, decode

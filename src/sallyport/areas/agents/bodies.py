@@ -1,6 +1,6 @@
 """The requests and answers of the operations with which admins manage agents."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -8,16 +8,16 @@ from sallyport.agentwire import state
 from sallyport.agentwire.state import Removal, TriggerKind
 from sallyport.areas.agents.desired import account_name
 from sallyport.areas.agents.orders import MOST_WAIT_S
+from sallyport.areas.agents.repo import Agent, Order
+from sallyport.areas.agents.reports_repo import StoredDrift
 from sallyport.areas.users.bodies import AnyAction
 from sallyport.areas.users.instances.bodies import InstanceId
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model, answer_of, with_fields
 from sallyport.base.validation import Between, unfit
-from sallyport.base.wire import JSON, decode
-from sallyport.web.operation import Done
+from sallyport.base.wire import JSON, decode, mapping
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 
-_INSTANCE = "Id of the instance."
 _OPTIONAL_INSTANCE = "Id of the instance that the settings are for, or 0 for the settings of the whole domain."
 _MOMENT = "ISO 8601 UTC"
 
@@ -31,21 +31,9 @@ class ListAgents(OfDomain, Paged):
     )
 
 
+@answer_of(Agent)
 class AgentEntry(Model):
     """An agent in the answer of `listAgents`."""
-
-    instanceId: int = Field(description=_INSTANCE)
-    instanceName: str = Field(description="Name of the instance.")
-    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
-    status: str = Field(description="Active while the agent sends messages, else Inactive.")
-    lastSeen: str = Field(description=f"Time of the agent's last message, {_MOMENT}.")
-    enrolled: str = Field(description=f"Time of the registration, {_MOMENT}.")
-    agentVersion: str = Field(description="Version of the agent's program.")
-    wantedVersion: int = Field(description="Version of the machine's desired state.")
-    appliedVersion: int = Field(description="Version of the desired state in the agent's last report.")
-    upToDate: bool = Field(
-        description="Whether the agent's last report is about the present version of the desired state."
-    )
 
 
 class AgentList(Model):
@@ -61,19 +49,9 @@ class OneAgent(OfDomain):
     instanceId: InstanceId
 
 
+@answer_of(Order)
 class OrderEntry(Model):
     """An order to an agent."""
-
-    orderId: int = Field(description="Id of the order.")
-    instanceId: int = Field(description=_INSTANCE)
-    kind: str = Field(description="Kind of the order: sync, discover or rotate.")
-    userNames: list[str] = Field(description="Accounts whose passwords are rotated.")
-    ordered: str = Field(description=f"Time of the order, {_MOMENT}.")
-    outcome: str = Field(description="Outcome of the order: waiting, done or failed.")
-    ended: str = Field(
-        description=f"Time at which the order was done or failed, {_MOMENT}. Empty while the order is waiting."
-    )
-    error: str = Field(description="Reason of the failure. Empty if the order has not failed.")
 
 
 class PrivilegedEntry(Model):
@@ -153,18 +131,9 @@ class ListDrift(OfDomain, Paged):
     )
 
 
+@answer_of(StoredDrift)
 class DriftEntry(Model):
     """A drift entry: a change that was made on a machine, but not by the machine's agent."""
-
-    driftId: int = Field(description="Id of the drift entry.")
-    instanceId: int = Field(description=_INSTANCE)
-    kind: str = Field(description="Kind of the drift: privilege, sudoers, key, password, account or clock.")
-    name: str = Field(description="Account or file that was changed.")
-    detail: str = Field(description="Change in words.")
-    putBack: bool = Field(description="Whether the agent has undone the change.")
-    first: str = Field(description=f"Time at which the drift was first found, {_MOMENT}.")
-    last: str = Field(description=f"Time at which the drift was last found, {_MOMENT}.")
-    ended: str = Field(description=f"End of the drift, {_MOMENT}. Empty if the drift has not ended.")
 
 
 class DriftList(Model):
@@ -254,32 +223,42 @@ class OrdersGiven(Done):
     orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
 
 
-_PUT_BACK = "Whether the agent removes privileges that an account should not have."
-_UNKNOWN_KEYS = (
-    "Whether the agent removes SSH keys that are not in the desired state. This concerns only managed accounts."
-)
-_REMOVAL = "Action on an account that the agent has created and that is no longer in the desired state: delete or lock."
-_HOMES = "Whether the home directory is deleted with the account; otherwise root becomes its owner."
-_SUDO = "Whether privileged users can use sudo without a password."
-_SESSIONS = "Whether the agent ends the sessions of accounts that it locks or deletes."
-_PRIVILEGES = "Seconds between two privilege statuses that the agent sends."
-_DISCOVERIES = "Seconds between two discoveries of the accounts on a machine."
-_ROTATE = "Days between two rotations of a password, or 0 for no rotation."
-
-
 class SettingsFields(Body):
     """Changes of the settings of agents. An absent field keeps its value. A field that is null is reset to the
     default."""
 
-    putBackPrivileges: Flag | None = Field(default=None, description=_PUT_BACK)
-    removeUnknownKeys: Flag | None = Field(default=None, description=_UNKNOWN_KEYS)
-    removal: Removal | None = Field(default=None, description=_REMOVAL)
-    removeHomes: Flag | None = Field(default=None, description=_HOMES)
-    sudoWithoutPassword: Flag | None = Field(default=None, description=_SUDO)
-    endSessions: Flag | None = Field(default=None, description=_SESSIONS)
-    privilegeSeconds: Annotated[Whole, Between(10, 604_800)] | None = Field(default=None, description=_PRIVILEGES)
-    discoverSeconds: Annotated[Whole, Between(60, 2_592_000)] | None = Field(default=None, description=_DISCOVERIES)
-    rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(default=None, description=_ROTATE)
+    putBackPrivileges: Flag | None = Field(
+        default=None, description="Whether the agent removes privileges that an account should not have."
+    )
+    removeUnknownKeys: Flag | None = Field(
+        default=None,
+        description="Whether the agent removes SSH keys that are not in the desired state. This concerns only managed "
+        "accounts.",
+    )
+    removal: Removal | None = Field(
+        default=None,
+        description="Action on an account that the agent has created and that is no longer in the desired state: "
+        "delete or lock.",
+    )
+    removeHomes: Flag | None = Field(
+        default=None,
+        description="Whether the home directory is deleted with the account; otherwise root becomes its owner.",
+    )
+    sudoWithoutPassword: Flag | None = Field(
+        default=None, description="Whether privileged users can use sudo without a password."
+    )
+    endSessions: Flag | None = Field(
+        default=None, description="Whether the agent ends the sessions of accounts that it locks or deletes."
+    )
+    privilegeSeconds: Annotated[Whole, Between(10, 604_800)] | None = Field(
+        default=None, description="Seconds between two privilege statuses that the agent sends."
+    )
+    discoverSeconds: Annotated[Whole, Between(60, 2_592_000)] | None = Field(
+        default=None, description="Seconds between two discoveries of the accounts on a machine."
+    )
+    rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(
+        default=None, description="Days between two rotations of a password, or 0 for no rotation."
+    )
 
     def given(self) -> dict[str, JSON]:
         """Return only the fields that the request contains. The keys are the field names that the store and
@@ -306,35 +285,25 @@ class GetSettings(OfDomain):
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
+_TYPES = {"removal": str, "privilegeSeconds": int, "discoverSeconds": int, "rotateDays": int}
+"""The types of the settings in an answer that are no flags."""
+
+
+@with_fields(
+    {
+        name: (_TYPES.get(name, bool), Field(description=field.description))
+        for name, field in SettingsFields.model_fields.items()
+    }
+)
 class SettingsShown(Model):
     """Response body of the operation `getSettings`: all settings. A setting that was never changed has its default."""
 
-    putBackPrivileges: bool = Field(description=_PUT_BACK)
-    removeUnknownKeys: bool = Field(description=_UNKNOWN_KEYS)
-    removal: str = Field(description=_REMOVAL)
-    removeHomes: bool = Field(description=_HOMES)
-    sudoWithoutPassword: bool = Field(description=_SUDO)
-    endSessions: bool = Field(description=_SESSIONS)
-    privilegeSeconds: int = Field(description=_PRIVILEGES)
-    discoverSeconds: int = Field(description=_DISCOVERIES)
-    rotateDays: int = Field(description=_ROTATE)
-
     @classmethod
-    def of(cls, fields: dict[str, JSON]) -> "SettingsShown":
+    def of(cls, fields: dict[str, JSON]) -> Self:
         """Return the settings in `fields`, and the defaults of all other settings."""
-        settings = decode(state.Settings, fields)
         days = fields.get("rotateDays")
-        return cls(
-            putBackPrivileges=settings.put_back_privileges,
-            removeUnknownKeys=settings.remove_unknown_keys,
-            removal=settings.removal,
-            removeHomes=settings.remove_homes,
-            sudoWithoutPassword=settings.sudo_without_password,
-            endSessions=settings.end_sessions,
-            privilegeSeconds=settings.privilege_s,
-            discoverSeconds=settings.discover_s,
-            rotateDays=days if isinstance(days, int) else 0,
-        )
+        values = {"rotateDays": days if isinstance(days, int) else 0, **mapping(decode(state.Settings, fields))}
+        return cls.model_validate({name: values[_STORED.get(name, name)] for name in SettingsFields.model_fields})
 
 
 class RotateStateKey(OfDomain):

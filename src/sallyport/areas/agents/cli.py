@@ -6,6 +6,8 @@ from sallyport.areas.users import files
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
+from sallyport.shell.fields import field_argument, field_option, pass_body
+from sallyport.shell.options import in_domain, json_form
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")
 DRIFT = ("instanceId", "kind", "name", "detail", "putBack", "first", "last", "ended")
@@ -16,8 +18,8 @@ _instance = click.argument("instance")
 
 
 @click.command("list")
-@files.domain
-@files.json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the endpoint agents of a domain."""
@@ -26,7 +28,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 
 @click.command("show")
 @_instance
-@files.domain
+@in_domain
 @click.pass_obj
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
     """Show the status of a machine as JSON: its accounts, its newest report and its orders."""
@@ -35,10 +37,10 @@ def show(line: CommandLine, *, instance: str, domain: str) -> None:
 
 
 @click.command("drift")
-@files.domain
+@in_domain
 @click.option("--instance", help="Show only the drift on this instance.")
 @click.option("--all", "everything", is_flag=True, help="Also show drift that has ended.")
-@files.json_form
+@json_form
 @click.pass_obj
 def drift(line: CommandLine, *, domain: str, instance: str | None, everything: bool, form: Form | None) -> None:
     """List drift: changes that were made on machines, but not by agents."""
@@ -50,9 +52,9 @@ def drift(line: CommandLine, *, domain: str, instance: str | None, everything: b
 
 @click.command("found")
 @_instance
-@files.domain
+@in_domain
 @click.option("--groups", is_flag=True, help="List groups instead of accounts.")
-@files.json_form
+@json_form
 @click.pass_obj
 def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: Form | None) -> None:
     """List the local accounts of a machine, or its groups, as its agent discovered them."""
@@ -64,8 +66,8 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
 
 @click.command("take-over")
 @_instance
-@click.argument("account", nargs=-1, required=True)
-@files.domain
+@field_argument("userNames", "account", nargs=-1, required=True, expose_value=True)
+@in_domain
 @click.option("--undo", is_flag=True, help="Undo the take-over: the agent stops managing the accounts.")
 @click.pass_obj
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
@@ -82,10 +84,10 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @click.command("order")
 @click.argument("kind", type=click.Choice(["sync", "discover", "rotate"]))
 @_instance
-@files.domain
-@click.option(
+@in_domain
+@field_option(
+    "userNames",
     "--user",
-    "users",
     multiple=True,
     help="Account whose password is rotated; repeatable. Default: all accounts with a password.",
 )
@@ -96,15 +98,10 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
     show_default=True,
     help="Longest wait for the outcome, in seconds.",
 )
-@click.pass_obj
-def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tuple[str, ...], wait: int) -> None:
+@pass_body
+def order(line: CommandLine, body: Row, *, kind: str, instance: str, domain: str, wait: int) -> None:
     """Order a machine's agent to act now, and wait for the outcome. The exit status is 1 if the order failed."""
-    body: Row = {
-        "instanceId": files.instance_id(line, domain, instance),
-        "kind": kind,
-        "userNames": list[JSON](users),
-        "waitSeconds": wait,
-    }
+    body |= {"instanceId": files.instance_id(line, domain, instance), "kind": kind, "waitSeconds": wait}
     (given,) = entries(line.run("/api/v1/agent/order", body, domain=domain)["orders"])
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
@@ -112,66 +109,51 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 
 
 @click.command("settings")
-@files.domain
+@in_domain
 @click.option("--instance", help="Change or show the settings of this instance. Default: the settings of the domain.")
-@click.option(
+@field_option(
+    "putBackPrivileges",
     "--put-back/--leave",
-    "put_back",
     default=None,
     help="Remove privileges that the desired state does not grant to an account.",
 )
-@click.option(
+@field_option(
+    "removeUnknownKeys",
     "--remove-unknown-keys/--keep-unknown-keys",
-    "remove_keys",
     default=None,
     help="Remove SSH keys of managed accounts that are not in the desired state.",
 )
-@click.option(
-    "--removal", type=click.Choice(["delete", "lock"]), help="Action on a removed account: delete it or lock it."
+@field_option(
+    "removal",
+    "--removal",
+    type=click.Choice(["delete", "lock"]),
+    help="Action on a removed account: delete it or lock it.",
 )
-@click.option(
+@field_option(
+    "sudoWithoutPassword",
     "--sudo-without-password/--sudo-with-password",
-    "sudo_free",
     default=None,
     help="Let privileged users run sudo without a password. Users with only an SSH key have no password.",
 )
-@click.option(
+@field_option(
+    "rotateDays",
     "--rotate-days",
     type=click.IntRange(0, 3650),
     help="Days between two rotations of a password. With 0, passwords are not rotated.",
 )
-@files.json_form
-@click.pass_obj
-def settings(
-    line: CommandLine,
-    *,
-    domain: str,
-    instance: str | None,
-    put_back: bool | None,
-    remove_keys: bool | None,
-    removal: str | None,
-    sudo_free: bool | None,
-    rotate_days: int | None,
-    form: Form | None,
-) -> None:
+@json_form
+@pass_body
+def settings(line: CommandLine, body: Row, *, domain: str, instance: str | None, form: Form | None) -> None:
     """Change the given settings of a domain's agents, or of one machine's agent, and show all settings."""
-    given: dict[str, JSON] = {
-        "putBackPrivileges": put_back,
-        "removeUnknownKeys": remove_keys,
-        "removal": removal,
-        "sudoWithoutPassword": sudo_free,
-        "rotateDays": rotate_days,
-    }
     scope: Row = {"instanceId": 0 if instance is None else files.instance_id(line, domain, instance)}
-    changes = {name: value for name, value in given.items() if value is not None}
-    if changes:
-        line.run("/api/v1/agent/setSettings", {**scope, **changes}, domain=domain)
+    if body:
+        line.run("/api/v1/agent/setSettings", {**scope, **body}, domain=domain)
     shown = line.run("/api/v1/agent/getSettings", scope, domain=domain)
     line.print_rows(({"setting": name, "value": value} for name, value in shown.items()), SETTINGS, form)
 
 
 @click.command("rotate-state-key")
-@files.domain
+@in_domain
 @click.pass_obj
 def rotate_state_key(line: CommandLine, *, domain: str) -> None:
     """Replace the key that signs a domain's desired states. Agents receive the new key with the next state."""
@@ -181,13 +163,13 @@ def rotate_state_key(line: CommandLine, *, domain: str) -> None:
 
 @click.command("password")
 @_instance
-@click.argument("account")
-@files.domain
-@files.json_form
-@click.pass_obj
-def password(line: CommandLine, *, instance: str, account: str, domain: str, form: Form | None) -> None:
+@field_argument("userName", "account")
+@in_domain
+@json_form
+@pass_body
+def password(line: CommandLine, body: Row, *, instance: str, domain: str, form: Form | None) -> None:
     """Show the passwords that may be valid for an account on a machine. The audit trail records each call."""
-    body: Row = {"instanceId": files.instance_id(line, domain, instance), "userName": account}
+    body |= {"instanceId": files.instance_id(line, domain, instance)}
     found = entries(line.run("/api/v1/agent/getPassword", body, domain=domain)["passwords"])
     line.print_rows(found, PASSWORDS, form)
 

@@ -14,10 +14,10 @@ from sallyport.areas.agents.agent_bodies import (
     ReportBody,
     RotationBody,
 )
-from sallyport.areas.agents.repo import Agent, Order
-from sallyport.areas.agents.reports_repo import StoredDrift, StoredReport
+from sallyport.areas.agents.reports_repo import StoredReport
 from sallyport.areas.agents.service import Agents, Situation
 from sallyport.areas.users.membership import Action
+from sallyport.base.answer import answer, answers
 from sallyport.base.clock import iso
 from sallyport.base.errors import Refused
 from sallyport.base.text import counted
@@ -44,9 +44,7 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
         """List the agents of a domain, ordered by instance."""
         page = body.page()
         found, total = await agents.page(ListQuery(body.domainId, page.offset, page.size), body.status)
-        seen = agents.presence.seen_at
-        entries: list[JSON] = [agent_entry(each, seen(each.instance_id, each.seen_at)) for each in found]
-        return Plain({"agents": entries, "totalCount": total})
+        return Plain({"agents": answers(found, seen_at=agents.presence.seen_at), "totalCount": total})
 
     @declared.post("/api/v1/agent/agentStatus", roles=READERS)
     async def agent_status(body: bodies.OneAgent, caller: Caller) -> Plain[bodies.AgentStatus]:
@@ -86,7 +84,7 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
         found, total = await agents.reports.drift(
             body.domainId, body.instanceId, lasting=body.lasting, limit=page.size, offset=page.offset
         )
-        return Plain({"drift": [drift_entry(each) for each in found], "totalCount": total})
+        return Plain({"drift": answers(found), "totalCount": total})
 
     @declared.post("/api/v1/agent/listDiscovered", roles=READERS)
     async def list_discovered(body: bodies.ListDiscovered, caller: Caller) -> Plain[bodies.DiscoveredList]:
@@ -117,7 +115,7 @@ def _declare_changing(declared: Operations, agents: Agents) -> None:
             body.domainId, body.instanceId, body.kind, body.userNames, wait_s=body.waitSeconds
         )
         done = sum(each.outcome == "done" for each in given)
-        message, orders = f"{done} of {counted(len(given), 'order')} done", [order_entry(each) for each in given]
+        message, orders = f"{done} of {counted(len(given), 'order')} done", answers(given)
         return Plain({"code": 200, "status": "Success", "message": message, "orders": orders})
 
     @declared.post("/api/v1/agent/setSettings", roles=OPERATORS)
@@ -206,7 +204,7 @@ def _own(caller: Caller) -> tuple[int, int]:
 def status_entry(found: Situation) -> Row:
     """Return the status of a machine as the API shows it."""
     return {
-        "agent": agent_entry(found.agent, found.seen_at),
+        "agent": answer(found.agent, seen_at=lambda _instance_id, _stored: found.seen_at),
         "waits": found.waits,
         "users": list(found.users),
         "unfit": list(found.unfit),
@@ -214,7 +212,7 @@ def status_entry(found: Situation) -> Row:
         "lastPrivilegeStatus": _moment(found.agent.privileges_at),
         "privilegeStatus": _privilege_entry(found),
         "report": None if found.report is None else report_entry(found.report),
-        "orders": [order_entry(each) for each in found.orders],
+        "orders": list[JSON](answers(found.orders)),
     }
 
 
@@ -222,51 +220,6 @@ def _privilege_entry(found: Situation) -> JSON:
     status = json.loads(found.privileges)
     time = _moment(found.agent.privileges_at)
     return bodies.PrivilegeEntry(time=time, **status).model_dump() if status else None
-
-
-def agent_entry(agent: Agent, seen_at: int) -> Row:
-    """Return an agent as the API shows it."""
-    return {
-        "instanceId": agent.instance_id,
-        "instanceName": agent.name,
-        "hostName": agent.host_name,
-        "status": agent.status,
-        "lastSeen": iso(seen_at),
-        "enrolled": iso(agent.enrolled_at),
-        "agentVersion": agent.agent_version,
-        "wantedVersion": agent.version,
-        "appliedVersion": agent.applied_version,
-        "upToDate": 0 < agent.version == agent.applied_version,
-    }
-
-
-def order_entry(order: Order) -> Row:
-    """Return an order as the API shows it."""
-    return {
-        "orderId": order.id,
-        "instanceId": order.instance_id,
-        "kind": order.kind.value,
-        "userNames": list(order.accounts),
-        "ordered": iso(order.ordered_at),
-        "outcome": order.outcome,
-        "ended": _moment(order.ended_at),
-        "error": order.error,
-    }
-
-
-def drift_entry(drift: StoredDrift) -> Row:
-    """Return a drift entry as the API shows it."""
-    return {
-        "driftId": drift.id,
-        "instanceId": drift.instance_id,
-        "kind": drift.kind,
-        "name": drift.subject,
-        "detail": drift.detail,
-        "putBack": bool(drift.put_back),
-        "first": iso(drift.first_at),
-        "last": iso(drift.last_at),
-        "ended": _moment(drift.ended_at),
-    }
 
 
 def report_entry(report: StoredReport) -> Row:

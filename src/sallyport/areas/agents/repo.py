@@ -1,12 +1,14 @@
 """The SQL of agents, their settings and take-overs, and of orders to agents."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from sallyport.agentwire.state import Settings, Trigger, TriggerKind
 from sallyport.areas.users.membership import INSTANCES, NOT_FOUND
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, decode
 from sallyport.store.model import Tx, Value
@@ -27,26 +29,38 @@ _SELECT: Final = f"select {_AGENT} from agents a join endpoint_instances i on i.
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent and its instance. machine: the stable id that the machine has reported, or empty. version: the version
-    of the desired state. applied_version: the version of the desired state in the last report. Times are in
+    """An agent and its instance. machine: the stable id that the machine has reported, or empty. Times are in
     microseconds."""
 
-    instance_id: int
+    instance_id: Annotated[int, Wire("Id of the instance.", "instanceId")]
     domain_id: int
-    name: str
-    host_name: str
-    status: str
+    name: Annotated[str, Wire("Name of the instance.", "instanceName")]
+    host_name: Annotated[str, Wire("Host name that the machine reported; empty if unknown.", "hostName")]
+    status: Annotated[str, Wire("Active while the agent sends messages, else Inactive.")]
     machine: str
-    agent_version: str
-    enrolled_at: int
+    agent_version: Annotated[str, Wire("Version of the agent's program.", "agentVersion", after="enrolled")]
+    enrolled_at: Annotated[int, Wire("Time of the registration, ISO 8601 UTC.", "enrolled", iso, after="lastSeen")]
     seen_at: int
-    version: int
+    version: Annotated[int, Wire("Version of the machine's desired state.", "wantedVersion", after="agentVersion")]
     digest: str
     changed_at: int
-    applied_version: int
+    applied_version: Annotated[
+        int, Wire("Version of the desired state in the agent's last report.", "appliedVersion", after="wantedVersion")
+    ]
     applied_at: int | None
     discovered_at: int | None
     privileges_at: int | None
+
+    @Wire("Time of the agent's last message, ISO 8601 UTC.", "lastSeen", iso, after="status")
+    def last_seen(self, seen_at: Callable[[int, int], int]) -> int:
+        """Return the time of the last message. seen_at: see `Presence.seen_at`."""
+        return seen_at(self.instance_id, self.seen_at)
+
+    @property
+    @Wire("Whether the agent's last report is about the present version of the desired state.", "upToDate")
+    def is_up_to_date(self) -> bool:
+        """Whether the agent has applied the desired state."""
+        return 0 < self.version == self.applied_version
 
 
 def get(tx: Tx, instance_id: int) -> Agent | None:
@@ -221,18 +235,27 @@ _ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to an agent. accounts: the accounts whose passwords are rotated. ended_at: the time at which the order
-    was done or failed, in microseconds; None while the order is open. error: the reason of a failure, or empty."""
+    """An order to an agent. Times are in microseconds."""
 
-    id: int
-    instance_id: int
-    kind: TriggerKind
-    accounts: tuple[str, ...]
-    ordered_at: int
-    ended_at: int | None
-    error: str
+    id: Annotated[int, Wire("Id of the order.", "orderId")]
+    instance_id: Annotated[int, Wire("Id of the instance.", "instanceId")]
+    kind: Annotated[TriggerKind, Wire("Kind of the order: sync, discover or rotate.", kind=str)]
+    accounts: Annotated[tuple[str, ...], Wire("Accounts whose passwords are rotated.", "userNames", kind=list[str])]
+    ordered_at: Annotated[int, Wire("Time of the order, ISO 8601 UTC.", "ordered", iso)]
+    ended_at: Annotated[
+        int | None,
+        Wire(
+            "Time at which the order was done or failed, ISO 8601 UTC. Empty while the order is waiting.",
+            "ended",
+            iso,
+            empty=True,
+            after="outcome",
+        ),
+    ]
+    error: Annotated[str, Wire("Reason of the failure. Empty if the order has not failed.", after="ended")]
 
     @property
+    @Wire("Outcome of the order: waiting, done or failed.", after="ordered")
     def outcome(self) -> str:
         """The outcome of the order: `waiting`, `done` or `failed`."""
         if self.ended_at is None:

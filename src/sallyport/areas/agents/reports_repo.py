@@ -3,10 +3,12 @@
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from sallyport.agentwire.report import Drift, DriftKind
 from sallyport.areas.users.accounts.account import DISCOVERED
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
 from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.slices import SLICE, delete_slice
@@ -45,18 +47,19 @@ class StoredReport:
 
 @dataclass(frozen=True, slots=True)
 class StoredDrift:
-    """A stored drift entry: a change that was made on a machine, but not by its agent. put_back: 1 if the agent has
-    undone the change, else 0. ended_at: the time at which the drift ended, or None if it has not ended."""
+    """A stored drift entry: a change that was made on a machine, but not by its agent."""
 
-    id: int
-    instance_id: int
-    kind: str
-    subject: str
-    detail: str
-    put_back: int
-    first_at: int
-    last_at: int
-    ended_at: int | None
+    id: Annotated[int, Wire("Id of the drift entry.", "driftId")]
+    instance_id: Annotated[int, Wire("Id of the instance.", "instanceId")]
+    kind: Annotated[str, Wire("Kind of the drift: privilege, sudoers, key, password, account or clock.")]
+    subject: Annotated[str, Wire("Account or file that was changed.", "name")]
+    detail: Annotated[str, Wire("Change in words.")]
+    put_back: Annotated[int, Wire("Whether the agent has undone the change.", "putBack", bool, kind=bool)]
+    first_at: Annotated[int, Wire("Time at which the drift was first found, ISO 8601 UTC.", "first", iso)]
+    last_at: Annotated[int, Wire("Time at which the drift was last found, ISO 8601 UTC.", "last", iso)]
+    ended_at: Annotated[
+        int | None, Wire("End of the drift, ISO 8601 UTC. Empty if the drift has not ended.", "ended", iso, empty=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """The entrance of the audit trail."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sallyport.areas.audit import commands
 from sallyport.areas.audit import operations as api
 from sallyport.areas.audit.service import Audit, Retention
+from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.shell.command import Command, Tenants
 from sallyport.web.operation import Operations
@@ -12,10 +13,10 @@ from sallyport.web.scope import Gate
 
 
 class AuditArea(Area):
-    """The audit trail. find_domain: returns the id of the domain with a name or id."""
+    """The audit trail."""
 
-    def __init__(self, parts: Parts, tenants: Tenants, *, find_domain: Callable[[str], int]) -> None:
-        self._tenants, self._find_domain = tenants, find_domain
+    def __init__(self, parts: Parts, tenants: Tenants, domains: Domains) -> None:
+        self._tenants, self._domains = tenants, domains
         self.service = Audit(parts.store)
         self.retention = Retention(parts.leader_store, days=parts.settings.audit_days, clock=parts.cluster.earlier_now)
         self.leader_tasks = (self.retention.run,)
@@ -26,4 +27,4 @@ class AuditArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the command that lists the audit trail of the installation."""
-        return commands.commands(self.service, self._tenants, self._find_domain)
+        return commands.commands(self.service, self._tenants, self._domains.id_of)

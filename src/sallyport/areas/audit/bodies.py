@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field
 
-from sallyport.base.model import Model
+from sallyport.areas.audit.repo import AuditRow
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Moment
-from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
 
@@ -45,21 +45,9 @@ class ListAudit(ScopedIfGiven, Paged):
         return () if self.domainId is None else (self.domainId,)
 
 
+@answer_of(AuditRow)
 class AuditEntry(Model):
     """An entry of the audit trail."""
-
-    auditId: int = Field(description="Id of the entry; later entries have higher ids.")
-    time: str = Field(description="Time of the change, ISO 8601 in UTC.")
-    actorKind: str = Field(description="Kind of the actor: token, administrator, agent, command line or service.")
-    actor: str = Field(description="Name of the actor.")
-    tokenId: int | None = Field(description="Id of the actor's token, or null if the actor is not a token.")
-    action: str = Field(description="Action, such as `domain.add`.")
-    target: str = Field(description="Object that was changed, as text.")
-    domainId: int | None = Field(description="Id of the domain, or null if the change concerns no domain.")
-    changes: dict[str, JsonValue] = Field(
-        description="Changed fields, each as [before, after]. The values of secrets are hidden. Long values are "
-        "truncated, and more so on a page with many long entries."
-    )
 
 
 class AuditList(Done):

@@ -1,6 +1,5 @@
 """The HTTP operation of the audit trail: /api/v1/audit/list."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -8,11 +7,10 @@ from typing import Final
 from sallyport.areas.audit.bodies import AuditList, ListAudit
 from sallyport.areas.audit.repo import FOREVER, AuditQuery, AuditRow
 from sallyport.areas.audit.service import Audit
-from sallyport.base.clock import iso
+from sallyport.base.answer import answer
 from sallyport.base.fair import in_parts
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
-from sallyport.store import audit
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import totals
 from sallyport.web.scope import READERS, Caller, Gate
@@ -64,7 +62,7 @@ async def shown(rows: Sequence[AuditRow]) -> list[dict[str, JSON]]:
     the values of the longest entries are truncated.
     """
     most = _fair_share([len(row.changes) for row in rows], PAGE)
-    return await in_parts(partial(_entry, most=most), rows)
+    return await in_parts(partial(answer, most=most), rows)
 
 
 def _fair_share(lengths: Sequence[int], total: int) -> int:
@@ -75,18 +73,3 @@ def _fair_share(lengths: Sequence[int], total: int) -> int:
             return share
         total -= length
     return max(lengths, default=0)
-
-
-def _entry(row: AuditRow, most: int) -> dict[str, JSON]:
-    changes = json.loads(row.changes)
-    return {
-        "auditId": row.id,
-        "time": iso(row.at),
-        "actorKind": row.actor_kind,
-        "actor": row.actor,
-        "tokenId": row.token_id,
-        "action": row.action,
-        "target": row.target,
-        "domainId": row.domain_id,
-        "changes": changes if len(row.changes) <= most else audit.shortened(changes, most),
-    }

@@ -1,8 +1,13 @@
 """The SQL that reads and deletes entries of the audit trail. `store/audit.py` writes the entries."""
 
+import json
 from dataclasses import dataclass
+from typing import Annotated
 
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
+from sallyport.store import audit
+from sallyport.store.model import Tx, Value, columns_of, without_case
 from sallyport.store.search import bounded_total, from_end
 
 FOREVER = 2**63 - 1
@@ -12,16 +17,30 @@ FOREVER = 2**63 - 1
 class AuditRow:
     """An entry of the audit trail. at: the time of the change in microseconds. changes: the changed fields as JSON."""
 
-    id: int
-    at: int
+    id: Annotated[int, Wire("Id of the entry; later entries have higher ids.", "auditId")]
+    at: Annotated[int, Wire("Time of the change, ISO 8601 in UTC.", "time", iso)]
     tenant_id: int
-    domain_id: int | None
-    actor_kind: str
-    actor: str
-    token_id: int | None
-    action: str
-    target: str
+    domain_id: Annotated[
+        int | None, Wire("Id of the domain, or null if the change concerns no domain.", "domainId", after="target")
+    ]
+    actor_kind: Annotated[
+        str, Wire("Kind of the actor: token, administrator, agent, command line or service.", "actorKind")
+    ]
+    actor: Annotated[str, Wire("Name of the actor.")]
+    token_id: Annotated[int | None, Wire("Id of the actor's token, or null if the actor is not a token.", "tokenId")]
+    action: Annotated[str, Wire("Action, such as `domain.add`.")]
+    target: Annotated[str, Wire("Object that was changed, as text.")]
     changes: str
+
+    @Wire(
+        "Changed fields, each as [before, after]. The values of secrets are hidden. Long values are "
+        "truncated, and more so on a page with many long entries.",
+        "changes",
+    )
+    def shown_changes(self, most: int) -> dict[str, object]:
+        """Return the changes. If they have more than `most` characters, the values are truncated."""
+        changes = json.loads(self.changes)
+        return changes if len(self.changes) <= most else dict[str, object](audit.shortened(changes, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +80,7 @@ class AuditQuery:
         return bool(self.search or self.action or self.actor or self.since or self.until < FOREVER)
 
 
-_COLUMNS = ", ".join(AuditRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(AuditRow))
 _SEARCHED = ("action", "actor", "target", "changes")
 
 
@@ -102,7 +121,7 @@ def _stored_total(tx: Tx, query: AuditQuery) -> int:
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
     """Return at most `limit` entries. The id of each entry is greater than `after`, and not greater than `last`."""
-    columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
+    columns = ", ".join(f"audit_trail.{name} as {name}" for name in columns_of(AuditRow))
     return tx.all(
         NumberedRow,
         f"select {columns}, organization_id as organization, number as tenant "

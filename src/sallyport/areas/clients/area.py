@@ -6,34 +6,35 @@ from sallyport.areas.clients import commands
 from sallyport.areas.clients import operations as api
 from sallyport.areas.clients.issued import IssuedCertificates
 from sallyport.areas.clients.service import Clients, Heard
+from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
-from sallyport.metrics import RadiusMetrics
 from sallyport.shell.command import Command, Tenants
+from sallyport.store.erasure import Rows
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class ClientsArea(Area):
-    """RADIUS clients.
+    """RADIUS clients. heard: returns when the addresses of a tenant were heard."""
 
-    tenant_of: returns the tenant of a domain. find_domain: returns the domain of a tenant with a name or id. heard:
-    returns when the addresses of a tenant were heard.
-    """
+    erased_rows = (Rows("radius_client_domains", "lists of RADIUS clients", "client_id, position", has_index=False),)
+    sealed = (
+        Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret", is_vital=True),
+        Sealed("radius_clients", "mac_password", ("id",), "radius_clients/{}/mac_password", is_vital=True),
+    )
 
     def __init__(
         self,
         parts: Parts,
-        metrics: RadiusMetrics,
         tenants: Tenants,
+        domains: Domains,
         *,
-        tenant_of: Callable[[int], int | None],
-        find_domain: Callable[[int, str], int],
         heard: Callable[[int], Awaitable[Sequence[Heard]]],
     ) -> None:
-        self._tenants, self._find_domain, self._heard = tenants, find_domain, heard
-        self.service = Clients(parts.configuration, parts.vault, tenant_of, parts.clock)
+        self._tenants, self._domains, self._heard = tenants, domains, heard
+        self.service = Clients(parts.configuration, parts.vault, domains.tenant_of, parts.clock)
         self.issued = IssuedCertificates(parts.configuration, lambda: self.service.table.issued)
-        metrics.watch_clients(lambda: [each.name for each in tuple(self.service.table.by_id.values())])
         self.node_tasks = (self.service.run,)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
@@ -43,3 +44,6 @@ class ClientsArea(Area):
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of RADIUS clients."""
         return commands.commands(self.service, self._tenants, self._find_domain)
+
+    def _find_domain(self, tenant_id: int, name: str) -> int:
+        return self._domains.named(tenant_id, name).id

@@ -6,25 +6,15 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretBytes
 
-from sallyport.areas.clients.client import MAX_SECRET, MacForm, Signatures
-from sallyport.areas.clients.service import State
+from sallyport.areas.clients.client import DROPPED, MAX_SECRET, REQUIRED, Client, MacForm, Signatures, State
 from sallyport.base.addresses import canonical_host, parse_network
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.vendors import PRODUCTS
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
 
-SIGNED: Final = (
-    "Whether requests without Message-Authenticator are dropped: the setting is `yes`, or it is `auto` and the service "
-    "has learned that the client signs its requests."
-)
-LIMITED: Final = (
-    "Whether unsigned requests with Proxy-State are dropped: the setting is `yes`, or it is `auto` and the service has "
-    "learned that it may drop them."
-)
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
 
@@ -179,8 +169,8 @@ class ClientUpdated(Done):
     """Response body of the operation `UpdateClient`."""
 
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
-    signatureRequired: bool = Field(description=SIGNED)
-    proxyStateLimited: bool = Field(description=LIMITED)
+    signatureRequired: bool = Field(description=REQUIRED)
+    proxyStateLimited: bool = Field(description=DROPPED)
 
 
 class UpdateClient(_ClientFields):
@@ -243,34 +233,9 @@ class ListClients(Scoped, Paged):
     )
 
 
+@answer_of(Client)
 class ClientEntry(Model):
     """A RADIUS client without its secret."""
-
-    clientId: int = Field(description="Id of the client.")
-    name: str = Field(description="Name of the client.")
-    address: str = Field(description="IP address or network from which the client sends requests.")
-    domainIds: list[int] = Field(
-        description="Ids of the client's domains, the default first. Empty if the client has all domains of the tenant."
-    )
-    product: str = Field(description="Product for the inventory. Empty if the product is detected from packets.")
-    requireMessageAuthenticator: Signatures = Field(description="Drop requests without Message-Authenticator.")
-    limitProxyState: Signatures = Field(description="Drop unsigned requests with Proxy-State.")
-    passwordVerified: bool = Field(description="Whether the client checks passwords itself.")
-    coaPort: int = Field(
-        description="UDP port for Disconnect and CoA requests. 0 if the client accepts no such requests."
-    )
-    tlsName: str = Field(
-        description="Name in the client's certificate for RadSec, in canonical form. Empty if there is none."
-    )
-    tlsFingerprint: str = Field(
-        description="SHA-256 of the client's certificate for RadSec, in hex. Empty if there is none."
-    )
-    macForms: list[MacForm] = Field(
-        description="Forms of MAC authentication bypass that the client uses beside the usual one."
-    )
-    signatureRequired: bool = Field(description=SIGNED)
-    proxyStateLimited: bool = Field(description=LIMITED)
-    warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
 class ClientActivity(Scoped, Paged):

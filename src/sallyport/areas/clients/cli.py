@@ -6,16 +6,16 @@ from pathlib import Path
 import click
 
 from sallyport.areas.clients import freeradius
+from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.freeradius import Entries, Entry
 from sallyport.areas.clients.set_cli import (
     LIST,
-    MAC_FORM,
     NUMBER,
-    SIGNATURES,
     any_org,
     any_tenant,
     find,
-    mac_settings,
+    mac_fields,
+    mac_password,
     set_,
     warn,
 )
@@ -25,7 +25,8 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
 from sallyport.shell.command import domains as all_domains
-from sallyport.shell.options import Group, InputFile
+from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.options import Group, InputFile, as_json, json_form
 
 COLUMNS = (
     "clientId",
@@ -44,8 +45,8 @@ STRANGER = "unknown_client"
 MOST_REMEDIES = 20
 PLAN = ("action", "name", "address", "what")
 
-org = click.option("--org", type=NUMBER, required=True, help="orgId of the client.")
-tenant = click.option("--tenant", type=NUMBER, required=True, help="tenantId of the client.")
+org = field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the client.")
+tenant = field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the client.")
 domains = click.option(
     "--domain",
     "domains",
@@ -66,8 +67,8 @@ client.add_command(set_)
 
 
 @client.command()
-@click.argument("name")
-@click.option("--address", help="An IP address, or a network such as 192.0.2.0/24.")
+@field_argument("name", "name")
+@option(AddClient, "address", required=False)
 @click.option(
     "--from-unknown",
     is_flag=True,
@@ -80,110 +81,40 @@ client.add_command(set_)
 @org
 @tenant
 @domains
-@click.option(
-    "--product",
-    default="",
-    help="Product, such as `Cisco ISE`. Without this option, the product is detected from packets.",
-)
-@click.option(
-    "--require-message-authenticator",
-    type=SIGNATURES,
-    default="auto",
-    show_default=True,
-    help="`yes` drops unsigned requests. `auto` drops them once a client with one address has sent a signed request.",
-)
-@click.option(
-    "--limit-proxy-state",
-    type=SIGNATURES,
-    default="auto",
-    show_default=True,
-    help=(
-        "`yes` drops unsigned requests with Proxy-State. `auto` drops them once a client with one address has sent a "
-        "request that was signed or without Proxy-State."
-    ),
-)
-@click.option(
-    "--password-verified",
-    is_flag=True,
-    help="The client checks passwords itself. Its signed requests may use domains with the first factor `none`.",
-)
-@click.option(
-    "--coa-port",
-    type=click.IntRange(0, 65535),
-    default=3799,
-    show_default=True,
-    help="UDP port for Disconnect and CoA requests. 0 if the client accepts none, like Microsoft NPS.",
-)
-@click.option(
-    "--mac-form",
-    "mac_forms",
-    type=MAC_FORM,
-    multiple=True,
-    help=(
-        "Form of MAC authentication bypass that the client uses beside the usual one; repeatable. `password` needs "
-        "--mac-password."
-    ),
-)
-@click.option(
-    "--mac-password",
-    metavar="-",
-    help="Password of all stations, instead of their address. Give - to read it from standard input.",
-)
-@click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
-@click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
-@click.pass_obj
+@options(AddClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort")
+@options(AddClient, "macForms")
+@mac_password
+@options(AddClient, "tlsName", "tlsFingerprint")
+@pass_body
 def add(
     line: CommandLine,
+    body: Row,
     *,
-    name: str,
-    address: str | None,
     from_unknown: bool,
     secret: str | None,
-    org: int,
-    tenant: int,
     domains: tuple[str, ...],
-    product: str,
-    require_message_authenticator: str,
-    limit_proxy_state: str,
-    password_verified: bool,
-    coa_port: int,
-    mac_forms: tuple[str, ...],
     mac_password: str | None,
-    tls_name: str,
-    tls_fingerprint: str,
 ) -> None:
     """Add a RADIUS client. Its next packet is answered."""
     if from_unknown:
-        sender = _unknown_sender(line, address)
-        address, product = str(sender["address"]), product or str(sender["product"])
-        line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
-    elif address is None:
+        sender = _unknown_sender(line, str(body["address"]) if "address" in body else None)
+        body |= {"address": sender["address"], "product": body.get("product") or sender["product"]}
+        product, name = body["product"] or "product unknown", sender["nas_identifier"] or "no NAS-Identifier"
+        line.note(f"{body['address']}: {product}, {name}")
+    elif "address" not in body:
         raise click.UsageError("--address is missing: give it, or --from-unknown")
-    mac = mac_settings(line, mac_forms, mac_password, secret)
-    body: Row = {
-        "orgId": org,
-        "tenantId": tenant,
-        "name": name,
-        "address": address,
-        "secret": None if secret is None else {"hex": _octets(line, secret).hex()},
-        "product": product,
-        "requireMessageAuthenticator": require_message_authenticator,
-        "limitProxyState": limit_proxy_state,
-        "passwordVerified": password_verified,
-        "coaPort": coa_port,
-        "tlsName": tls_name,
-        "tlsFingerprint": tls_fingerprint,
-        **mac,
-    }
+    body |= mac_fields(line, mac_password, secret)
+    if secret is not None:
+        body["secret"] = {"hex": _octets(line, secret).hex()}
     made = line.run("/network_device/AddClient", body, domains=domains)
     if secret is None:
         line.print(str(made["secret"]))
-    line.note(f"RADIUS client {name} is added")
+    line.note(f"RADIUS client {body['name']} is added")
     warn(line, made["warnings"])
 
 
 @client.command("list")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the RADIUS clients of the installation, without their secrets."""
@@ -200,7 +131,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 
 
 @client.command()
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def unknown(line: CommandLine, *, form: Form | None) -> None:
     """List senders whose requests were dropped, or were unsigned logins that were rejected. Each cause of a sender has
@@ -244,14 +175,13 @@ def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None
 @domains
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--skip-refused", is_flag=True, help="Leave out clients that cannot be imported.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
+@as_json
+@pass_body
 def import_(
     line: CommandLine,
+    body: Row,
     *,
     file: Path,
-    org: int,
-    tenant: int,
     domains: tuple[str, ...],
     dry_run: bool,
     skip_refused: bool,
@@ -272,8 +202,8 @@ def import_(
     ]
     done = line.row(
         "client.import",
-        org=org,
-        tenant=tenant,
+        org=body["orgId"],
+        tenant=body["tenantId"],
         clients=[_imported(entry) for entry in found],
         domains=list(domains) or None,
         apply=not dry_run and (skip_refused or not unusable),

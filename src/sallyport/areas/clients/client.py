@@ -3,22 +3,34 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+from sallyport.areas.clients import weakness
 from sallyport.areas.clients.issued import Issued
 from sallyport.base.addresses import Network
+from sallyport.base.answer import Wire
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
+from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import Request, SharedSecret
+from sallyport.store.snapshot import Snapshot
 
 MAX_SECRET: Final = 128
+REQUIRED: Final = (
+    "Whether requests without Message-Authenticator are dropped: the setting is `yes`, or it is `auto` and the service "
+    "has learned that the client signs its requests."
+)
+DROPPED: Final = (
+    "Whether unsigned requests with Proxy-State are dropped: the setting is `yes`, or it is `auto` and the service has "
+    "learned that it may drop them."
+)
 # The settings that a client learns. The name of each is the column that stores the time at which it was learned.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
@@ -28,6 +40,14 @@ RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
 2.3)."""
 _MEMO: Final = 65_536
+
+
+class State(StrEnum):
+    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
+    unsigned requests in the last day."""
+
+    SILENT = "silent"
+    UNSIGNED = "unsigned"
 
 
 def is_check(request: Request) -> bool:
@@ -65,6 +85,11 @@ def joined_forms(forms: Iterable[MacForm]) -> str:
     return ",".join(form.value for form in MacForm if form in given)
 
 
+def in_order(forms: frozenset[str]) -> list[MacForm]:
+    """Return forms of MAC authentication bypass in the order of their declaration."""
+    return [form for form in MacForm if form.value in forms]
+
+
 def check_mac_forms(forms: str, network: Network, *, given: bool, kept: bool = False) -> None:
     """Check the forms of a client. Raises Invalid.
 
@@ -83,12 +108,9 @@ def check_mac_forms(forms: str, network: Network, *, given: bool, kept: bool = F
 class Client:
     """A RADIUS client as the login path sees it.
 
-    signature_required: whether requests without Message-Authenticator are dropped. proxy_state_limited: whether
-    unsigned requests with Proxy-State are dropped.
-
-    Each of these two values is true if an admin has set it. If its setting is `auto`, the value becomes true when the
-    service learns it from the client's requests. The service learns only about clients with a single address. A learned
-    value applies at once, and is stored within about a second.
+    Each of signature_required and proxy_state_limited is true if an admin has set it. If its setting is `auto`, the
+    value becomes true when the service learns it from the client's requests. The service learns only about clients with
+    a single address. A learned value applies at once, and is stored within about a second.
 
     mac_forms: the values of `MacForm` that the client uses. mac_password: the password that all stations behind the
     client have, or None.
@@ -104,6 +126,68 @@ class Client:
         "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
         "tenant_id", "tls_fingerprint", "tls_name",
     )  # fmt: skip
+
+    id: Annotated[int, Wire("Id of the client.", "clientId", title="Id")]
+    name: Annotated[str, Wire("Name of the client.", title="Client")]
+    domain_ids: Annotated[
+        tuple[int, ...],
+        Wire(
+            "Ids of the client's domains, the default first. Empty if the client has all domains of the tenant.",
+            "domainIds",
+            kind=list[int],
+            after="address",
+            look="none",
+        ),
+    ]
+    product: Annotated[str, Wire("Product for the inventory. Empty if the product is detected from packets.")]
+    require_message_authenticator: Annotated[
+        Signatures,
+        Wire(
+            "Drop requests without Message-Authenticator.", "requireMessageAuthenticator", title="Setting of signatures"
+        ),
+    ]
+    limit_proxy_state: Annotated[
+        Signatures, Wire("Drop unsigned requests with Proxy-State.", "limitProxyState", title="Setting of Proxy-State")
+    ]
+    password_verified: Annotated[
+        bool, Wire("Whether the client checks passwords itself.", "passwordVerified", title="Checks passwords itself")
+    ]
+    coa_port: Annotated[
+        int,
+        Wire(
+            "UDP port for Disconnect and CoA requests. 0 if the client accepts no such requests.",
+            "coaPort",
+            title="Port for Disconnect",
+        ),
+    ]
+    tls_name: Annotated[
+        str,
+        Wire(
+            "Name in the client's certificate for RadSec, in canonical form. Empty if there is none.",
+            "tlsName",
+            title="Name in its certificate",
+        ),
+    ]
+    tls_fingerprint: Annotated[
+        str,
+        Wire(
+            "SHA-256 of the client's certificate for RadSec, in hex. Empty if there is none.",
+            "tlsFingerprint",
+            title="Fingerprint of its certificate",
+            look="code",
+        ),
+    ]
+    mac_forms: Annotated[
+        frozenset[str],
+        Wire(
+            "Forms of MAC authentication bypass that the client uses beside the usual one.",
+            "macForms",
+            in_order,
+            title="MAC authentication",
+        ),
+    ]
+    signature_required: Annotated[bool, Wire(REQUIRED, "signatureRequired", title="Signature required")]
+    proxy_state_limited: Annotated[bool, Wire(DROPPED, "proxyStateLimited", title="Unsigned Proxy-State dropped")]
 
     def __init__(
         self,
@@ -176,9 +260,16 @@ class Client:
         return client
 
     @property
+    @Wire("IP address or network from which the client sends requests.", after="name", look="code")
     def address(self) -> str:
         """The client's network as text; a single address has no prefix length."""
         return str(self.network.network_address if self.network.num_addresses == 1 else self.network)
+
+    @property
+    @Wire("Weaknesses of the secret, the address and the settings.")
+    def warnings(self) -> list[str]:
+        """A line for each weakness of the client."""
+        return weakness.of_client(self)
 
     def contains(self, folded: str) -> bool:
         """Return whether the name, the address or the product contains a folded text."""
@@ -294,3 +385,13 @@ class ClientTable:
                 if client is not None:
                     return client
         return None
+
+
+def finder(table: Snapshot[ClientTable]) -> Callable[[Source], Client | None]:
+    """Return a function that finds the RADIUS client with the source address of a datagram in the current table. It
+    returns None if the address is unknown."""
+
+    def find(source: Source) -> Client | None:
+        return table.value.find(source[0])
+
+    return find

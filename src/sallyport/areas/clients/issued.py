@@ -10,11 +10,14 @@ before Sallyport recorded tenants.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sallyport.base.addresses import canonical_host
 from sallyport.base.errors import Conflict
 from sallyport.store.model import Tx
-from sallyport.store.snapshot import Configuration
+
+if TYPE_CHECKING:
+    from sallyport.store.snapshot import Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class IssuedCertificates:
     in memory.
     """
 
-    def __init__(self, configuration: Configuration, issued: Callable[[], Issued]) -> None:
+    def __init__(self, configuration: "Configuration", issued: Callable[[], Issued]) -> None:
         self._configuration = configuration
         self._issued = issued
 

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import SecretBytes
 
-from sallyport.areas.clients import weakness
 from sallyport.areas.clients.bodies import (
     AddClient,
     ClientActivity,
@@ -16,11 +15,12 @@ from sallyport.areas.clients.bodies import (
     ListClients,
     UpdateClient,
 )
-from sallyport.areas.clients.client import Client, MacForm, joined_forms
+from sallyport.areas.clients.client import Client, joined_forms
 from sallyport.areas.clients.repo import API_NAMES
 from sallyport.areas.clients.service import Clients, Heard, NewClient, Times
+from sallyport.base.answer import answers
 from sallyport.base.clock import iso
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import Row
 from sallyport.store.model import Value
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
@@ -64,7 +64,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
             message="client added",
             clientId=client_id,
             secret=secret.decode(errors="replace"),
-            warnings=weakness.of_client(service.table.present(client_id)),
+            warnings=service.table.present(client_id).warnings,
         )
 
     @clients.post("/network_device/ListClients", roles=READERS)
@@ -73,7 +73,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         found, page = await service.search(caller.tenant_id, body.search), body.page()
         if body.clientId:
             found = [client for client in found if client.id == body.clientId]
-        entries = [_entry(client) for client in found[page.offset : page.offset + page.size]]
+        entries = answers(found[page.offset : page.offset + page.size])
         return Plain({"clients": entries, "totalCount": len(found)})
 
     @clients.post("/network_device/ClientActivity", roles=READERS)
@@ -116,7 +116,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
             client = service.table.present(client.id)
         return ClientUpdated(
             message="client updated",
-            warnings=weakness.of_client(client),
+            warnings=client.warnings,
             signatureRequired=client.signature_required,
             proxyStateLimited=client.proxy_state_limited,
         )
@@ -151,23 +151,3 @@ def _changes(body: UpdateClient) -> dict[str, Value]:
     given["mac_forms"] = None if body.macForms is None else joined_forms(body.macForms)
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}
-
-
-def _entry(client: Client) -> Row:
-    return {
-        "clientId": client.id,
-        "name": client.name,
-        "address": client.address,
-        "domainIds": list(client.domain_ids),
-        "product": client.product,
-        "requireMessageAuthenticator": client.require_message_authenticator,
-        "limitProxyState": client.limit_proxy_state,
-        "passwordVerified": client.password_verified,
-        "coaPort": client.coa_port,
-        "tlsName": client.tls_name,
-        "tlsFingerprint": client.tls_fingerprint,
-        "macForms": list[JSON](form.value for form in MacForm if form.value in client.mac_forms),
-        "signatureRequired": client.signature_required,
-        "proxyStateLimited": client.proxy_state_limited,
-        "warnings": list[JSON](weakness.of_client(client)),
-    }

@@ -21,7 +21,7 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
-from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, columns_of, listed
 from sallyport.store.vault import Vault
 
 
@@ -102,7 +102,7 @@ class _DomainOf:
     domain_id: int
 
 
-_COLUMNS = ", ".join(_Row.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(_Row))
 API_NAMES: Final = {
     "name": "name",
     "network": "address",
@@ -152,7 +152,7 @@ def _client(row: _Row, known: Opened, stored: tuple[_Row, tuple[int, ...]]) -> C
 
 
 _SEALED: Final = ("secret", "mac_password")
-_PLAIN: Final = tuple(name for name in _Row.__dataclass_fields__ if name not in _SEALED)
+_PLAIN: Final = tuple(name for name in columns_of(_Row) if name not in _SEALED)
 _UNKNOWN: Final = Opened()
 
 
@@ -246,8 +246,7 @@ def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     row = _find(tx, tenant_id, [client_id])[client_id]
     return {
         **api_fields(
-            {column: getattr(row, column) for column in API_NAMES},
-            _domains(tx, [client_id]).get(client_id, ()),
+            {column: getattr(row, column) for column in API_NAMES}, _domains(tx, [client_id]).get(client_id, ())
         ),
         LEARNED[SIGNED]: row.signed_since is not None,
         LEARNED[LIMITED]: row.proxy_state_limited_since is not None,

@@ -3,7 +3,6 @@ for clients."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from ipaddress import ip_network
 from types import MappingProxyType
@@ -13,7 +12,16 @@ import structlog
 import trio
 
 from sallyport.areas.clients import issued, repo
-from sallyport.areas.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures, check_mac_forms
+from sallyport.areas.clients.client import (
+    LIMITED,
+    SIGNED,
+    Client,
+    ClientTable,
+    Signatures,
+    State,
+    check_mac_forms,
+    finder,
+)
 from sallyport.areas.clients.plan import Action, Step, Wanted, plan
 from sallyport.areas.clients.repo import Change, NewRow
 from sallyport.base.addresses import Network
@@ -78,14 +86,6 @@ class NewClient:
     mac_password: bytes = b""
 
 
-class State(StrEnum):
-    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
-    unsigned requests in the last day."""
-
-    SILENT = "silent"
-    UNSIGNED = "unsigned"
-
-
 class Heard(Protocol):
     """When a source address has sent requests, in microseconds; see `devices.device.Heard`."""
 
@@ -132,6 +132,7 @@ class Clients:
         self._learned: list[tuple[Client, str]] = []
         self._kept: list[tuple[Client, str]] = []
         self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
+        self.find = finder(self._table)
 
     def _load(self, tx: Tx) -> ClientTable:
         return repo.load(tx, self._vault, self.table)
@@ -140,10 +141,6 @@ class Clients:
     def table(self) -> ClientTable:
         """The table of all clients. A reload replaces the table."""
         return self._table.value
-
-    def find(self, source: Source) -> Client | None:
-        """Return the client with the source address of a datagram, or None."""
-        return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:
         """Return the tenant id of the client with the source address of a datagram, or 0 if the address is unknown."""

@@ -1,40 +1,33 @@
 """`sallyport client set`: change a RADIUS client."""
 
-from collections.abc import Sequence
-
 import click
 
+from sallyport.areas.clients.bodies import UpdateClient
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, named
+from sallyport.shell.fields import check_is_dash, field_option, option, options, pass_body
 
 LIST = "/network_device/ListClients"
 NUMBER = click.IntRange(min=1)
-SIGNATURES = click.Choice(["yes", "no", "auto"])
-MAC_FORM = click.Choice(["login-user", "authenticate-only", "no-station", "password"])
-ONLY_STDIN = "accepts only -, because all users of a machine can see its command lines"
-_YES_NO = click.Choice(["yes", "no"])
-_FIELDS = {
-    "new_name": "name",
-    "address": "address",
-    "product": "product",
-    "require_message_authenticator": "requireMessageAuthenticator",
-    "limit_proxy_state": "limitProxyState",
-    "coa_port": "coaPort",
-    "tls_name": "tlsName",
-    "tls_fingerprint": "tlsFingerprint",
-}
-
 any_org = click.option("--org", type=NUMBER, help="orgId of the client, if several tenants have a client of that name.")
 any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.")
+mac_password = field_option(
+    "macPassword",
+    "--mac-password",
+    "mac_password",
+    expose_value=True,
+    metavar="-",
+    help="Password of all stations, instead of their address. Give - to read it from standard input.",
+)
 
 
 @click.command("set")
 @click.argument("name")
 @any_org
 @any_tenant
-@click.option("--name", "new_name", metavar="NAME", help="New name.")
-@click.option("--address", help="New IP address, or network such as 192.0.2.0/24.")
+@option(UpdateClient, "name", "--name", metavar="NAME", help="New name.")
+@options(UpdateClient, "address")
 @click.option("--secret", metavar="-", help="New shared secret. Give - to read the secret from standard input.")
 @click.option("--new-secret", is_flag=True, help="Generate a new shared secret and print it.")
 @click.option(
@@ -47,40 +40,15 @@ any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.
     ),
 )
 @click.option("--all-domains", is_flag=True, help="Give the client all domains of the tenant.")
-@click.option("--product", help="Product, such as `Cisco ISE`. Give '' to detect the product from packets.")
-@click.option(
-    "--require-message-authenticator",
-    type=SIGNATURES,
-    help="Drop unsigned requests. A new value resets the learned setting.",
-)
-@click.option(
-    "--limit-proxy-state",
-    type=SIGNATURES,
-    help="Drop unsigned requests with Proxy-State. A new value resets the learned setting.",
-)
-@click.option(
-    "--password-verified", type=_YES_NO, help="Whether the client checks passwords itself (first factor `none`)."
-)
-@click.option(
-    "--coa-port",
-    type=click.IntRange(0, 65535),
-    help="UDP port for Disconnect and CoA requests. 0 if the client accepts no such requests.",
-)
-@click.option(
-    "--mac-form",
-    "mac_forms",
-    type=MAC_FORM,
-    multiple=True,
-    help="Form of MAC authentication bypass; repeatable. The given forms replace the present ones.",
-)
+@options(UpdateClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort")
+@options(UpdateClient, "macForms")
 @click.option("--no-mac-form", is_flag=True, help="Remove all forms of MAC authentication bypass.")
-@click.option("--mac-password", metavar="-", help="Password of all stations, for the form `password`. Give -.")
-@click.option("--tls-name", help="RadSec: name in the client's certificate. Give '' to remove it.")
-@click.option("--tls-fingerprint", help="RadSec: SHA-256 of the client's certificate. Give '' to remove it.")
-@click.pass_obj
+@mac_password
+@options(UpdateClient, "tlsName", "tlsFingerprint")
+@pass_body
 def set_(
     line: CommandLine,
-    /,
+    given: Row,
     *,
     name: str,
     org: int | None,
@@ -89,11 +57,8 @@ def set_(
     new_secret: bool,
     domains: tuple[str, ...],
     all_domains: bool,
-    password_verified: str | None,
-    mac_forms: tuple[str, ...],
     no_mac_form: bool,
     mac_password: str | None,
-    **settings: str | int | None,
 ) -> None:
     """Change a RADIUS client. The change applies to the client's next packet. Settings without an option keep their
     values."""
@@ -101,15 +66,11 @@ def set_(
         raise click.UsageError("--secret and --new-secret cannot be used together")
     if domains and all_domains:
         raise click.UsageError("--domain and --all-domains cannot be used together")
-    if mac_forms and no_mac_form:
+    if given.get("macForms") and no_mac_form:
         raise click.UsageError("--mac-form and --no-mac-form cannot be used together")
-    if secret not in (None, "-"):
-        raise click.UsageError(f"--secret {ONLY_STDIN}")
+    check_is_dash(secret, "--secret")
     made = new_shared_secret() if new_secret else None
-    given: Row = {_FIELDS[option]: value for option, value in settings.items() if value is not None}
-    given |= mac_settings(line, mac_forms, mac_password, secret)
-    if password_verified is not None:
-        given["passwordVerified"] = password_verified == "yes"  # noqa: S105
+    given |= mac_fields(line, mac_password, secret)
     if made is not None:
         given["secret"] = made
     elif secret is not None:
@@ -135,20 +96,18 @@ def set_(
     warn(line, changed["warnings"])
 
 
-def mac_settings(line: CommandLine, forms: Sequence[str], password: str | None, secret: str | None) -> Row:
-    """Return the fields of MAC authentication bypass for AddClient and UpdateClient. The password is read from standard
-    input. password, secret: the options."""
-    given: Row = {"macForms": list[JSON](forms)} if forms else {}
+def mac_fields(line: CommandLine, password: str | None, secret: str | None) -> Row:
+    """Return the field `macPassword` for AddClient and UpdateClient, read from standard input. password, secret: the
+    options."""
+    check_is_dash(password, "--mac-password")
     if password is None:
-        return given
-    if password != "-":  # noqa: S105
-        raise click.UsageError(f"--mac-password {ONLY_STDIN}")
+        return {}
     if secret == "-":  # noqa: S105
         raise click.UsageError("--secret and --mac-password cannot both read standard input: set one of them later")
     octets = line.read_secret("Password of all stations")
     if not octets:
         raise click.UsageError("--mac-password is empty")
-    return {**given, "macPassword": {"hex": octets.hex()}}
+    return {"macPassword": {"hex": octets.hex()}}
 
 
 def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:

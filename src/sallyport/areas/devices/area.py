@@ -6,10 +6,12 @@ from sallyport.areas.devices import commands
 from sallyport.areas.devices import operations as api
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings
+from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import InventoryMetrics
 from sallyport.shell.command import Command
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -17,7 +19,20 @@ from sallyport.web.scope import Gate
 class DevicesArea(Area):
     """Network devices, and the stations behind them."""
 
-    def __init__(self, parts: Parts, metrics: InventoryMetrics) -> None:
+    erased_rows = (
+        Rows("stations", "stations"),
+        Rows("device_history", "entries of the device history"),
+        Rows(
+            "devices",
+            "network devices",
+            parts=(DependentTable("device_posture", "device_id", "device_id"),),
+            searched="domain_id",
+        ),
+    )
+
+    def __init__(self, parts: Parts, domains: Domains) -> None:
+        metrics = InventoryMetrics(parts.registry)
+        metrics.watch_domains(domains.shown)
         self._attribute_name = parts.dictionary.name
         self.service = Devices(parts.store, Sightings(), metrics, parts.clock)
         self.node_tasks = (self.service.run,)

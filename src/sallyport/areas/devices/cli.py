@@ -5,10 +5,14 @@ from itertools import islice
 
 import click
 
+from sallyport.areas.devices.bodies import ListDevices, ListStations
+from sallyport.areas.devices.device import DeviceRow, StationRow
+from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
-from sallyport.shell.options import Group
+from sallyport.shell.fields import options, pass_body
+from sallyport.shell.options import Group, any_domain, as_json, csv_form, json_form
 
 LIST = "/network_device/ListDevices"
 STATIONS = "/network_device/ListStations"
@@ -25,34 +29,12 @@ COLUMNS = (
     "request_count",
     "registrations",
 )
-ALL_COLUMNS = (
-    "device_id",
-    "domain_id",
-    "domain",
-    "device_name",
-    "device_type",
-    "device_type_certainty",
-    "ip_address",
-    "client_ip",
-    "nas_identifier",
-    "nas_device_type",
-    "nas_port_type",
-    "first_seen",
-    "last_seen",
-    "request_count",
-    "registrations",
+CSV_COLUMNS = wire_names(
+    DeviceRow,
+    *("device_id", "domain_id", "domain", "device_name", "device_type", "device_type_certainty", "ip_address"),
+    *("client_ip", "nas_identifier", "nas_device_type"),
 )
-STATION_COLUMNS = (
-    "station",
-    "user",
-    "domain",
-    "device_id",
-    "device_name",
-    "device_type",
-    "first_seen",
-    "last_seen",
-    "request_count",
-)
+STATION_COLUMNS = wire_names(StationRow, "station", "user", "domain")
 SHOWN = (
     (
         "sessions",
@@ -80,23 +62,22 @@ def device() -> None:
 
 
 @device.command("list")
-@click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--search", default="", help="Show only devices whose name, product or address contains this text.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-@click.pass_obj
-def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
+@any_domain
+@options(ListDevices, "search")
+@json_form
+@csv_form
+@pass_body
+def list_(line: CommandLine, body: Row, *, domain: str | None, form: Form | None) -> None:
     """List the network devices."""
-    body: Row = {"search": search}
     devices = (each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body))
-    line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form, spare=SPARE)
+    line.print_rows(devices, CSV_COLUMNS if form == "csv" else COLUMNS, form, spare=SPARE)
 
 
 @device.command()
 @click.argument("name", metavar="NAME|ID")
 @_domain
 @click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Maximum number of entries in each list.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_json: bool) -> None:
     """Show a device: evidence for its product, posture, sessions, latest logins, stations, and history."""
@@ -142,20 +123,19 @@ def station() -> None:
 
 
 @station.command("list")
-@click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--search", default="", help="Show only stations whose address or user contains this text.")
+@any_domain
+@options(ListStations, "search")
 @click.option("--device", metavar="NAME|ID", help="Show only stations behind this device (name or id).")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of stations."
 )
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-@click.pass_obj
+@json_form
+@csv_form
+@pass_body
 def list_stations(
-    line: CommandLine, *, domain: str | None, search: str, device: str | None, limit: int, form: Form | None
+    line: CommandLine, body: Row, *, domain: str | None, device: str | None, limit: int, form: Form | None
 ) -> None:
     """List the stations that have logged in, each with its last user, in the order of their first login."""
-    body: Row = {"search": search}
     if device is not None:
         of, domain = _find(line, device, domain)
         body |= of

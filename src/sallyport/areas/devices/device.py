@@ -7,10 +7,14 @@ interval, the time after which it gives up, and whether it shows challenges. Eac
 when a login contradicts it, when it was not confirmed for LEARNED_US, and when an admin resets the device.
 """
 
+import json
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Annotated, ClassVar, Final
 
-from sallyport.base.clock import SECOND
+from sallyport.base.answer import Wire
+from sallyport.base.clock import SECOND, iso
 from sallyport.radius.attributes import PROXY_STATE
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import Request
@@ -29,6 +33,24 @@ LEARNED_US: Final = 30 * 86_400 * SECOND
 """Time after which a learned value that was not confirmed is forgotten."""
 ABOUT: Final = 0.8
 """A timeout of at least this share of the learned timeout confirms the learned timeout."""
+_VENDOR_ATTRIBUTE: Final = re.compile(r"Vendor-Specific (\d+)/(\d+)")
+AttributeName = Callable[[int, int], str]
+"""A function that returns an attribute's name: (vendor id, attribute type) -> name."""
+
+
+def seconds(milliseconds: int) -> float:
+    """Return a time in seconds."""
+    return milliseconds / 1000
+
+
+DeviceId = Annotated[int, Wire("Id of the device.", "device_id", title="Device id")]
+DeviceName = Annotated[str, Wire("Name of the device, as ListDevices gives it.", title="Device")]
+DeviceType = Annotated[str, Wire("Product of the device; Unknown if no request shows it.", title="Product")]
+IpAddress = Annotated[str, Wire("Source address of the device's requests.", title="Source address", look="code")]
+ClientIp = Annotated[
+    str, Wire("NAS-IP-Address or NAS-IPv6-Address; if absent, the source address.", title="Device address", look="code")
+]
+NasIdentifier = Annotated[str, Wire("NAS-Identifier; empty if absent.", title="NAS-Identifier")]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,19 +63,68 @@ class Learned:
     and of the last challenge or answer.
     """
 
-    retransmit_ms: int | None = None
+    retransmit_ms: Annotated[
+        int | None,
+        Wire(
+            "Measured interval of retransmissions in seconds. Null if it was not measured.",
+            "retransmit_seconds",
+            seconds,
+            after="safe_to_require",
+            title="Retransmits after (s)",
+        ),
+    ] = None
     give_up_ms: int | None = None
-    measured_at: int = 0
+    measured_at: Annotated[
+        int,
+        Wire(
+            "When retransmit_seconds or give_up_seconds last changed, ISO 8601 UTC; empty if never.",
+            "timeouts_learned",
+            iso,
+            empty=True,
+            after="station_count",
+            detail=True,
+        ),
+    ] = 0
     gave_up_at: int = 0
-    unanswered: int = 0
+    unanswered: Annotated[
+        int,
+        Wire(
+            "Challenges since the last answer to one.", "challenges_unanswered", after="challenge_answers", detail=True
+        ),
+    ] = 0
     answered_at: int = 0
-    challenged_at: int = 0
+    challenged_at: Annotated[
+        int,
+        Wire(
+            "Time of the last challenge, answer to one, or reset, ISO 8601 UTC; empty if there was none.",
+            "last_challenge",
+            iso,
+            empty=True,
+            after="challenges_unanswered",
+            detail=True,
+        ),
+    ] = 0
+
+    @Wire(
+        "Measured time that the device waits for an answer, in seconds. Null if it was not measured.",
+        after="retransmit_seconds",
+        title="Gives up after (s)",
+    )
+    def give_up_seconds(self, now: int) -> float | None:
+        """Return the timeout of the device in seconds, as `timeout_ms` does."""
+        timeout_ms = self.timeout_ms(now)
+        return None if timeout_ms is None else timeout_ms / 1000
 
     def timeout_ms(self, now: int) -> int | None:
         """Return the time after which the device gives up, in milliseconds. Return None if it is unknown, or if the
         device has not given up for LEARNED_US. now: the time in microseconds."""
         return self.give_up_ms if now - self.gave_up_at <= LEARNED_US else None
 
+    @Wire(
+        "Whether the device shows challenges to users: yes, no or unknown.",
+        after="give_up_seconds",
+        title="Shows challenges",
+    )
     def challenge_support(self, now: int) -> str:
         """Return whether the device shows challenges to its users: yes, no or unknown. now: the time in
         microseconds."""
@@ -218,27 +289,70 @@ class Station:
 class DeviceRow(Learned):
     """A device in the store, with its posture. Times are in microseconds, fields named `..._ms` in milliseconds."""
 
-    id: int
+    ip_address: IpAddress
+    client_ip: ClientIp
+    device_type: DeviceType
+    nas_port_type: Annotated[
+        str, Wire("Medium of the device's logins (NAS-Port-Type), such as Ethernet or Virtual.", title="Medium")
+    ]
+    id: Annotated[int, Wire("Id of the device.", "device_id", title="Id")]
     domain_id: int
-    ip_address: str
-    client_ip: str
-    nas_identifier: str
-    device_name: str
-    device_type: str
-    device_type_certainty: str
-    nas_device_type: str
+    device_name: Annotated[
+        str, Wire("NAS-Identifier of the device, or its product if it sends no NAS-Identifier.", title="Device")
+    ]
+    nas_identifier: NasIdentifier
+    device_type_certainty: Annotated[
+        str, Wire("Confidence in device_type: certain, probable, or empty if unknown.", title="Certainty")
+    ]
+    nas_device_type: Annotated[
+        str,
+        Wire(
+            "Product of the NAS that sends its requests through the device, or of the device itself.",
+            title="Product behind a proxy",
+        ),
+    ]
     evidence: str
-    nas_port_type: str
-    first_seen: int
-    last_seen: int
-    request_count: int
-    registrations: int
+    first_seen: Annotated[int, Wire("First request, ISO 8601 UTC.", convert=iso, title="First request")]
+    last_seen: Annotated[int, Wire("Last request, ISO 8601 UTC.", convert=iso, title="Last request", look="age")]
+    request_count: Annotated[int, Wire("Requests since the device was first seen.", title="Requests")]
+    registrations: Annotated[int, Wire("Number of registrations; the device registers again after each deletion.")]
     signed: int
     unsigned: int
-    unsigned_proxied: int
-    last_unsigned: int | None
-    challenges: int
-    challenge_answers: int
+    unsigned_proxied: Annotated[
+        int,
+        Wire(
+            "Number of unsigned logins with Proxy-State.",
+            "unsigned_proxy_state",
+            after="signed_share",
+            title="Unsigned with Proxy-State",
+        ),
+    ]
+    last_unsigned: Annotated[
+        int | None,
+        Wire(
+            "Time of the last unsigned login, ISO 8601 UTC; empty if there was none.",
+            convert=iso,
+            empty=True,
+            after="unsigned_proxy_state",
+            title="Last unsigned login",
+            look="age",
+        ),
+    ]
+    challenges: Annotated[int, Wire("Challenges that the device got.", after="timeouts_learned", detail=True)]
+    station_count: ClassVar[Annotated[int, Wire("Stations behind the device.", after="evidence", detail=True)]]
+    challenge_answers: Annotated[int, Wire("Challenges that the device answered.", after="challenges", detail=True)]
+
+    @Wire(
+        "Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client.",
+        "evidence",
+        detail=True,
+    )
+    def named_evidence(self, attribute_name: AttributeName) -> dict[str, object]:
+        """Return the evidence for the product. After each vendor-specific attribute, the attribute's name is
+        inserted."""
+        named = _VENDOR_ATTRIBUTE.sub(lambda at: f"{at[0]} ({attribute_name(int(at[1]), int(at[2]))})", self.evidence)
+        found: dict[str, object] = json.loads(named)
+        return found
 
     def add(self, device: Device) -> None:
         """Add the counts and the product of the device in memory, because they are not in the store yet."""
@@ -257,11 +371,22 @@ class DeviceRow(Learned):
         self.take_newer(posture)
 
     @property
+    @Wire(
+        "Share of logins with Message-Authenticator, from 0 to 1. Null if there was no login.",
+        after="registrations",
+        title="Signed logins",
+        look="share",
+    )
     def signed_share(self) -> float | None:
         """The share of logins with Message-Authenticator, from 0 to 1. None if there was no login."""
         seen = self.signed + self.unsigned
         return round(self.signed / seen, 4) if seen else None
 
+    @Wire(
+        "Whether Message-Authenticator can be required without dropping logins of the device.",
+        after="last_unsigned",
+        title="Signs every login",
+    )
     def safe_to_require(self, now: int) -> bool:
         """Return whether Message-Authenticator can be required without dropping logins of the device.
 
@@ -274,27 +399,29 @@ class DeviceRow(Learned):
 class StationRow:
     """A station in the store, with its device. Times are in microseconds."""
 
-    station: str
-    device_id: int
-    device_name: str
-    device_type: str
-    user_name: str
-    first_seen: int
-    last_seen: int
-    request_count: int
+    station: Annotated[str, Wire("Calling-Station-Id.", look="mac")]
+    device_id: DeviceId
+    device_name: DeviceName
+    device_type: DeviceType
+    user_name: Annotated[str, Wire("User of the station's last login.", "user", title="Last user")]
+    first_seen: Annotated[int, Wire("First request, ISO 8601 UTC.", convert=iso, title="First login")]
+    last_seen: Annotated[int, Wire("Last request, ISO 8601 UTC.", convert=iso, title="Last login", look="age")]
+    request_count: Annotated[int, Wire("Requests of the station since its first login.", title="Requests")]
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
     """One entry of a device's history."""
 
-    device_id: int
-    ip_address: str
-    client_ip: str
-    nas_identifier: str
-    event: str
-    at: int
-    actor: str
+    device_id: DeviceId
+    ip_address: IpAddress
+    client_ip: ClientIp
+    nas_identifier: NasIdentifier
+    event: Annotated[str, Wire("registered or deleted.")]
+    at: Annotated[int, Wire("Time of the event, ISO 8601 UTC.", "time", iso)]
+    actor: Annotated[
+        str, Wire("Name of the token or local user that deleted the device; empty for a registration.", title="By")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,5 @@
 """HTTP operations of devices and stations: /network_device/...Device(s), ListStations."""
 
-import json
-import re
-from collections.abc import Callable
-
 from sallyport.areas.devices.bodies import (
     FILTERS,
     DeleteDevice,
@@ -17,22 +13,19 @@ from sallyport.areas.devices.bodies import (
     ListStations,
     ResetDevice,
 )
-from sallyport.areas.devices.device import DeviceQuery, DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.device import AttributeName, DeviceQuery
 from sallyport.areas.devices.service import Devices
 from sallyport.base.addresses import canonical
-from sallyport.base.clock import Clock, iso
+from sallyport.base.answer import answer, answers
+from sallyport.base.clock import Clock
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.text import counted
-from sallyport.base.wire import Row
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"
 ADDRESSES = ("ip_address", "client_ip")
-AttributeName = Callable[[int, int], str]
-"""A function that returns an attribute's name: (vendor id, attribute type) -> name."""
-_VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
 def operations(service: Devices, attribute_name: AttributeName, gate: Gate, clock: Clock) -> Operations:
@@ -46,16 +39,14 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
-        now = clock()
-        return Plain({"network_devices": [entry(row, now) for row in rows], **totals(total)})
+        return Plain({"network_devices": answers(rows, now=clock()), **totals(total)})
 
     @devices.post("/network_device/GetDevice", roles=READERS)
     async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
         """Read a network device as ListDevices lists it, with the evidence for its product."""
         row = await service.one(body.domainId, body.deviceId)
         _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
-        evidence = json.loads(_named(row.evidence, attribute_name))
-        return Plain({**entry(row, clock()), "evidence": evidence, "station_count": behind, **_learned(row)})
+        return Plain(answer(row, detail=True, now=clock(), attribute_name=attribute_name, station_count=behind))
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
@@ -79,14 +70,14 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         rows, total = await service.stations(
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size, newest=body.newest
         )
-        return Plain({"stations": [_station(row) for row in rows], **totals(total)})
+        return Plain({"stations": answers(rows), **totals(total)})
 
     @devices.post("/network_device/DeviceHistory", roles=READERS)
     async def device_history(body: DeviceHistory, caller: Caller) -> Plain[HistoryList]:
         """List the registrations and deletions of devices, newest first."""
         page = body.page()
         rows, total = await service.history(body.domainId, body.deviceId, offset=page.offset, limit=page.size)
-        return Plain({"history": [_event(row) for row in rows], "totalCount": total})
+        return Plain({"history": answers(rows), "totalCount": total})
 
     return devices
 
@@ -117,70 +108,3 @@ def filter_column(filter_by: str) -> str:
             "invalid filterBy", (FieldError("filter.filterBy", f"must be one of {', '.join(FILTERS)}, or empty"),)
         )
     return column
-
-
-def entry(row: DeviceRow, now: int) -> Row:
-    """Return a device in the form of `DeviceEntry`. now: the time in microseconds."""
-    return {
-        "ip_address": row.ip_address,
-        "client_ip": row.client_ip,
-        "device_type": row.device_type,
-        "nas_port_type": row.nas_port_type,
-        "device_id": row.id,
-        "device_name": row.device_name,
-        "nas_identifier": row.nas_identifier,
-        "device_type_certainty": row.device_type_certainty,
-        "nas_device_type": row.nas_device_type,
-        "first_seen": iso(row.first_seen),
-        "last_seen": iso(row.last_seen),
-        "request_count": row.request_count,
-        "registrations": row.registrations,
-        "signed_share": row.signed_share,
-        "unsigned_proxy_state": row.unsigned_proxied,
-        "last_unsigned": "" if row.last_unsigned is None else iso(row.last_unsigned),
-        "safe_to_require": row.safe_to_require(now),
-        "retransmit_seconds": None if row.retransmit_ms is None else row.retransmit_ms / 1000,
-        "give_up_seconds": None if (timeout_ms := row.timeout_ms(now)) is None else timeout_ms / 1000,
-        "challenge_support": row.challenge_support(now),
-    }
-
-
-def _learned(row: DeviceRow) -> Row:
-    """Return the evidence for the learned values of a device, in the form of `DeviceDetail`."""
-    return {
-        "timeouts_learned": iso(row.measured_at) if row.measured_at else "",
-        "challenges": row.challenges,
-        "challenge_answers": row.challenge_answers,
-        "challenges_unanswered": row.unanswered,
-        "last_challenge": iso(row.challenged_at) if row.challenged_at else "",
-    }
-
-
-def _named(evidence: str, attribute_name: AttributeName) -> str:
-    """Return the evidence for a product. After each vendor-specific attribute, the attribute's name is inserted."""
-    return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
-
-
-def _station(row: StationRow) -> Row:
-    return {
-        "station": row.station,
-        "device_id": row.device_id,
-        "device_name": row.device_name,
-        "device_type": row.device_type,
-        "user": row.user_name,
-        "first_seen": iso(row.first_seen),
-        "last_seen": iso(row.last_seen),
-        "request_count": row.request_count,
-    }
-
-
-def _event(row: HistoryRow) -> Row:
-    return {
-        "device_id": row.device_id,
-        "ip_address": row.ip_address,
-        "client_ip": row.client_ip,
-        "nas_identifier": row.nas_identifier,
-        "event": row.event,
-        "time": iso(row.at),
-        "actor": row.actor,
-    }

@@ -23,7 +23,7 @@ from sallyport.areas.devices.device import (
 )
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, listed
+from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import MOST_COUNTED, IndexEntry, ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
@@ -36,9 +36,7 @@ _COUNTS = ("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_an
 _TIMES = ("retransmit_ms", "give_up_ms", "measured_at", "gave_up_at")
 _CHALLENGES = ("unanswered", "answered_at", "challenged_at")
 _NUMBERS = {*_COUNTS, "measured_at", "gave_up_at", *_CHALLENGES}
-_COLUMNS = ", ".join(
-    f"coalesce({name}, 0) as {name}" if name in _NUMBERS else name for name in DeviceRow.__dataclass_fields__
-)
+_COLUMNS = ", ".join(f"coalesce({name}, 0) as {name}" if name in _NUMBERS else name for name in columns_of(DeviceRow))
 _SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
 _POSTURE = (*_COUNTS, "last_unsigned", *_TIMES, *_CHALLENGES)
 
@@ -67,12 +65,7 @@ _COMPARED = {
 
 
 def _identity(device: Device | DeviceRow) -> dict[str, Value]:
-    return {
-        "d": device.domain_id,
-        "ip": device.ip_address,
-        "client": device.client_ip,
-        "nas": device.nas_identifier,
-    }
+    return {"d": device.domain_id, "ip": device.ip_address, "client": device.client_ip, "nas": device.nas_identifier}
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +378,7 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
     device_id: the id of the device, or 0 for all devices of the domain.
     """
     where, parameters = of_device(domain_id, device_id)
-    columns = ", ".join(HistoryRow.__dataclass_fields__)
+    columns = ", ".join(columns_of(HistoryRow))
     rows = tx.all(
         HistoryRow,
         f"select {columns} from device_history where {where} order by id desc limit :limit offset :offset",

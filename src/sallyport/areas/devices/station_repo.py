@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sallyport.areas.devices.device import DeviceRow, Station, StationRow
 from sallyport.areas.devices.repo import of_device
-from sallyport.store.model import LISTED, Tx, containing, listed
+from sallyport.store.model import LISTED, Tx, columns_of, containing, listed
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import bounded_total
 from sallyport.store.slices import delete_slice
@@ -88,8 +88,7 @@ def delete(tx: Tx, rows: Sequence[DeviceRow]) -> int:
 
 _OF_DEVICE = "(select {0} from devices where devices.id = stations.device_id) as {0}"
 _STATION_COLUMNS = ", ".join(
-    _OF_DEVICE.format(name) if name in {"device_name", "device_type"} else name
-    for name in StationRow.__dataclass_fields__
+    _OF_DEVICE.format(name) if name in {"device_name", "device_type"} else name for name in columns_of(StationRow)
 )
 
 

@@ -19,12 +19,15 @@ from sallyport.areas.did.presentations.service import Presentations
 from sallyport.areas.did.presentations.verifier import Verifier
 from sallyport.areas.did.wallets import operations as wallets_api
 from sallyport.areas.did.wallets.guard import Tries
+from sallyport.areas.did.wallets.repo import WalletRows
 from sallyport.areas.did.wallets.service import Wallets
 from sallyport.areas.did.wallets.users import UserCredentials
 from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import CredentialMetrics, PresentationMetrics
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.model import Tx
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -35,6 +38,26 @@ class DidArea(Area):
     users: the service for the credentials of endpoint users. prompts: the service that asks a wallet for the second
     factor of a login. guesses: limits the wrong keys, and the wrong presentations, of one token.
     """
+
+    erased_rows = (
+        Rows("presentation_requests", "presentation requests"),
+        Rows("credential_users", key="credential_id"),
+        Rows(
+            "credentials", "credentials", parts=(DependentTable("credential_tokens", "credential_id", "credential_id"),)
+        ),
+        Rows("credential_schemas", "credential schemas"),
+        Rows(
+            "dids",
+            "DIDs",
+            parts=(DependentTable("did_keys", "id", "did_id"), DependentTable("status_lists", "id", "issuer_id")),
+            searched="tenant_id",
+        ),
+        WalletRows("wallets", "wallets", searched="domain_id"),
+    )
+    sealed = (
+        Sealed("did_keys", "sealed", ("id",), "did_keys/{}/sealed"),
+        Sealed("credentials", "password", ("id",), "credentials/{}/password"),
+    )
 
     def __init__(
         self, parts: Parts, sessions: Sessions, tokens: Tokens, targets: AccessTargets, guesses: Guesses

@@ -8,15 +8,13 @@ import click
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import FUTURE, Group, InputFile
+from sallyport.shell.fields import check_is_dash
+from sallyport.shell.options import FUTURE, Group, InputFile, in_domain, json_form
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
 SCHEMAS = ("id", "name", "author", "signed")
 CREDENTIALS = ("id", "name", "epmUsername", "status", "issuedAt", "expireDate")
 PASSWORD = "epmPassword"  # noqa: S105  a claim's name
-
-_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 
 @click.group(cls=Group)
@@ -26,7 +24,7 @@ def did() -> None:
 
 @did.command()
 @click.argument("name")
-@_domain
+@in_domain
 @click.option(
     "--method",
     type=click.Choice(["key", "jwk", "web"]),
@@ -55,8 +53,8 @@ def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: 
 
 
 @did.command("list")
-@_domain
-@_json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the DIDs of a domain."""
@@ -65,7 +63,7 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 
 @did.command()
 @click.argument("identifier", metavar="DID")
-@_domain
+@in_domain
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
     """Give an issuer's did:web a new key, and print the id of the key's verification method. Signatures that were made
@@ -75,7 +73,7 @@ def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
 
 @did.command()
 @click.argument("identifier", metavar="DID")
-@_domain
+@in_domain
 @click.option("--holder", is_flag=True, help="The DID is a holder's, not an issuer's.")
 @click.pass_obj
 def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> None:
@@ -94,7 +92,7 @@ def schema() -> None:
 @schema.command("add")
 @click.argument("name")
 @click.argument("file", type=InputFile())
-@_domain
+@in_domain
 @click.option("--issuer", required=True, help="DID of the author.")
 @click.option("--unsigned", is_flag=True, help="Store the schema without the author's proof.")
 @click.pass_obj
@@ -111,8 +109,8 @@ def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer:
 
 
 @schema.command("list")
-@_domain
-@_json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_schemas(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the schemas of a domain."""
@@ -126,7 +124,7 @@ def credential() -> None:
 
 @credential.command()
 @click.argument("name")
-@_domain
+@in_domain
 @click.option("--issuer", required=True, help="The issuer's DID.")
 @click.option("--holder", required=True, help="The holder's DID.")
 @click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
@@ -153,10 +151,7 @@ def issue(
     password: str | None,
 ) -> None:
     """Issue a credential and print its number."""
-    if password not in (None, "-"):
-        raise click.UsageError(
-            "--password accepts only - (read it from standard input), because all users of a machine can see commands"
-        )
+    check_is_dash(password, "--password")
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
     if len(metadata) != len(claims) or PASSWORD in metadata:
         raise click.UsageError("--claim must be NAME=VALUE, each name once; give a password with --password -")
@@ -174,8 +169,8 @@ def issue(
 
 
 @credential.command("list")
-@_domain
-@_json_form
+@in_domain
+@json_form
 @click.pass_obj
 def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the credentials of a domain."""
@@ -185,7 +180,7 @@ def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> No
 
 @credential.command()
 @click.argument("number", metavar="ID")
-@_domain
+@in_domain
 @click.pass_obj
 def show(line: CommandLine, *, number: str, domain: str) -> None:
     """Show a credential as a document with the issuer's proof."""
@@ -195,7 +190,7 @@ def show(line: CommandLine, *, number: str, domain: str) -> None:
 
 @credential.command()
 @click.argument("number", metavar="ID")
-@_domain
+@in_domain
 @click.pass_obj
 def revoke(line: CommandLine, *, number: str, domain: str) -> None:
     """Revoke a credential permanently. If the domain is set to disconnect on revocation, the holder's sessions end."""

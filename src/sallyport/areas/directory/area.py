@@ -1,6 +1,6 @@
 """The entrance of directories: people, groups and units that other systems keep."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sallyport.areas.directory import commands
 from sallyport.areas.directory import operations as api
@@ -14,11 +14,13 @@ from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.runs.service import Runs
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.areas.directory.service import Directories, DirectoryTrials
+from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics
-from sallyport.outgoing.http import HttpFactory
 from sallyport.shell.command import Command
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import PRINCIPALS
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -26,25 +28,47 @@ from sallyport.web.scope import Gate
 class DirectoryArea(Area):
     """The services of directories.
 
-    http_of: returns the HTTP client and the permitted addresses of a domain's tenant. domains_of: returns the ids of a
-    tenant's domains. find_domain: returns the id of the domain with a name or id. read, check: functions that read and
-    test directories, by kind of directory; the default ones read them over the network.
+    read, check: functions that read and test directories, by kind of directory; the default ones read them over the
+    network.
     """
+
+    erased_rows = (
+        Rows("directory_schedules", "directory schedules", "directory_id"),
+        Rows("directory_runs"),
+        Rows("directory_jobs", "imports"),
+        Rows("directory_names", key="domain_id, name_key, user_id"),
+        Rows(
+            "directory_users",
+            "directory users",
+            parts=(DependentTable("directory_attributes", "user_id", "user_id"),),
+            searched="domain_id",
+        ),
+        Rows("directory_groups", "directory groups", searched="domain_id"),
+        Rows("directory_units", "organizational units"),
+        Rows(
+            "directories",
+            "directories",
+            parts=(DependentTable("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
+        ),
+    )
+    sealed = (
+        Sealed("directories", "secret", ("id",), "directories/{}/secret"),
+        Sealed("directory_jobs", "secret", ("id",), "directory_jobs/{}/secret"),
+    )
 
     def __init__(
         self,
         parts: Parts,
+        domains: DomainsArea,
         revocations: Revocations,
-        metrics: DirectoryMetrics,
         *,
-        http_of: Callable[[int], HttpFactory],
-        domains_of: api.DomainsOf,
-        find_domain: Callable[[str], int],
         read: Mapping[str, Read] | None = None,
         check: Mapping[str, Check] | None = None,
     ) -> None:
         store, vault, cluster, clock = parts.store, parts.vault, parts.cluster, parts.clock
-        self._domains_of, self._find_domain = domains_of, find_domain
+        self._domains, http_of = domains.service, domains.http_of
+        metrics = DirectoryMetrics(parts.registry)
+        metrics.watch_domains(self._domains.shown)
         read = readers(http_of, clock) if read is None else read
         check = checks(http_of, clock) if check is None else check
         files = ImportFiles(parts.settings.data_dir)
@@ -72,7 +96,10 @@ class DirectoryArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of imports."""
-        return commands.commands(self.directories, self._find_domain)
+        return commands.commands(self.directories, self._domains.id_of)
+
+    def _domains_of(self, tenant_id: int) -> Collection[int]:
+        return {domain.id for domain in self._domains.of_tenant(tenant_id)}
 
     async def prepare(self) -> None:
         """Load the groups and units of principals."""

@@ -12,10 +12,9 @@ from sallyport.areas.directory.reading.fields import Filter
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
 from sallyport.outgoing.fields import Certificates, HostName
-from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
 from sallyport.web.scope import (
     DomainId,

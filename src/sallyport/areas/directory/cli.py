@@ -12,7 +12,8 @@ from sallyport.base.errors import StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named
-from sallyport.shell.options import Group, InputFile
+from sallyport.shell.fields import field_option, pass_body
+from sallyport.shell.options import Group, InputFile, in_domain, json_form
 
 COLUMNS = (
     "directoryId",
@@ -43,8 +44,6 @@ LOOK_S = 0.5
 STATUS = "/api/v1/getImportStatus"
 OVER = {"DONE", "FAILED", "CANCELLED"}
 
-domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 wait = click.option(
     "--wait", is_flag=True, help="Wait until the import has ended. The exit status is 1 if the import failed."
 )
@@ -87,7 +86,7 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 
 @directory.command()
 @click.argument("name")
-@domain
+@in_domain
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str) -> None:
     """Show a directory with its settings, its mapping and its last imports, as JSON."""
@@ -97,7 +96,7 @@ def show(line: CommandLine, *, name: str, domain: str) -> None:
 
 @directory.command()
 @click.argument("name")
-@domain
+@in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a directory with its people and groups in the background, and print the number of the job."""
@@ -108,7 +107,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 
 @directory.command("import-ldif")
 @click.argument("file", type=InputFile())
-@domain
+@in_domain
 @click.option("--directory", default="", help="Name of the directory that gets the entries (default: LDIF).")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
@@ -122,7 +121,7 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 
 @directory.command()
 @click.argument("name")
-@domain
+@in_domain
 @click.option("--full", is_flag=True, help="Read everything, not only changes.")
 @wait
 @click.pass_obj
@@ -134,13 +133,20 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 
 @directory.command()
 @click.argument("name", required=False)
-@domain
-@click.option("--every", type=int, default=0, help="Read the directory again after this number of minutes.")
-@click.option(
-    "--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM. Repeat --at for several times."
+@in_domain
+@field_option(
+    "everyMinutes", "--every", type=int, default=0, help="Read the directory again after this number of minutes."
 )
-@click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@click.option(
+@field_option(
+    "timesOfDay",
+    "--at",
+    multiple=True,
+    metavar="HH:MM",
+    help="Time of the day, HH:MM. Repeat --at for several times.",
+)
+@field_option("timeZone", "--zone", default="UTC", show_default=True, help="The time zone of --at.")
+@field_option(
+    "fullEvery",
     "--full-every",
     type=int,
     default=24,
@@ -149,41 +155,25 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 )
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
-@click.pass_obj
-def schedule(
-    line: CommandLine,
-    *,
-    name: str | None,
-    domain: str,
-    every: int,
-    times: tuple[str, ...],
-    zone: str,
-    full_every: int,
-    off: bool,
-    form: Form | None,
-) -> None:
+@pass_body
+def schedule(line: CommandLine, body: Row, *, name: str | None, domain: str, off: bool, form: Form | None) -> None:
     """Set the schedule of a directory. Without --every, --at and --off, show the schedules of the domain."""
-    if not (every or times or off):
+    is_timed = bool(body.get("everyMinutes") or body.get("timesOfDay"))
+    if not is_timed and not off:
         shown = line.run("/api/v1/directory/listSchedules", domain=domain)
         line.print_rows(entries(shown["schedules"]), SCHEDULE_COLUMNS, form)
         return
-    if name is None or (off and (every or times)):
+    if name is None or (off and is_timed):
         raise click.UsageError(
             "NAME is missing, or --off is combined with --every or --at: give NAME, and either --off or a time"
         )
-    body: Row = {
-        "directoryName": name,
-        "everyMinutes": every,
-        "timesOfDay": list(times),
-        "timeZone": zone,
-        "fullEvery": full_every,
-    }
+    body = {"directoryName": name, "everyMinutes": 0, **body}
     following = line.run("/api/v1/directory/setSchedule", body, domain=domain)["nextRun"]
     line.note(f"{name} is read next at {following}" if following else f"{name} is read on request only")
 
 
 @directory.command()
-@domain
+@in_domain
 @json_form
 @click.pass_obj
 def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
@@ -213,7 +203,7 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 
 @directory.command()
 @click.argument("name")
-@domain
+@in_domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")
 @click.option("--apply", is_flag=True, help="Apply the mapping to the stored people now.")

@@ -53,9 +53,9 @@ from sallyport.areas.directory.service import NO_GROUP, Directories, DirectoryTr
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
-from sallyport.base.wire import mapping
+from sallyport.base.wire import Minimum, mapping
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload

@@ -47,11 +47,12 @@ UNCLEAR: Final = Membership(None, None)
 
 
 class Principals:
-    """The principals of all directories. Call `load` first."""
+    """The principals of all directories. Call `load` first. inhabited: the ids of the domains with people from
+    directories."""
 
     def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
         self._store = store
-        self._inhabited: frozenset[int] = frozenset()
+        self.inhabited: frozenset[int] = frozenset()
         self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
         self._versions = Counter[int]()  # by domain; cached entries with an older version are not used
         self._changes = 0
@@ -59,13 +60,9 @@ class Principals:
     def cached(self, domain_id: int, name: str) -> Membership | None:
         """Return the cached groups and units of the person with this login name (without realm). Return None if the
         name is not in the cache. Then call `find`."""
-        if domain_id not in self._inhabited:
+        if domain_id not in self.inhabited:
             return NOBODY
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
-
-    def has_people(self, domain_id: int) -> bool:
-        """Return whether a domain has people from directories."""
-        return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
         """Read from the store the groups and units of the person that has this login name, and cache them. Raises
@@ -88,7 +85,7 @@ class Principals:
         """Invalidate the cached entries of a domain whose directories have changed."""
         self._changes += 1
         self._versions[domain_id] += 1
-        self._inhabited |= {domain_id}
+        self.inhabited |= {domain_id}
 
     def changed_elsewhere(self, domain_id: int) -> None:
         """Invalidate the cached entries of a domain that another node has changed. The id 0 means all domains."""
@@ -100,7 +97,7 @@ class Principals:
     async def load(self) -> None:
         """Load the domains that have people from directories, and clear the cache. Raises StoreError."""
         self.forget()
-        self._inhabited = await self._store.read(repo.inhabited)
+        self.inhabited = await self._store.read(repo.inhabited)
 
     def forget(self) -> None:
         """Clear the cache. Call this method after another process has changed the store."""

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypeVar
 
 import click
 
@@ -14,6 +14,8 @@ from sallyport.base.errors import Invalid, StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, named
+from sallyport.shell.fields import by_options, check_is_dash, field_argument, field_option, pass_body
+from sallyport.shell.options import in_domain
 
 LIST = ("/api/v1/directory/list", "directories")
 _LARGEST = 1 << 20
@@ -21,101 +23,102 @@ _NEXT = {
     DirectoryKind.AGENT: "sallyport agent key create --kind directory --directory-name {name} --domain {domain} ...",
     DirectoryKind.LDIF: "sallyport directory import-ldif FILE --domain {domain} --directory {name}",
 }
-_OPTION_OF = {
-    "appUrl": "--url",
-    "baseDN": "--base-dn",
-    "bindDN": "--bind-dn",
-    "bindPassword": "--bind-password",
-    "startTls": "--start-tls",
-    "caCertificate": "--ca-certificate",
-    "clientId": "--client-id",
-    "clientSecret": "--client-secret",
-    "apiToken": "--api-token",
-    "tenant": "--entra-tenant",
-}
+_OPTION_OF = {"clientSecret": "--client-secret", "apiToken": "--api-token", "tenant": "--entra-tenant"}
 _FIELD = re.compile(rf"\b({'|'.join(_OPTION_OF)})\b")
 _SYNC = "sallyport directory sync {name} --domain {domain} --wait; then `directory schedule`"
+
+
+def _joined(_context: click.Context, _option: click.Parameter, urls: tuple[str, ...]) -> str | None:
+    return " ".join(urls) or None
+
+
+def _certificates(_context: click.Context, _option: click.Parameter, path: str | None) -> str | None:
+    return _text(path) if path else path
+
+
 _OPTIONS = (
-    click.option("--domain", required=True, help="The domain's name or domainId."),
-    click.option(
+    in_domain,
+    field_option(
+        "kind",
         "--kind",
         type=click.Choice([kind.value for kind in DirectoryKind]),
         help="Kind of the directory (default: the kind that --url suggests).",
     ),
-    click.option(
+    field_option(
+        "appUrl",
         "--url",
-        "urls",
         multiple=True,
+        callback=_joined,
         metavar="URL",
         help="URL such as ldaps://dc1.example.com. Repeat --url for several LDAP servers.",
     ),
-    click.option("--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
-    click.option(
+    field_option("baseDN", "--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
+    field_option(
+        "filter",
         "--filter",
-        "accounts",
         metavar="FILTER",
         help="LDAP: filter that selects the accounts. An empty filter selects all.",
     ),
-    click.option(
-        "--bind-dn", metavar="DN", help="LDAP: account that reads the directory. An empty name is an anonymous bind."
+    field_option(
+        "bindDN",
+        "--bind-dn",
+        metavar="DN",
+        help="LDAP: account that reads the directory. An empty name is an anonymous bind.",
     ),
-    click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
-    click.option(
+    field_option("startTls", "--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
+    field_option(
+        "caCertificate",
         "--ca-certificate",
+        callback=_certificates,
         metavar="FILE",
         help="PEM file with trusted authorities. An empty name selects those of the system.",
     ),
-    click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
-    click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
-    click.option(
-        "--account", metavar="NAME", help="Account that reads the directory, instead of --bind-dn or --client-id."
+    field_option("tenant", "--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
+    field_option("clientId", "--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
+    field_option(
+        "accountName",
+        "--account",
+        metavar="NAME",
+        help="Account that reads the directory, instead of --bind-dn or --client-id.",
     ),
-    click.option(
+    field_option(
+        "bindPassword",
         "--bind-password",
         "--client-secret",
         "--api-token",
         "secret",
+        expose_value=True,
         metavar="-",
         help="The secret. Give - to read the secret from standard input.",
     ),
     click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
     click.option("--no-check", is_flag=True, help="Save the settings without a test."),
 )
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
-class _Options(TypedDict):
-    """The options of `add` and `set`. A missing option is None."""
-
-    kind: str | None
-    urls: tuple[str, ...]
-    base_dn: str | None
-    accounts: str | None
-    bind_dn: str | None
-    start_tls: bool | None
-    ca_certificate: str | None
-    entra_tenant: str | None
-    client_id: str | None
-    account: str | None
-    secret: str | None
-    secret_file: str | None
-
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., None])
-
-
-def _settings(command: FunctionT) -> FunctionT:
-    for option in reversed(_OPTIONS):
-        command = option(command)
+def _settings(command: CommandT) -> CommandT:
+    for decorate in reversed(_OPTIONS):
+        command = decorate(command)
     return command
 
 
 @click.command()
-@click.argument("name")
+@field_argument("directoryName", "name", expose_value=True)
 @_settings
-@click.pass_obj
-def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
+@pass_body
+def add(
+    line: CommandLine,
+    given: Row,
+    *,
+    name: str,
+    domain: str,
+    secret: str | None,
+    secret_file: str | None,
+    no_check: bool,
+) -> None:
     """Add a directory: LDAP, Entra ID, Okta, entries from an agent, or LDIF files. The settings are tested first."""
-    given = _given(line, options)
+    given |= _secret(line, secret, secret_file)
     if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
         raise StartError(f"the domain already has a directory {name}: change it with `sallyport directory set`")
     if "kind" not in given and "appUrl" not in given:
@@ -127,13 +130,22 @@ def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **optio
 
 
 @click.command("set")
-@click.argument("name")
+@field_argument("directoryName", "name", expose_value=True)
 @_settings
-@click.pass_obj
-def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
+@pass_body
+def set_(
+    line: CommandLine,
+    given: Row,
+    *,
+    name: str,
+    domain: str,
+    secret: str | None,
+    secret_file: str | None,
+    no_check: bool,
+) -> None:
     """Change settings of a directory. The settings are tested before they are saved. Settings that are not given keep
     their values, and the secret too."""
-    given = _given(line, options)
+    given |= _secret(line, secret, secret_file)
     if not given:
         raise click.UsageError("nothing to change: give an option, such as --filter")
     known = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
@@ -148,7 +160,7 @@ def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **opti
 
 @click.command()
 @click.argument("name")
-@click.option("--domain", required=True, help="The domain's name or domainId.")
+@in_domain
 @click.pass_obj
 def check(line: CommandLine, *, name: str, domain: str) -> None:
     """Test a directory: connect, log in, read the first accounts."""
@@ -180,38 +192,21 @@ def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
 def _reason(tried: Row) -> str:
     """Return the reason why a directory is not usable. Where the API's text names a field, the returned text names an
     option of the command."""
-    return _FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"]))
+    parameters = click.get_current_context().command.params
+    return by_options(_FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"])), parameters)
 
 
-def _given(line: CommandLine, options: _Options) -> Row:
-    """Return the given options as fields of the API."""
-    secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
-    if secret not in (None, "-"):
-        raise click.UsageError(
-            "--bind-password, --client-secret and --api-token accept only - (read the value from standard input), "
-            "because all users of a machine can see commands"
-        )
-    if secret is not None and secret_file is not None:
+def _secret(line: CommandLine, secret: str | None, file: str | None) -> Row:
+    """Return the field with the secret, if it is given on standard input or in a file."""
+    check_is_dash(secret, "--bind-password", "--client-secret", "--api-token")
+    if secret is not None and file is not None:
         raise click.UsageError("give either --secret-file, or one of --bind-password, --client-secret and --api-token")
-    values: Row = {
-        "kind": options["kind"],
-        "appUrl": " ".join(options["urls"]) if options["urls"] else None,
-        "accountName": options["account"],
-        "baseDN": options["base_dn"],
-        "filter": options["accounts"],
-        "bindDN": options["bind_dn"],
-        "startTls": options["start_tls"],
-        "caCertificate": _text(ca_certificate) if ca_certificate else ca_certificate,
-        "tenant": options["entra_tenant"],
-        "clientId": options["client_id"],
-    }
-    if secret_file is not None:
-        values["bindPassword"] = _text(secret_file).rstrip("\r\n")
-    elif secret is not None:
-        values["bindPassword"] = _utf8(line.read_secret("Secret"), "standard input")
-    if values.get("bindPassword") == "":
+    if file is None and secret is None:
+        return {}
+    text = _text(file).rstrip("\r\n") if file is not None else _utf8(line.read_secret("Secret"), "standard input")
+    if not text:
         raise click.UsageError("the secret is empty: give it on standard input or in --secret-file")
-    return {field: value for field, value in values.items() if value is not None}
+    return {"bindPassword": text}
 
 
 def _text(path: str) -> str:

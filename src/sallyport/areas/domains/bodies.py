@@ -7,9 +7,8 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 
 from sallyport.areas.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
 from sallyport.base.errors import FieldError, Invalid, invalid_field
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
 from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
 

@@ -2,6 +2,7 @@
 
 import click
 
+from sallyport.areas.domains.bodies import AddDomain
 from sallyport.areas.domains.clean_cli import DEVICES, USERS, survey, tell_refusal
 from sallyport.areas.domains.first_factor_cli import check, first_factor
 from sallyport.areas.domains.removal_cli import remove
@@ -10,7 +11,8 @@ from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, note_new
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.options import Group, json_form
 
 COLUMNS = (
     "domainId",
@@ -43,66 +45,17 @@ domain.add_command(first_factor)
 
 
 @domain.command()
-@click.argument("name")
-@click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
-@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
-@click.option(
-    "--realm", "realms", multiple=True, help="Realm that also selects the domain, as in user@REALM; repeatable."
-)
-@click.option(
-    "--mode",
-    type=click.Choice(MODES),
-    default="monitor",
-    show_default=True,
-    help="monitor records the decision that enforcing would make; enforce applies it.",
-)
-@click.option(
-    "--fallback",
-    type=click.Choice(["deny", "allow"]),
-    default="deny",
-    show_default=True,
-    help="Outcome of a login if no second factor is available.",
-)
-@click.option(
-    "--first-factor",
-    type=click.Choice(["local", "ldap", "radius", "none"]),
-    default="local",
-    show_default=True,
-    help="System that checks passwords.",
-)
-@click.option("--disconnect-on-revoke", is_flag=True, help="End live sessions when access is revoked.")
-@click.option(
-    "--issuer-name",
-    default="",
-    metavar="TEXT",
-    help="Issuer that authenticator apps show. Without this option, they show the name of the domain.",
-)
-@click.pass_obj
-def add(
-    line: CommandLine,
-    *,
-    name: str,
-    org: int,
-    tenant: int,
-    realms: tuple[str, ...],
-    mode: str,
-    fallback: str,
-    first_factor: str,
-    disconnect_on_revoke: bool,
-    issuer_name: str,
-) -> None:
+@field_argument("domainName", "name")
+@field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the domain.")
+@field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
+@option(AddDomain, "realms")
+@option(AddDomain, "enforcementMode", "--mode")
+@option(AddDomain, "fallbackAction", "--fallback")
+@options(AddDomain, "firstFactor", "disconnectOnRevoke")
+@option(AddDomain, "issuerName", metavar="TEXT")
+@pass_body
+def add(line: CommandLine, body: Row) -> None:
     """Add a domain and print its domainId."""
-    body: Row = {
-        "orgId": org,
-        "tenantId": tenant,
-        "domainName": name,
-        "realms": list[JSON](realms),
-        "enforcementMode": mode,
-        "fallbackAction": fallback,
-        "firstFactor": first_factor,
-        "disconnectOnRevoke": disconnect_on_revoke,
-        "issuerName": issuer_name,
-    }
     made = line.row("domain.add", **body)
     note_new(line, made)
     line.print(str(made["domainId"]))
@@ -110,7 +63,7 @@ def add(
 
 
 @domain.command("list")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the domains of the installation."""
@@ -204,7 +157,7 @@ def confirm(line: CommandLine, *, name: str) -> None:
     show_default=True,
     help="Number of past days whose logins are evaluated.",
 )
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> None:
     """Show the impact of enforcing a domain: users and devices with their outcome and reason.

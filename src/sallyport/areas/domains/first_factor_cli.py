@@ -10,6 +10,7 @@ import click
 
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine
+from sallyport.shell.fields import field_option, pass_body
 from sallyport.shell.options import InputFile
 
 _FILE = InputFile()
@@ -17,18 +18,23 @@ _PEM = "-----BEGIN CERTIFICATE-----"
 KINDS = ("local", "ldap", "radius", "none")
 
 
+def _text(_context: click.Context, _option: click.Parameter, path: Path | None) -> str | None:
+    return None if path is None else path.read_text(errors="replace")
+
+
 @click.command("first-factor")
 @click.argument("name", metavar="NAME|ID")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
-@click.option(
+@field_option(
+    "ldap.servers",
     "--ldap-server",
-    "servers",
     multiple=True,
     metavar="URL",
     help="URL of an LDAP server, ldaps:// or ldap://; repeatable.",
 )
-@click.option("--base-dn", metavar="DN", help="DN below which users are searched.")
-@click.option(
+@field_option("ldap.baseDN", "--base-dn", metavar="DN", help="DN below which users are searched.")
+@field_option(
+    "ldap.bindDN",
     "--bind-dn",
     metavar="DN",
     help="DN of the account that searches for users. Without this option, the search is anonymous.",
@@ -38,22 +44,42 @@ KINDS = ("local", "ldap", "radius", "none")
     type=click.Choice(["-"]),
     help="Password of the account in --bind-dn. Give - to read the password from standard input.",
 )
-@click.option("--user-filter", metavar="FILTER", help="LDAP filter that finds a user; {user} stands for the user name.")
-@click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
-@click.option(
-    "--ca-certificate", type=_FILE, help="PEM file of the authorities that sign the LDAP servers' certificates."
+@field_option(
+    "ldap.userFilter",
+    "--user-filter",
+    metavar="FILTER",
+    help="LDAP filter that finds a user; {user} stands for the user name.",
 )
-@click.option("--cache-seconds", type=int, metavar="N", help="Time for which a correct password is cached, in seconds.")
-@click.option(
-    "--timeout-seconds", type=int, metavar="N", help="Time limit of a login in seconds, for all LDAP servers together."
+@field_option("ldap.startTls", "--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
+@field_option(
+    "ldap.caCertificate",
+    "--ca-certificate",
+    type=_FILE,
+    callback=_text,
+    help="PEM file of the authorities that sign the LDAP servers' certificates.",
+)
+@field_option(
+    "ldap.cacheSeconds",
+    "--cache-seconds",
+    type=int,
+    metavar="N",
+    help="Time for which a correct password is cached, in seconds.",
+)
+@field_option(
+    "ldap.timeoutSeconds",
+    "--timeout-seconds",
+    type=int,
+    metavar="N",
+    help="Time limit of a login in seconds, for all LDAP servers together.",
 )
 @click.option(
     "--code-digits",
     type=click.Choice(["6", "8"]),
     help="Number of digits of the one-time code that users append to the password.",
 )
-@click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
-@click.option(
+@field_option("ldap.winbind", "--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
+@field_option(
+    "ldap.winbindDomain",
     "--winbind-domain",
     metavar="NAME",
     help=(
@@ -61,16 +87,21 @@ KINDS = ("local", "ldap", "radius", "none")
         "joined."
     ),
 )
-@click.option(
+@field_option(
+    "radius.servers",
     "--radius-server",
     "radius_servers",
     multiple=True,
+    expose_value=True,
     metavar="HOST[:PORT]",
     help="Address of a RADIUS server; repeatable.",
 )
-@click.option(
+@field_option(
+    "radius.servers.secret",
     "--radius-secret",
+    "radius_secret",
     type=click.Choice(["-"]),
+    expose_value=True,
     help="Shared secret of the RADIUS servers. Give - to read the secret from standard input.",
 )
 @click.option(
@@ -90,24 +121,15 @@ KINDS = ("local", "ldap", "radius", "none")
     metavar="NAME",
     help="RadSec: name in the RADIUS servers' certificates, if it differs from the host.",
 )
-@click.pass_obj
+@pass_body
 def first_factor(
     line: CommandLine,
+    body: Row,
     *,
     name: str,
     kind: str | None,
-    servers: tuple[str, ...],
-    base_dn: str | None,
-    bind_dn: str | None,
     bind_password: str | None,
-    user_filter: str | None,
-    start_tls: bool | None,
-    ca_certificate: Path | None,
-    cache_seconds: int | None,
-    timeout_seconds: int | None,
     code_digits: str | None,
-    winbind: bool | None,
-    winbind_domain: str | None,
     radius_servers: tuple[str, ...],
     radius_secret: str | None,
     radius_tls: Path | None,
@@ -119,22 +141,11 @@ def first_factor(
     If options of a kind are given, they replace the former configuration of this kind. Without options, the former
     configuration stays.
     """
-    ldap: Row = {
-        "servers": list(servers) or None,
-        "baseDN": base_dn,
-        "bindDN": bind_dn,
-        "userFilter": user_filter,
-        "startTls": start_tls,
-        "caCertificate": ca_certificate.read_text(errors="replace") if ca_certificate else None,
-        "cacheSeconds": cache_seconds,
-        "timeoutSeconds": timeout_seconds,
-        "winbind": winbind,
-        "winbindDomain": winbind_domain,
-    }
     code: Row = {"codeDigits": None if code_digits is None else int(code_digits)}
+    ldap = body.get("ldap", {})
     fields: dict[str, Row] = {
         "ldap": _given(
-            ldap
+            (ldap if isinstance(ldap, dict) else {})
             | {"bindPassword": _secret(line, "Password of the account", bind_password)}
             | (code if kind != "radius" else {})
         ),

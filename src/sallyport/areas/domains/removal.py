@@ -40,19 +40,21 @@ log = structlog.get_logger()
 
 
 class Removal:
-    """The service that removes domains.
-
-    forget: a function that empties the caches of tokens, keys and users.
-    """
+    """The service that removes domains. erased_rows: returns the tables with rows of domains, in the order of their
+    deletion."""
 
     def __init__(
-        self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us, *, forget: Callable[[], None]
+        self,
+        configuration: Configuration,
+        cluster: Cluster,
+        erased_rows: Callable[[], Sequence[erasure.Rows]],
+        clock: Clock = now_us,
     ) -> None:
+        self._erased_rows = erased_rows
         self._configuration = configuration
         self._cluster = cluster
         self._store = configuration.store
         self._clock = clock
-        self._forget = forget
         self._removed = trio.Event()
         self._removed.set()  # look for interrupted deletions at the start
         self._is_running = False
@@ -65,7 +67,7 @@ class Removal:
         """
 
         def look(tx: Tx) -> tuple[Domain, Sequence[tuple[str, int]]]:
-            return _removable(tx, domain_id), list(erasure.counts(tx, domain_id))
+            return _removable(tx, domain_id), list(erasure.counts(tx, self._erased_rows(), domain_id))
 
         return await self._store.search(look)
 
@@ -91,7 +93,7 @@ class Removal:
             return domain
 
         domain = await self._configuration.change(transaction)
-        self._forget()
+        self._configuration.forget()
         log.info("domain_removed", domain=domain_id, name=domain.name)
         self._removed.set()
 
@@ -122,9 +124,9 @@ class Removal:
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
-            slices = [rows.erase for rows in erasure.ROWS]
+            slices = [rows.erase for rows in self._erased_rows()]
             await in_slices(self._store, partial(_same, domain_id), slices, repo.delete if is_last else _keep)
-            self._forget()
+            self._configuration.forget()
             if is_last:
                 log.info("domain_erased", domain=domain_id)
 

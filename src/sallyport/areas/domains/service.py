@@ -28,8 +28,8 @@ log = structlog.get_logger()
 class Domains:
     """The domains of all tenants. A read never waits for the store. A change is in effect when its call returns.
 
-    has_provider: a function that returns whether a domain has an MFA provider. snapshot: the current domains, for the
-    login path.
+    has_provider: a function that returns whether a domain has an MFA provider; the area of MFA providers replaces it.
+    snapshot: the current domains, for the login path.
     """
 
     def __init__(
@@ -37,11 +37,9 @@ class Domains:
         configuration: Configuration,
         metrics: DomainMetrics,
         clock: Clock = now_us,
-        *,
-        has_provider: Callable[[int], bool],
     ) -> None:
         self._configuration = configuration
-        self._has_provider = has_provider
+        self.has_provider: Callable[[int], bool] = lambda _domain_id: False
         self._clock = clock
         self.snapshot = configuration.hold(repo.load, DomainTable())
         metrics.watch(self._modes, self._names)
@@ -70,6 +68,10 @@ class Domains:
         Raises NotFound if no domain has the name, or if several tenants have a domain of this name.
         """
         return _one(self.table.by_id.values(), name_or_id)
+
+    def id_of(self, name_or_id: str) -> int:
+        """Return the id of the domain of the installation with an id or a name. Raises NotFound as `anywhere` does."""
+        return self.anywhere(name_or_id).id
 
     async def add(
         self,
@@ -251,7 +253,7 @@ class Domains:
     def warnings(self, domain_id: int) -> list[str]:
         """Return hints on a domain's mode, such as a missing MFA provider."""
         domain = self.table.present(domain_id)
-        alone = domain.mode is Mode.ENFORCE and not self._has_provider(domain_id)
+        alone = domain.mode is Mode.ENFORCE and not self.has_provider(domain_id)
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
     def shown(self) -> list[tuple[str, str]]:

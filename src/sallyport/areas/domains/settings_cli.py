@@ -2,44 +2,22 @@
 
 import click
 
-from sallyport.base.wire import JSON, Row
+from sallyport.areas.domains.bodies import UpdateDomain
+from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine
+from sallyport.shell.fields import field_argument, option, pass_body
 
 
 @click.command("set")
 @click.argument("name", metavar="NAME|ID")
-@click.option("--realm", "realms", multiple=True, metavar="REALM", help="Realm to add, as in user@REALM; repeatable.")
-@click.option("--remove-realm", "gone", multiple=True, metavar="REALM", help="Realm to remove; repeatable.")
-@click.option(
-    "--issuer-name", metavar="TEXT", help="Issuer that authenticator apps show. Give '' to show the name of the domain."
-)
-@click.option("--directory-name", metavar="TEXT", help="Display name of the domain's directory.")
-@click.option(
-    "--disconnect-on-revoke",
-    type=bool,
-    metavar="yes|no",
-    help="End live sessions of users that are deleted or lose a group that a login rule names.",
-)
-@click.pass_obj
-def set_(
-    line: CommandLine,
-    *,
-    name: str,
-    realms: tuple[str, ...],
-    gone: tuple[str, ...],
-    issuer_name: str | None,
-    directory_name: str | None,
-    disconnect_on_revoke: bool | None,
-) -> None:
+@option(UpdateDomain, "addRealms", "--realm", metavar="REALM", help="Realm to add, as in user@REALM; repeatable.")
+@option(UpdateDomain, "removeRealms", metavar="REALM")
+@option(UpdateDomain, "issuerName", metavar="TEXT")
+@option(UpdateDomain, "directoryName", metavar="TEXT")
+@option(UpdateDomain, "disconnectOnRevoke", type=bool, callback=None, metavar="yes|no")
+@pass_body
+def set_(line: CommandLine, body: Row, *, name: str) -> None:
     """Change settings and realms of a domain. The next login uses them."""
-    wanted: Row = {
-        "addRealms": list[JSON](realms) or None,
-        "removeRealms": list[JSON](gone) or None,
-        "issuerName": issuer_name,
-        "directoryName": directory_name,
-        "disconnectOnRevoke": disconnect_on_revoke,
-    }
-    body = {field: value for field, value in wanted.items() if value is not None}
     if not body:
         raise click.UsageError(
             "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name or --disconnect-on-revoke"
@@ -49,11 +27,11 @@ def set_(
 
 @click.command()
 @click.argument("old", metavar="OLD|ID")
-@click.argument("new")
-@click.pass_obj
-def rename(line: CommandLine, *, old: str, new: str) -> None:
+@field_argument("domainName", "new")
+@pass_body
+def rename(line: CommandLine, body: Row, *, old: str) -> None:
     """Rename a domain. The former name stays as a realm, so that user@OLD still logs in."""
-    _tell(line, line.run("/ad/UpdateDomain", {"domainName": new}, domain=old))
+    _tell(line, line.run("/ad/UpdateDomain", body, domain=old))
 
 
 def _tell(line: CommandLine, domain: Row) -> None:

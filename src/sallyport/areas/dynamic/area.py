@@ -1,8 +1,8 @@
 """The entrance of dynamic authorization: requests that end or change a session (RFC 5176)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from sallyport.areas.clients.client import Client
+from sallyport.areas.clients.service import Clients
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.dynamic import operations as api
 from sallyport.areas.dynamic.revocations import Revocations
@@ -12,22 +12,17 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.metrics import DynamicMetrics
 from sallyport.radius.retransmission import Timers
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class DynamicArea(Area):
-    """Requests to devices, by an admin or after a revocation. find_client: returns the RADIUS client of an address."""
+    """Requests to devices, by an admin or after a revocation."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        domains: Domains,
-        rules: LoginRules,
-        *,
-        find_client: Callable[[str], Client | None],
-        timers: Timers,
-    ) -> None:
+    erased_rows = (Rows("revocations", has_index=False),)
+
+    def __init__(self, parts: Parts, domains: Domains, clients: Clients, rules: LoginRules, *, timers: Timers) -> None:
         self.service = DynamicAuthorization(
             parts.store,
             Sender(parts.http.egress, timers=timers, clock=parts.clock),
@@ -35,7 +30,7 @@ class DynamicArea(Area):
             DynamicMetrics(parts.registry),
             parts.clock,
             domains=lambda: domains.table,
-            find_client=find_client,
+            find_client=lambda host: clients.find((host, 0)),
             error_name=lambda cause: parts.dictionary.value_name("Error-Cause", cause),
         )
         self.revocations = Revocations(parts.store, parts.cluster, self.service, domains, rules, parts.clock)

@@ -6,9 +6,8 @@ from pydantic import Field, model_validator
 
 from sallyport.areas.dynamic.sender import RequestOutcome
 from sallyport.areas.policy.rules.bodies import Replies
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.scope import Id, InDomain, Text
 
 SESSION_ID: Final = "Id of the session, as ListSessions gives it"

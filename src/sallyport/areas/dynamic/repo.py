@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sallyport.areas.sessions.session import SessionState
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import Tx, Value, columns_of, without_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Target:
 
 
 _DEVICE = ("ip_address", "client_ip", "nas_identifier")
-_SESSION = ", ".join(f"s.{name}" for name in Target.__dataclass_fields__ if name not in _DEVICE)
+_SESSION = ", ".join(f"s.{name}" for name in columns_of(Target) if name not in _DEVICE)
 _PAST = "select {0} from device_history where domain_id = s.domain_id and device_id = s.device_id limit 1"
 _OF_DEVICE = ", ".join(f"coalesce(d.{name}, ({_PAST.format(name)}), '') as {name}" for name in _DEVICE)
 _TARGETS = f"select {_SESSION}, {_OF_DEVICE} from sessions s left join devices d on d.id = s.device_id where "

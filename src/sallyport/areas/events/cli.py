@@ -10,6 +10,8 @@ from typing import TextIO
 
 import click
 
+from sallyport.areas.events.event import EventRow
+from sallyport.base.answer import wire_names
 from sallyport.base.errors import StartError
 from sallyport.base.wire import Row
 from sallyport.host import disk
@@ -30,31 +32,7 @@ COLUMNS = (
 )
 SPARE = ("latencyMs", "method", "factor", "station", "device_name")
 """Columns that a table leaves out at a narrow terminal, in this order, before it cuts the reason."""
-ALL_COLUMNS = (
-    "eventId",
-    "time",
-    "user",
-    "domain",
-    "ip_address",
-    "client_ip",
-    "device_name",
-    "device_id",
-    "station",
-    "method",
-    "factor",
-    "decision",
-    "appliedDecision",
-    "wouldHaveBeen",
-    "reason",
-    "ruleId",
-    "rule",
-    "firstFactorMs",
-    "secondFactorMs",
-    "attributes",
-    "detail",
-    "latencyMs",
-    "node",
-)
+ALL_COLUMNS = wire_names(EventRow)
 PAGE = 200
 FOLLOW_S = 1.0
 LATE = "3m"

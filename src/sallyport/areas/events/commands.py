@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pydantic import Field
 
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.events.operations import entry
-from sallyport.areas.events.repo import FOREVER, ExportQuery
+from sallyport.areas.events.event import FOREVER, ExportQuery
 from sallyport.areas.events.service import Events, parse_cursor
+from sallyport.base.answer import answers
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, Command, command
@@ -44,6 +44,6 @@ def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Comm
         stretch = ExportQuery(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
         rows, cursor = await service.oldest(stretch)
         nodes = await service.nodes()
-        return {"events": [entry(row, of.name, nodes) for row in rows], "cursor": cursor, "last_id": last_id}
+        return {"events": list[JSON](answers(rows, domain=of.name, nodes=nodes)), "cursor": cursor, "last_id": last_id}
 
     return {"event.export": command(ExportEvents, export)}

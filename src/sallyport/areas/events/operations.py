@@ -1,14 +1,11 @@
 """HTTP operation of logins: /ad/GetAuthLog."""
 
-from collections.abc import Mapping
-
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.events.bodies import EventList, GetAuthLog
-from sallyport.areas.events.repo import FOREVER, EventQuery, EventRow
+from sallyport.areas.events.event import FOREVER, EventQuery
 from sallyport.areas.events.service import Events, parse_cursor
-from sallyport.base.clock import iso
+from sallyport.base.answer import answers
 from sallyport.base.validation import moment
-from sallyport.base.wire import JSON
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
@@ -43,36 +40,6 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
         )
         rows, cursor, total = await service.walk(query, counts=body.withTotal)
         nodes, name = await service.nodes(), domains.table.present(body.domainId).name
-        return Plain({"events": [entry(row, name, nodes) for row in rows], "totalCount": total, "cursor": cursor})
+        return Plain({"events": answers(rows, domain=name, nodes=nodes), "totalCount": total, "cursor": cursor})
 
     return logins
-
-
-def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSON]:
-    """Return an event in the form of `EventEntry`. domain: the name of the event's domain. nodes: the names of nodes by
-    id."""
-    return {
-        "eventId": row.id,
-        "time": iso(row.at),
-        "user": row.user_name,
-        "domain": domain,
-        "ip_address": row.ip_address,
-        "client_ip": row.client_ip,
-        "device_name": row.device_name,
-        "device_id": row.device_id,
-        "station": row.station,
-        "method": row.method,
-        "factor": row.factor,
-        "decision": row.decision,
-        "appliedDecision": row.applied_decision,
-        "wouldHaveBeen": row.would_have_been,
-        "reason": row.reason,
-        "ruleId": row.rule_id,
-        "rule": row.rule_name,
-        "firstFactorMs": row.first_us / 1000 or None,
-        "secondFactorMs": row.second_us / 1000 or None,
-        "attributes": [*(row.attributes or "").splitlines()],
-        "detail": row.detail or "",
-        "latencyMs": row.latency_us / 1000,
-        "node": nodes.get(row.node_id, ""),
-    }

@@ -3,83 +3,22 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import get_type_hints
 
+from sallyport.areas.events.event import FOREVER, DomainEvent, EventQuery, EventRow, ExportQuery
 from sallyport.areas.sessions import repo as sessions
 from sallyport.areas.sessions.report import FACTS
 from sallyport.areas.sessions.session import SessionState
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, containing, same_station, without_case
+from sallyport.store.model import Tx, Value, columns_of, containing, same_station, without_case
 
 COUNTER = "events"
 ACCOUNTING_COUNTER = "accounting"
-FOREVER = 2**63 - 1
 SHORT = 101
 """Maximum number of rows of a page that is read on the event loop: 100 entries, and one to know whether more follow."""
 
 
-@dataclass(slots=True)  # not frozen, because a page has up to 1000, and freezing takes most of the time to make one
-class EventRow:
-    """An event of a login. Times are in microseconds.
-
-    node_id: the node that decided, or 0 on an embedded database. rule_id, rule_name: the login rule that decided, with
-    its name at that time; 0 and empty if no rule decided. rule_id is None in an event of an earlier version, which did
-    not record the rule. first_us, second_us: the time for which the login waited for its first and its second factor,
-    or 0. attributes: the attributes of the answer, one in each line; None if there are none to show. detail: what the
-    provider says about the outcome; None if nothing.
-    """
-
-    id: int
-    at: int
-    user_name: str
-    ip_address: str
-    client_ip: str
-    device_id: int
-    device_name: str
-    station: str
-    method: str
-    factor: str
-    decision: str
-    applied_decision: str
-    would_have_been: str
-    reason: str
-    latency_us: int
-    node_id: int
-    rule_id: int | None
-    rule_name: str
-    first_us: int
-    second_us: int
-    attributes: str | None
-    detail: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class EventQuery:
-    """A query for one page of a domain's events.
-
-    since, until: the range of times; `until` is exclusive. search: a part of a name or an address. The name is that of
-    a user, a device or a station. device_id: the id of a device, or 0 for all devices. event_id: the id of the only
-    event, or 0 for all events. user, station, device_name: whole names, ignoring case; empty for all. A MAC address may
-    be in any notation. applied_decision, reason: the values that the events must have; empty for all. before: (at, id)
-    of the last event on the previous page.
-    """
-
-    domain_id: int
-    search: str = ""
-    device_id: int = 0
-    event_id: int = 0
-    user: str = ""
-    station: str = ""
-    device_name: str = ""
-    applied_decision: str = ""
-    reason: str = ""
-    since: int = 0
-    until: int = FOREVER
-    before: tuple[int, int] | None = None
-    offset: int = 0
-    limit: int = 10
-
-
-_COLUMNS = ", ".join(EventRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(EventRow))
 _SEARCHED = ("user_name", "device_name", "station", "ip_address", "client_ip")
 
 
@@ -159,39 +98,16 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
     return where, parameters
 
 
-@dataclass(slots=True)
-class NewEvent(EventRow):
-    """An event of any domain."""
-
-    domain_id: int
-
-
-def after(tx: Tx, last_id: int, until_id: int, limit: int) -> list[NewEvent]:
+def after(tx: Tx, last_id: int, until_id: int, limit: int) -> list[DomainEvent]:
     """Return events of all domains whose ids are greater than `last_id` and at most `until_id`, oldest first. If there
     are more than `limit` events, only the newest are returned."""
     return tx.all(
-        NewEvent,
+        DomainEvent,
         f"select {_COLUMNS}, domain_id from events where id > :last and id <= :until order by id desc limit :limit",
         last=last_id,
         until=until_id,
         limit=limit,
     )[::-1]
-
-
-@dataclass(frozen=True, slots=True)
-class ExportQuery:
-    """A query for one page of a domain's events in an export.
-
-    last_id: the id of the newest event at the start of the export. since, until: the range of times; `until` is
-    exclusive. after: (at, id) of the last event on the previous page.
-    """
-
-    domain_id: int
-    last_id: int
-    since: int = 0
-    until: int = FOREVER
-    after: tuple[int, int] | None = None
-    limit: int = 200
 
 
 def oldest(tx: Tx, stretch: ExportQuery) -> list[EventRow]:
@@ -235,7 +151,7 @@ EVENTS = RetainedTable(
     (COUNTER,),
     f"'{COUNTER}'",
     (
-        *(n for n, kind in EventRow.__annotations__.items() if kind is str),
+        *(n for n, kind in get_type_hints(EventRow).items() if kind is str),
         "coalesce(attributes, '')",
         "coalesce(detail, '')",
     ),

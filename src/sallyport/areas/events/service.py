@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sallyport.areas.events import repo
+from sallyport.areas.events.event import FOREVER, DomainEvent, EventQuery, EventRow, ExportQuery
 from sallyport.areas.events.hours import Hours
-from sallyport.areas.events.repo import EVENTS, FOREVER, EventQuery, EventRow, ExportQuery, NewEvent
+from sallyport.areas.events.repo import EVENTS
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import invalid_field
 from sallyport.nodes.service import Cluster
@@ -56,7 +57,7 @@ class Events:
         """Return the method of the store for a query."""
         return self._store.read_now if repo.is_short(query) else self._store.search
 
-    async def after(self, last_id: int, limit: int) -> tuple[list[NewEvent], int]:
+    async def after(self, last_id: int, limit: int) -> tuple[list[DomainEvent], int]:
         """Return the newest events of all domains since an event, oldest first. Also return an id: up to this id, no
         event can appear any more. The events of other nodes are included."""
         newest = await self.last_id()

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from sallyport.areas.clients.area import ClientsArea
 from sallyport.areas.devices.area import DevicesArea
 from sallyport.areas.directory.principals import Principals
+from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.domains.domain import FirstFactor
-from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.login.eap.rounds import EapRounds
+from sallyport.areas.login.eap.service import EapServer
 from sallyport.areas.login.first import operations as first_factors_api
 from sallyport.areas.login.first.checker import Host
 from sallyport.areas.login.first.fields import Fields
@@ -28,22 +30,23 @@ from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
 from sallyport.areas.login.spool import Spool
 from sallyport.areas.login.spool_file import paths_of
+from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
-from sallyport.areas.mfa.service import Providers
 from sallyport.areas.policy.bypass.service import Bypass
-from sallyport.areas.policy.lockouts.area import LockoutsArea
 from sallyport.areas.policy.lockouts.failures import WINDOW_US
-from sallyport.areas.policy.lockouts.service import MINUTE_US
+from sallyport.areas.policy.lockouts.service import MINUTE_US, Lockouts
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.service import Sessions
-from sallyport.areas.users.service import EndpointUsers
+from sallyport.areas.tenancy.area import TenancyArea
+from sallyport.areas.users.area import UsersArea
 from sallyport.base.wire import Row
 from sallyport.certs.credentials import Credentials
-from sallyport.metrics import LoginMetrics, MfaMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
+from sallyport.metrics import LoginMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
 from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
-from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.salted import hidden_places
+from sallyport.store.erasure import Rows
 from sallyport.store.model import Tx
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -51,40 +54,46 @@ from sallyport.web.scope import Gate
 class LoginArea(Area):
     """The path of a login, and its record.
 
-    http_of: returns the HTTP client and the permitted addresses of a domain's tenant. organization_of: returns the
-    organization of a domain. credentials: returns the files of the server's certificate for EAP. patience: returns the
-    time that a login may wait for the second factor. kinds: the classes of first factors. ntlm_auth: returns the
-    winbind helpers of a domain; the default is the winbind of this host.
+    credentials: returns the files of the server's certificate for EAP. patience: returns the time that a login may wait
+    for the second factor. kinds: the classes of first factors. ntlm_auth: returns the winbind helpers of a domain; the
+    default is the winbind of this host.
     """
+
+    erased_rows = (
+        Rows("first_factors", "first-factor settings", "domain_id, kind"),
+        Rows("events", "logins in the log"),
+        Rows("accounting_records", "accounting records"),
+        Rows("challenges", has_index=False),
+    )
+    sealed = (Sealed("first_factors", "fields", ("domain_id", "kind"), "first_factors/{}/{}", is_vital=True),)
 
     def __init__(
         self,
         parts: Parts,
-        domains: Domains,
+        tenancy: TenancyArea,
+        domains_area: DomainsArea,
         clients: ClientsArea,
         devices: DevicesArea,
         sessions: Sessions,
-        users: EndpointUsers,
+        users_area: UsersArea,
         principals: Principals,
         rules: LoginRules,
         bypass: Bypass,
-        lockouts: LockoutsArea,
-        providers: Providers,
-        metrics: LoginMetrics,
-        radius_metrics: RadiusMetrics,
-        mfa_metrics: MfaMetrics,
+        lockouts: Lockouts,
+        mfa: MfaArea,
         *,
-        http_of: Callable[[int], HttpFactory],
-        organization_of: Callable[[int], int | None],
         credentials: Callable[[], Credentials | None],
         patience: Callable[[Login, Attached], float],
         kinds: Mapping[FirstFactor, type[Fields]] | None,
         ntlm_auth: Callable[[int], Helpers | None] | None,
     ) -> None:
         settings, store, clock = parts.settings, parts.store, parts.clock
-        self._parts, self._domains, self._clients = parts, domains, clients
-        self._http_of, self._organization_of = http_of, organization_of
-        self.metrics, self.radius_metrics = metrics, radius_metrics
+        domains, users, providers = domains_area.service, users_area.service, mfa.service
+        self._parts, self._tenancy, self._domains, self._clients = parts, tenancy, domains, clients
+        self._http_of = domains_area.http_of
+        self.metrics, self.radius_metrics = LoginMetrics(parts.registry), RadiusMetrics(parts.registry)
+        self.metrics.watch_domains(domains.shown)
+        self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(clients.service.table.by_id.values())])
         self._upstream_metrics = UpstreamMetrics(parts.registry)
         self._hidden = hidden_places(parts.dictionary.attributes.values())
         self._winbind = Helpers(settings.ntlm_auth)
@@ -93,8 +102,7 @@ class LoginArea(Area):
         self.second = SecondFactor(
             self.challenges,
             self.calls,
-            providers,
-            mfa_metrics,
+            mfa.metrics,
             patience=patience,
             clock=clock,
             hidden=self._hidden,
@@ -103,23 +111,38 @@ class LoginArea(Area):
         self.first_settings = FirstFactorSettings(parts.configuration, parts.vault, kinds, self._first_host, clock)
         self.first = self.first_settings.factors
         self.people = People(store, self.first, lambda domain_id: domains.table.present(domain_id))  # noqa: PLW0108
+        users_area.seeds.find_people_with(self.people.find)
+        users.on_change(self._forget_enrolments)
+        lockouts.on_unlock(self.calls.forget_codes)
         self.trials = Trials(
-            domains, users, self.first, self.second.has_codes, lockouts.service.refuses, parts.notices, clock
+            domains,
+            users,
+            self.first,
+            lambda domain, name: self.second.has_codes(providers.of(domain.id), domain, name),
+            lockouts.refuses,
+            parts.notices,
+            clock,
         )
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
             principals=principals,
-            lockouts=lockouts.service,
+            lockouts=lockouts,
             users=users,
             first=self.first,
             sightings=devices.service.sightings,
             rules=rules,
+            providers=providers,
             second=self.second,
-            credentials=credentials,
-            certificate_tenant=clients.service.certificate_tenant,
-            node=lambda: parts.cluster.id,
-            duplicate_window_s=settings.duplicate_window_s,
+        )
+        self.eap = EapRounds(
+            self.pipeline,
+            EapServer(
+                credentials=credentials,
+                certificate_tenant=clients.service.certificate_tenant,
+                node=lambda: parts.cluster.id,
+                duplicate_window_s=settings.duplicate_window_s,
+            ),
         )
         self.spool = self._own_spool(devices, sessions)
         self.journal = Journal(
@@ -213,5 +236,10 @@ class LoginArea(Area):
         Directory.
         """
         allowed = self._parts.settings.winbind_orgs
-        is_allowed = allowed is None or self._organization_of(domain_id) in allowed
-        return self._winbind if is_allowed else None
+        organization = self._tenancy.organization_of(self._domains.tenant_of(domain_id))
+        return self._winbind if allowed is None or organization in allowed else None
+
+    def _forget_enrolments(self, domain_id: int, name: str | None) -> None:
+        """Forget the enrolments of a user, or of all users if there is no name. domain_id: 0 for all domains."""
+        for each in [domain_id] if domain_id else self._domains.table.by_id:
+            self.second.enrolments.forget(each, name)

@@ -2,9 +2,9 @@
 again.
 
 A NAS that gets no Accounting-Response gives up after a while, and its record is lost. So the record is written to a
-file (`spool_file`), and the response is sent when the file is on disk. Later, a task stores the records in order. Each
-transaction also stores the number of its last record. So no record is stored twice, even if the service crashes after
-the transaction, before the file is removed.
+small SQLite database (`spool_file`), and the response is sent when it is on disk. Later, a task stores the records in
+order. Each transaction also stores the number of its last record. So no record is stored twice, even if the service
+crashes after the transaction, before the file is removed.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from sallyport.areas.devices.device import Device, Station
 from sallyport.areas.devices.sightings import Sighting, new_device, write_first_sightings
 from sallyport.areas.login.accounting import attributes_of, write_accounting
 from sallyport.areas.login.login import AccountingRecord
-from sallyport.areas.login.spool_file import Frame, SpoolFile
+from sallyport.areas.login.spool_file import SpooledRecord, SpoolFile
 from sallyport.areas.sessions.report import Report
 from sallyport.base.errors import Contradiction, SallyportError, StoreError
 from sallyport.metrics import SpoolMetrics
@@ -138,30 +138,30 @@ class Spool:
     async def _deliver(self, file: SpoolFile) -> None:
         """Store the next records of a file. After the last record, remove the file."""
         async with self._using:
-            frames = await trio.to_thread.run_sync(file.read, MOST)
+            spooled = await trio.to_thread.run_sync(file.read, MOST)
         name = file.name
-        await self._store_frames(name, frames)
-        self._metrics.records.cell("delivered").count += len(frames)
+        await self._store_spooled(name, spooled)
+        self._metrics.records.cell("delivered").count += len(spooled)
         async with self._using:
-            is_removed = await trio.to_thread.run_sync(file.remove, frames)
+            is_removed = await trio.to_thread.run_sync(file.remove, spooled)
         if is_removed:
             log.info("accounting_spool_delivered")
             await self._submitted(lambda tx: tx.execute("delete from spool_places where name = :name", name=name))
 
-    async def _store_frames(self, name: str, frames: Sequence[Frame]) -> None:
+    async def _store_spooled(self, name: str, spooled: Sequence[SpooledRecord]) -> None:
         """Store records in one transaction. If one record makes the transaction fail, store the records one by one.
         name: the name of the file from which the records come. Raises StoreError."""
         try:
-            sightings, accounted = await self._submitted(partial(_store, name=name, frames=frames))
+            sightings, accounted = await self._submitted(partial(_store, name=name, spooled=spooled))
         except Exception as error:
             if isinstance(error, StoreError) and not isinstance(error, Contradiction):
                 raise
-            if len(frames) == 1:
+            if len(spooled) == 1:
                 log.error("spooled_record_refused", error=str(error))  # noqa: TRY400  the record is at fault
                 self._metrics.records.cell("dropped").count += 1
                 return
-            for frame in frames:
-                await self._store_frames(name, [frame])
+            for each in spooled:
+                await self._store_spooled(name, [each])
         else:
             self._on_sightings(sightings)
             self._on_accounted(accounted)
@@ -185,14 +185,15 @@ class Spool:
 
 
 def _pack(record: AccountingRecord) -> bytes:
-    host = record.source[0].encode()
-    return _HEAD.pack(record.at, record.domain_id, record.client.tenant_id, len(host)) + host + record.request.data
+    request, client, source, at, _ = record.arrival
+    host = source[0].encode()
+    return _HEAD.pack(at, record.domain_id, client.tenant_id, len(host)) + host + request.data
 
 
-def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Sighting], Counter[int]]:
+def _store(tx: Tx, name: str, spooled: Sequence[SpooledRecord]) -> tuple[list[Sighting], Counter[int]]:
     """Store those records that are not in the store, and the sequence number of the last record."""
     place = tx.value(int, "select sequence from spool_places where name = :name", name=name) or 0
-    records, seen = _unpacked([frame.payload for frame in frames if frame.sequence > place])
+    records, seen = _unpacked([each.payload for each in spooled if each.sequence > place])
     sightings = write_first_sightings(tx, seen)
     accounted = write_accounting(tx, _unknown(tx, records)) if records else Counter[int]()
     tx.execute(
@@ -200,7 +201,7 @@ def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Sighting], 
         "sequence = case when excluded.sequence > spool_places.sequence then excluded.sequence "
         "else spool_places.sequence end",
         name=name,
-        sequence=frames[-1].sequence,
+        sequence=spooled[-1].sequence,
     )
     return sightings, accounted
 

@@ -1,35 +1,41 @@
-"""The file of spooled records: a header with a random name, then a frame for each record.
+"""The file of spooled records: a small SQLite database.
 
-A frame has four parts: the length of its payload, a checksum, the sequence number, and the payload. The checksum is the
-CRC-32 over the sequence number and the payload. A frame that is incomplete after a crash is ignored, because no answer
-was sent for it. A new file has a new name, so a sequence number is never used twice with the same name.
+SQLite commits each write to the disk before `append` returns. After a crash in the middle of a write, it restores the
+state before that write; no answer was sent for those records. A new file has a new name, so a sequence number is never
+used twice with the same name.
 """
 
 import os
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_bytes
-from struct import Struct
+from secrets import token_hex
 from typing import Final
-from zlib import crc32
+
+import structlog
 
 from sallyport.host import disk
 
-_MAGIC: Final = b"sallyport spool 1\n"
-_NAME: Final = 16
-_BEGIN: Final = len(_MAGIC) + _NAME
-_FRAME: Final = Struct("!IIQ")
-_LONGEST: Final = 1 << 16
+_STATE: Final = (
+    "select name, (select count(*) from records), (select quick_check from pragma_quick_check(1)), "
+    "page_count * page_size from spool, pragma_page_count, pragma_page_size"
+)
+
+log = structlog.get_logger()
+
+
+class DamagedSpoolError(OSError):
+    """The error for a file that is no database, or a damaged one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """A record in the file. end: the offset behind the record's frame, in octets."""
+class SpooledRecord:
+    """A record in the file."""
 
     sequence: int
     payload: bytes
-    end: int
 
 
 def paths_of(directory: Path, worker: str, workers: int) -> tuple[Path, list[Path]]:
@@ -46,8 +52,8 @@ def paths_of(directory: Path, worker: str, workers: int) -> tuple[Path, list[Pat
 class SpoolFile:
     """The file of spooled records. It does not exist while there are no records. Only one thread may use it at a time.
 
-    name: the random name in the header. records: the number of records that were not removed. size: the size of the
-    file, in octets.
+    name: the random name in the file. records: the number of records that were not removed. size: the size of the file,
+    in octets.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,70 +61,61 @@ class SpoolFile:
         self.name = ""
         self.records = 0
         self.size = 0
-        self._taken = _BEGIN
-        self._sequence = 0
+        self._removed = 0  # sequence number of the last removed record
+        self._appended = 0
 
     def open(self) -> None:
-        """Find the records that an earlier process has left. If the last frame is incomplete, cut it off. Raises
-        OSError."""
+        """Find the records that an earlier process has left. Rename a damaged file. Raises OSError."""
         if not self._path.exists():
             return
-        octets = self._path.read_bytes()
-        if octets[: len(_MAGIC)] != _MAGIC or len(octets) < _BEGIN:
-            self._path.unlink()  # the process crashed before the first frame was written
+        name, records, size = "", 0, 0
+        try:
+            with self._transaction() as database:
+                if database.execute("select 1 from sqlite_schema").fetchone():
+                    name, records, check, size = database.execute(_STATE).fetchone()
+                    if check != "ok" or size != self._path.stat().st_size:
+                        raise DamagedSpoolError
+        except DamagedSpoolError:
+            log.error("accounting_spool_damaged", path=str(self._path))  # noqa: TRY400  the cause is outside
+            self._path.rename(self._path.with_suffix(".damaged"))
             return
-        self.name = octets[len(_MAGIC) : _BEGIN].hex()
-        self._taken = self.size = _BEGIN
-        for frame in _frames(octets, _BEGIN):
-            self.records += 1
-            self.size, self._sequence = frame.end, frame.sequence
-        if self.size < len(octets):
-            os.truncate(self._path, self.size)
-        if not self.records:
-            self._delete()
+        self.name, self.size, self.records, self._appended = name, size, records, records
+        if not records:
+            self._delete()  # the process crashed before the first records were written
 
     def append(self, payloads: Sequence[bytes]) -> None:
         """Write records to the disk, and wait until they are there. If it raises OSError, none of them was added."""
-        is_new = not self.size
-        head = _MAGIC + token_bytes(_NAME) if is_new else b""
-        sequences = range(self._sequence + 1, self._sequence + 1 + len(payloads))
-        octets = head + b"".join(map(_framed, sequences, payloads))
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, disk.PRIVATE)
-        try:
-            try:
-                os.ftruncate(descriptor, self.size)  # without the incomplete rest of a failed write
-                _write_at(descriptor, octets, self.size)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            if is_new:
-                disk.sync(self._path.parent)
-        except OSError:
-            os.truncate(self._path, self.size)
-            raise
-        if is_new:
-            self.name = head[len(_MAGIC) :].hex()
-        self._sequence += len(payloads)
-        self.size += len(octets)
+        name = self.name or token_hex(16)
+        if not self.name:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, disk.PRIVATE))
+        with self._transaction() as database:
+            if not self.name:
+                database.execute("create table if not exists spool (name text not null)")
+                database.execute("create table if not exists records (sequence integer primary key, payload blob)")
+                database.execute("delete from spool")
+                database.execute("insert into spool values (?)", [name])
+            # A write that failed at its end may be on disk all the same. It got no answer.
+            database.execute("delete from records where sequence > ?", [self._appended])
+            database.executemany("insert into records values (?, ?)", enumerate(payloads, self._appended + 1))
+        self.name = name
+        self._appended += len(payloads)
         self.records += len(payloads)
+        self.size = self._path.stat().st_size
 
-    def read(self, most: int) -> list[Frame]:
+    def read(self, most: int) -> list[SpooledRecord]:
         """Return the next records, at most `most`. Raises OSError."""
-        found: list[Frame] = []
-        with self._path.open("rb") as file:
-            file.seek(self._taken)
-            octets = file.read(min(most * _LONGEST, self.size - self._taken))
-        for frame in _frames(octets, 0):
-            found.append(Frame(frame.sequence, frame.payload, self._taken + frame.end))
-            if len(found) == most:
-                break
-        return found
+        sql = "select sequence, payload from records where sequence > ? order by sequence limit ?"
+        with self._transaction() as database:
+            return [SpooledRecord(*row) for row in database.execute(sql, [self._removed, most])]
 
-    def remove(self, frames: Sequence[Frame]) -> bool:
-        """Remove records that `read` has returned. Return whether the spool is empty now. Raises OSError."""
-        self._taken = frames[-1].end
-        self.records -= len(frames)
-        if self._taken < self.size:
+    def remove(self, records: Sequence[SpooledRecord]) -> bool:
+        """Remove records that `read` has returned. Return whether the spool is empty now. Raises OSError.
+
+        The file is deleted with the last record, and not changed before, because a full disk must not stop it.
+        """
+        self._removed = records[-1].sequence
+        self.records -= len(records)
+        if self.records:
             return False
         self._delete()
         return True
@@ -126,29 +123,18 @@ class SpoolFile:
     def _delete(self) -> None:
         self._path.unlink()
         disk.sync(self._path.parent)
-        self.name, self.size, self._taken, self._sequence = "", 0, _BEGIN, 0
+        self.name, self.size, self._removed, self._appended = "", 0, 0, 0
 
-
-def _framed(sequence: int, payload: bytes) -> bytes:
-    return _FRAME.pack(len(payload), crc32(payload, sequence & 0xFFFFFFFF), sequence) + payload
-
-
-def _frames(octets: bytes, at: int) -> "Sequence[Frame]":
-    """Return all complete frames from the offset `at` on."""
-    found: list[Frame] = []
-    while at + _FRAME.size <= len(octets):
-        length, check, sequence = _FRAME.unpack_from(octets, at)
-        end = at + _FRAME.size + length
-        payload = octets[at + _FRAME.size : end]
-        if end > len(octets) or check != crc32(payload, sequence & 0xFFFFFFFF):
-            break
-        found.append(Frame(sequence, payload, end))
-        at = end
-    return found
-
-
-def _write_at(descriptor: int, octets: bytes, offset: int) -> None:
-    left = memoryview(octets)
-    while left:
-        written = os.pwrite(descriptor, left, offset)
-        left, offset = left[written:], offset + written
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction. Commit at the end, and wait until the commit is on disk. Raises
+        OSError."""
+        try:
+            with closing(sqlite3.connect(self._path, isolation_level=None)) as database:
+                database.execute("pragma synchronous = extra")  # the journal's deletion is on disk too
+                database.execute("begin")
+                yield database
+                database.execute("commit")
+        except sqlite3.Error as error:
+            is_damaged = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+            raise (DamagedSpoolError if is_damaged else OSError)(f"{self._path}: {error}") from error

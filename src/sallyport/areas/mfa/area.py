@@ -1,32 +1,52 @@
 """The entrance of MFA providers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.mfa import operations as api
-from sallyport.areas.mfa.host import ConfiguredProvider, Host
+from sallyport.areas.mfa.host import ConfiguredProvider, Host, Seeds, WalletPrompts
 from sallyport.areas.mfa.providers import available
 from sallyport.areas.mfa.service import Providers
 from sallyport.base.clock import now_us
 from sallyport.metrics import MfaMetrics
+from sallyport.store.erasure import Rows
+from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class MfaArea(Area):
-    """The MFA providers of all domains. host: returns the parts of the service that a domain's provider may use. kinds:
-    the classes of providers by name; the default ones are the built-in ones and those of installed packages."""
+    """The MFA providers of all domains. kinds: the classes of providers by name; the default ones are the built-in ones
+    and those of installed packages."""
+
+    erased_rows = (Rows("mfa_providers", "MFA provider", "domain_id"),)
+    sealed = (Sealed("mfa_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}", is_vital=True),)
 
     def __init__(
         self,
         parts: Parts,
-        metrics: MfaMetrics,
+        domains: DomainsArea,
+        seeds: Seeds,
+        wallets: WalletPrompts,
         *,
-        host: Callable[[int], Host],
         kinds: Mapping[str, type[ConfiguredProvider]] | None,
     ) -> None:
+        def host(domain_id: int) -> Host:
+            """Return the parts of the service that a domain's provider may use."""
+            return Host(
+                domain_id=domain_id,
+                domain=domains.service.table.present(domain_id).name,
+                http=domains.http_of(domain_id),
+                seeds=seeds,
+                wallets=wallets,
+                clock=parts.clock,
+            )
+
         kinds = available() if kinds is None else kinds
-        self.service = Providers(parts.configuration, parts.vault, kinds, host, metrics, parts.clock)
+        self.metrics = MfaMetrics(parts.registry)
+        self.service = Providers(parts.configuration, parts.vault, kinds, host, self.metrics, parts.clock)
+        domains.service.has_provider = self.service.has
         self.node_tasks = (self.service.run,)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

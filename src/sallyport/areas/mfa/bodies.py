@@ -5,8 +5,8 @@ from typing import Annotated, Final, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.areas.mfa.circuit import LONGEST_TIMEOUT_S
+from sallyport.base.model import Done, Success
 from sallyport.base.validation import Between
-from sallyport.web.operation import Done, Success
 from sallyport.web.scope import InDomain, Name, Whole, few_members
 
 

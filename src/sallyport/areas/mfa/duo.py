@@ -21,7 +21,7 @@ from sallyport.areas.mfa.host import Fields, Host, Once
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.clock import SECOND
 from sallyport.outgoing.fields import Authority, Key, SecretKey, origin
-from sallyport.outgoing.http import exchange, json_object, member, text_at
+from sallyport.outgoing.http import REPEATABLE, json_object, member, text_at
 
 _CODE_TEXT: Final = "Enter a passcode from Duo Mobile."
 _PLAIN_TEXT: Final = "A passcode can only be checked with PAP."
@@ -109,7 +109,7 @@ class Duo:
     async def check(self) -> str:
         """Check the clock and the keys. The request `ping` needs no signature, and returns Duo's time. The request
         `check` is signed, and Duo verifies the signature."""
-        answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
+        answer = await self._client.get("/auth/v2/ping", headers={"Accept": "application/json"})
         now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
         if answer.status_code != 200 or not isinstance(theirs, int):
             raise ProviderError(f"the server is not Duo's Auth API (HTTP {answer.status_code}): check host")
@@ -205,7 +205,7 @@ class Duo:
         parameters: Mapping[str, str],
         *,
         timeout_s: float | None = None,
-        is_repeatable: bool | None = None,
+        is_repeatable: bool = False,
     ) -> Mapping[str, object]:
         """Send a signed request, and return the member `response` of the answer. Raises ProviderError if the member
         `stat` is not OK."""
@@ -214,18 +214,14 @@ class Duo:
         credentials = b64encode(f"{self._ikey}:{signature}".encode()).decode()
         headers = {"Authorization": f"Basic {credentials}", "Date": date, "Accept": "application/json"}
         sent = canonical_parameters(parameters)
+        limit = self._client.timeout if timeout_s is None else timeout_s
         if method == "GET":
-            answer = await exchange(self._client, method, f"{path}?{sent}", headers=headers, timeout_s=timeout_s)
+            answer = await self._client.get(f"{path}?{sent}", headers=headers, timeout=limit)
         else:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-            answer = await exchange(
-                self._client,
-                method,
-                path,
-                content=sent.encode(),
-                headers=headers,
-                timeout_s=timeout_s,
-                is_repeatable=is_repeatable,
+            extensions = REPEATABLE if is_repeatable else {}
+            answer = await self._client.post(
+                path, content=sent.encode(), headers=headers, timeout=limit, extensions=extensions
             )
         document = json_object(answer)
         response, code = member(document, "response"), member(document, "code")

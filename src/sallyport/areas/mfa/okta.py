@@ -23,7 +23,7 @@ from sallyport.areas.mfa.host import Fields, Host, Once
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.bounded import BoundedMap
 from sallyport.outgoing.fields import Authority, SecretKey, origin
-from sallyport.outgoing.http import exchange, json_array, json_object, member, text_at
+from sallyport.outgoing.http import json_array, json_object, link_of, member, text_at
 
 _PUSH: Final = "push"
 _TOTP: Final = "token:software:totp"
@@ -211,11 +211,10 @@ class Okta:
 
     def _is_own(self, link: str) -> bool:
         try:
-            url, base = httpx.URL(link), self._client.base_url
-        except (httpx.InvalidURL, ValueError):
+            link_of(self._client, link)
+        except ProviderError:
             return False
-        own = (url.scheme, url.host, url.port) == (base.scheme, base.host, base.port)
-        return own and not url.userinfo
+        return True
 
     async def _ask(self, method: str, url: str, body: Mapping[str, object] | None = None) -> httpx.Response:
         response = await self._send(method, url, body)
@@ -223,7 +222,7 @@ class Okta:
         return response
 
     async def _send(self, method: str, url: str, body: Mapping[str, object] | None = None) -> httpx.Response:
-        return await exchange(self._client, method, url, json=body)
+        return await self._client.request(method, url, json=body)
 
 
 def _check(response: httpx.Response) -> None:

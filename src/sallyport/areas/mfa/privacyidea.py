@@ -28,7 +28,7 @@ from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Ou
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.validation import unfit
 from sallyport.outgoing.fields import Key, ServerUrl
-from sallyport.outgoing.http import exchange, json_object, member, text_at
+from sallyport.outgoing.http import json_object, member, text_at
 
 _REMEMBERED: Final = 10_000
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
@@ -180,7 +180,7 @@ class PrivacyIdea:
         if self._admin is not None and handle:
             transaction, _ = _parts(handle)
             path = f"/token/challenges/transaction/{quote(transaction, safe='')}"
-            await exchange(self._client, "DELETE", path, headers=self._admin)
+            await self._client.delete(path, headers=self._admin)
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -232,14 +232,14 @@ class PrivacyIdea:
     async def _as_admin(
         self, method: str, path: str, *, params: Mapping[str, str] | None = None, data: Mapping[str, str] | None = None
     ) -> _Reply:
-        response = await exchange(self._client, method, path, params=params, data=data, headers=self._admin)
+        response = await self._client.request(method, path, params=params, data=data, headers=self._admin)
         if response.status_code in {401, 403}:
             what = "does not accept the adminToken" if response.status_code == 401 else "denies the adminToken a right"
             raise ProviderError(f"privacyIDEA {what} (HTTP {response.status_code})")
         return _reply(response.status_code, json_object(response))
 
     async def _ask(self, method: str, path: str, *, data: Mapping[str, str] | None = None) -> _Reply:
-        response = await exchange(self._client, method, path, data=data)
+        response = await self._client.request(method, path, data=data)
         return _reply(response.status_code, json_object(response))
 
 

@@ -4,7 +4,7 @@ associated data."""
 from dataclasses import dataclass
 
 from sallyport.store.erasure import PRESENT
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ProviderRow:
         return identity(self.domain_id, self.provider)
 
 
-_COLUMNS = ", ".join(ProviderRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(ProviderRow))
 
 
 def identity(domain_id: int, provider: str) -> str:

@@ -32,7 +32,7 @@ from sallyport.areas.mfa.host import Fields, Host
 from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.clock import SECOND, iso
 from sallyport.outgoing.fields import ServerUrl, SharedKey
-from sallyport.outgoing.http import exchange, json_object, text_at
+from sallyport.outgoing.http import REPEATABLE, json_object, link_of, text_at
 
 _MAX_URL: Final = 2048
 _FINAL: Final = {"approved": Outcome.APPROVED, "denied": Outcome.DENIED}
@@ -108,9 +108,7 @@ class Webhook:
 
     async def poll(self, handle: str) -> Answer:
         """Send a GET request to the poll_url that the hook has returned."""
-        response = await exchange(
-            self._client, "GET", self._own(handle), headers=self._signed(b"", secrets.token_hex(16))
-        )
+        response = await self._client.get(self._own(handle), headers=self._signed(b"", secrets.token_hex(16)))
         outcome = _outcome(_POLLED, _status(response))
         return _waiting(response, handle) if outcome is Outcome.WAITING else Answer(outcome)
 
@@ -129,7 +127,7 @@ class Webhook:
         octets = json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
         headers = self._signed(octets, request_id) | {"Content-Type": "application/json"}
         # The hook recognises a repeated challenge by its id, and the other requests change nothing.
-        return await exchange(self._client, "POST", self._url, content=octets, headers=headers, is_repeatable=True)
+        return await self._client.post(self._url, content=octets, headers=headers, extensions=REPEATABLE)
 
     def _signed(self, body: bytes, request_id: str) -> dict[str, str]:
         timestamp = str(self._host.clock() // SECOND)
@@ -144,20 +142,11 @@ class Webhook:
         """Check a poll_url, and return it as a handle. Raises ProviderError if it is not a URL, or if its origin
         differs from the hook's.
 
-        `exchange` checks the origin too, but only after the login has waited for the prompt.
+        The client checks the origin too, but only after the login has waited for the prompt.
         """
-        try:
-            if len(poll_url) > _MAX_URL:  # parsing a very long URL takes 60 ms
-                raise ValueError("the poll_url is too long")
-            url = self._client.base_url.join(poll_url)
-        except (httpx.InvalidURL, ValueError):
-            raise ProviderError("the poll_url is not a URL") from None
-        base = self._client.base_url
-        if not poll_url or url.userinfo:
+        if not 0 < len(poll_url) <= _MAX_URL:
             raise ProviderError("the hook answered HTTP 202 without a usable poll_url")
-        if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
-            raise ProviderError("the poll_url is at another origin than the hook's url")
-        return str(url)
+        return str(link_of(self._client, poll_url, "poll_url"))
 
 
 def _status(response: httpx.Response) -> str:

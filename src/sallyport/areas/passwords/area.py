@@ -1,20 +1,30 @@
 """The entrance of password policies."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.passwords import operations as api
+from sallyport.areas.passwords.repo import forget_instance
 from sallyport.areas.passwords.service import Instances, PasswordPolicies
 from sallyport.store.slices import Slice
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
-class PasswordsArea(Area):
-    """Password policies. deleted: deletes what refers to removed policies."""
+class Machines(Instances, Protocol):
+    """The endpoint machines, to which policies are assigned."""
 
-    def __init__(self, parts: Parts, instances: Instances, *, deleted: Slice[Sequence[int]]) -> None:
-        self.service = PasswordPolicies(parts.store, instances, parts.clock, deleted=deleted)
+    def before_deletion(self, delete: Slice[int]) -> None:
+        """Register a function that deletes what another area has stored for a machine."""
+
+
+class PasswordsArea(Area):
+    """Password policies."""
+
+    def __init__(self, parts: Parts, instances: Machines) -> None:
+        self.service = PasswordPolicies(parts.store, instances, parts.clock)
+        instances.before_deletion(forget_instance)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of password policies."""

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretB
 from sallyport.agentwire.state import First
 from sallyport.areas.passwords.engine import CLASSES
 from sallyport.areas.passwords.policy import FIELDS, MAX_PASSWORD, Assignment, means_yes
-from sallyport.base.model import Model, SentModel
+from sallyport.base.model import Model, SentModel, with_fields
 from sallyport.base.validation import unfit
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text
@@ -85,26 +85,6 @@ def _credit(kind: str) -> str:
 
 
 _NAME = "Name of the policy, unique within the tenant."
-_ABOUT: Final = {
-    "templateName": "Name of the template from which the policy was made.",
-    "minLen": f"Minimum number of characters: {_COUNT}.",
-    "maxLen": f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty.",
-    "firstChar": "First character: uppercase, lowercase or digit, or empty.",
-    "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no. "
-    "An empty value means yes.",
-    "allowSpecial": "Whether special characters are allowed: yes or no. An empty value means yes.",
-    "allowNumeric": "Whether digits are allowed: yes or no. An empty value means yes.",
-    "minlen": f"libpwquality: minimum length, which credits reduce; {_COUNT}.",
-    "dcredit": _credit("digits"),
-    "ucredit": _credit("uppercase letters"),
-    "lcredit": _credit("lowercase letters"),
-    "ocredit": _credit("other characters"),
-    "minclass": f"libpwquality: minimum number of character classes; 0 to {CLASSES}, or empty.",
-    "maxrepeat": f"libpwquality: maximum number of equal characters in a row; {_COUNT}.",
-    "maxclassrepeat": f"libpwquality: maximum number of characters of one class in a row; {_COUNT}.",
-    "maxsequence": f"libpwquality: maximum length of a sequence such as 1234 or dcba; {_COUNT}.",
-    "usercheck": "libpwquality: 1 to refuse passwords that contain the user name, 0 or empty to accept them.",
-}
 
 
 class PolicyFields(SentModel):
@@ -114,23 +94,48 @@ class PolicyFields(SentModel):
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
     policyName: NameOrNone | None = Field(default=None, description=_NAME)
-    templateName: Text | None = Field(default=None, description=_ABOUT["templateName"])
-    minLen: Length | None = Field(default=None, description=_ABOUT["minLen"])
-    maxLen: LongestLength | None = Field(default=None, description=_ABOUT["maxLen"])
-    firstChar: FirstCharacter | None = Field(default=None, description=_ABOUT["firstChar"])
-    allowUpperLower: Allowed | None = Field(default=None, description=_ABOUT["allowUpperLower"])
-    allowSpecial: Allowed | None = Field(default=None, description=_ABOUT["allowSpecial"])
-    allowNumeric: Allowed | None = Field(default=None, description=_ABOUT["allowNumeric"])
-    minlen: Length | None = Field(default=None, description=_ABOUT["minlen"])
-    dcredit: Credit | None = Field(default=None, description=_ABOUT["dcredit"])
-    ucredit: Credit | None = Field(default=None, description=_ABOUT["ucredit"])
-    lcredit: Credit | None = Field(default=None, description=_ABOUT["lcredit"])
-    ocredit: Credit | None = Field(default=None, description=_ABOUT["ocredit"])
-    minclass: Classes | None = Field(default=None, description=_ABOUT["minclass"])
-    maxrepeat: Length | None = Field(default=None, description=_ABOUT["maxrepeat"])
-    maxclassrepeat: Length | None = Field(default=None, description=_ABOUT["maxclassrepeat"])
-    maxsequence: Length | None = Field(default=None, description=_ABOUT["maxsequence"])
-    usercheck: Check | None = Field(default=None, description=_ABOUT["usercheck"])
+    templateName: Text | None = Field(default=None, description="Name of the template from which the policy was made.")
+    minLen: Length | None = Field(default=None, description=f"Minimum number of characters, in any script. {_COUNT}.")
+    maxLen: LongestLength | None = Field(
+        default=None, description=f"Maximum number of characters, in any script. 1 to {MAX_PASSWORD}, or empty."
+    )
+    firstChar: FirstCharacter | None = Field(
+        default=None, description="First character: uppercase, lowercase or digit, or empty."
+    )
+    allowUpperLower: Allowed | None = Field(
+        default=None,
+        description="Whether one password may have both uppercase and lowercase letters: yes or no. "
+        "An empty value means yes.",
+    )
+    allowSpecial: Allowed | None = Field(
+        default=None, description="Whether special characters are allowed: yes or no. An empty value means yes."
+    )
+    allowNumeric: Allowed | None = Field(
+        default=None, description="Whether digits are allowed: yes or no. An empty value means yes."
+    )
+    minlen: Length | None = Field(
+        default=None, description=f"Minimum length, which credits reduce (libpwquality); {_COUNT}."
+    )
+    dcredit: Credit | None = Field(default=None, description=_credit("digits"))
+    ucredit: Credit | None = Field(default=None, description=_credit("uppercase letters"))
+    lcredit: Credit | None = Field(default=None, description=_credit("lowercase letters"))
+    ocredit: Credit | None = Field(default=None, description=_credit("other characters"))
+    minclass: Classes | None = Field(
+        default=None, description=f"libpwquality: minimum number of character classes; 0 to {CLASSES}, or empty."
+    )
+    maxrepeat: Length | None = Field(
+        default=None, description=f"libpwquality: maximum number of equal characters in a row; {_COUNT}."
+    )
+    maxclassrepeat: Length | None = Field(
+        default=None, description=f"libpwquality: maximum number of characters of one class in a row; {_COUNT}."
+    )
+    maxsequence: Length | None = Field(
+        default=None, description=f"libpwquality: maximum length of a sequence such as 1234 or dcba; {_COUNT}."
+    )
+    usercheck: Check | None = Field(
+        default=None,
+        description="libpwquality: 1 to refuse passwords that contain the user name, 0 or empty to accept them.",
+    )
 
     def given(self) -> dict[str, str]:
         """Return the fields that the request contains, by name. An empty policyName counts as absent."""
@@ -197,27 +202,17 @@ class ListPasswordPolicy(ScopedIfGiven, Paged):
     )
 
 
+@with_fields(
+    {
+        name: (str, Field(default="", description=field.description))
+        for name, field in PolicyFields.model_fields.items()
+        if name != "policyName"
+    }
+)
 class PasswordPolicy(Model):
     """A policy in an answer. An empty text means that the field has no value."""
 
     policyName: str = Field(description=_NAME)
-    templateName: str = Field(default="", description=_ABOUT["templateName"])
-    minLen: str = Field(default="", description=_ABOUT["minLen"])
-    maxLen: str = Field(default="", description=_ABOUT["maxLen"])
-    firstChar: str = Field(default="", description=_ABOUT["firstChar"])
-    allowUpperLower: str = Field(default="", description=_ABOUT["allowUpperLower"])
-    allowSpecial: str = Field(default="", description=_ABOUT["allowSpecial"])
-    allowNumeric: str = Field(default="", description=_ABOUT["allowNumeric"])
-    minlen: str = Field(default="", description=_ABOUT["minlen"])
-    dcredit: str = Field(default="", description=_ABOUT["dcredit"])
-    ucredit: str = Field(default="", description=_ABOUT["ucredit"])
-    lcredit: str = Field(default="", description=_ABOUT["lcredit"])
-    ocredit: str = Field(default="", description=_ABOUT["ocredit"])
-    minclass: str = Field(default="", description=_ABOUT["minclass"])
-    maxrepeat: str = Field(default="", description=_ABOUT["maxrepeat"])
-    maxclassrepeat: str = Field(default="", description=_ABOUT["maxclassrepeat"])
-    maxsequence: str = Field(default="", description=_ABOUT["maxsequence"])
-    usercheck: str = Field(default="", description=_ABOUT["usercheck"])
 
 
 class PolicyEntry(PasswordPolicy):

@@ -30,21 +30,19 @@ class Instances(Protocol):
         """Return whether a tenant has this machine."""
 
 
-def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
-    return 0
-
-
 class PasswordPolicies:
-    """The password policies of all tenants. deleted: a function that removes references to policies before the policies
-    are deleted. The service calls this function with the policy ids again and again, until the function returns 0."""
+    """The password policies of all tenants."""
 
-    def __init__(
-        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
-    ) -> None:
+    def __init__(self, store: Store, instances: Instances, clock: Clock = now_us) -> None:
         self._store = store
         self._instances = instances
         self._clock = clock
-        self._deleted = deleted
+        self._before_deletion = list[Slice[Sequence[int]]]()
+
+    def before_deletion(self, release: Slice[Sequence[int]]) -> None:
+        """Register a function that removes references to policies. Before policies are deleted, the function is called
+        with their ids until it returns 0."""
+        self._before_deletion.append(release)
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
         """Return whether a tenant has this password policy."""
@@ -121,7 +119,8 @@ class PasswordPolicies:
                 self._note(tx, "policy.delete", tenant_id, policy, values(policy.fields), {})
             return [policy.fields for policy in policies]
 
-        slices = (lambda tx, _found: self._deleted(tx, policy_ids), lambda tx, _found: repo.take_off(tx, policy_ids))
+        by_ids = (*self._before_deletion, repo.take_off)
+        slices = [lambda tx, _found, each=each: each(tx, policy_ids) for each in by_ids]
         return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:

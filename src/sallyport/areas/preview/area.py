@@ -1,10 +1,9 @@
 """The entrance of previews: how enforce mode, or a login rule, would decide logins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from sallyport.areas.clients.area import ClientsArea
-from sallyport.areas.clients.client import Client
-from sallyport.areas.domains.service import Domains
+from sallyport.areas.clients.service import Clients
+from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.mfa.service import Providers
@@ -25,19 +24,18 @@ class PreviewArea(Area):
     def __init__(
         self,
         parts: Parts,
-        domains: Domains,
-        clients: ClientsArea,
+        domains: DomainsArea,
+        clients: Clients,
         rules: LoginRules,
         providers: Providers,
         login: LoginArea,
-        *,
-        find_client: Callable[[str], Client | None],
     ) -> None:
         self._translation = rules.translation
         enrolled = SecondFactors(providers, login.second.enrolments)
-        traffic = TrafficReader(parts.store, find_client)
-        self.service = Preview(traffic, parts.configuration, domains, rules, enrolled, parts.clock)
-        self.rule_test = RuleTest(parts.store, login.pipeline, enrolled, lambda: clients.service.table)
+        traffic = TrafficReader(parts.store, lambda host: clients.find((host, 0)))
+        self.service = Preview(traffic, parts.configuration, domains.service, rules, enrolled, parts.clock)
+        self.rule_test = RuleTest(parts.store, login.pipeline, enrolled, lambda: clients.table)
+        domains.preview_with(self.service, providers)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of previews."""

@@ -10,9 +10,8 @@ from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import Action
 from sallyport.areas.preview.rule_test import Result
 from sallyport.base.addresses import parse_address
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
 from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
 
 MOST_GROUPS = 200

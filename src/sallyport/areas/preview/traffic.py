@@ -12,8 +12,9 @@ from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.identity import kept
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
-from sallyport.areas.policy.rules.match import DomainRules, Facts, kind_of
-from sallyport.areas.policy.rules.rule import UNMATCHED, AccountKind, Action, Rule
+from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
+from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Rule
 from sallyport.areas.preview import repo
 from sallyport.areas.preview.periods import Span, spans_of
 from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
@@ -109,13 +110,15 @@ class TrafficReader:
         rules = await trio.to_thread.run_sync(DomainRules, enabled) if enabled else None
         is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
         scopes = Scopes(
-            stations=any(rule.definition.stations for rule in enabled),
-            service_types=any(rule.definition.service_types for rule in enabled),
+            stations=any(rule.definition.values("stations") for rule in enabled),
+            service_types=any(rule.definition.values("serviceTypes") for rule in enabled),
             directory=any(
-                rule.definition.groups or rule.definition.ous or (rule.definition.users and not is_local)
+                rule.definition.values("groups")
+                or rule.definition.values("ous")
+                or (rule.definition.values("users") and not is_local)
                 for rule in enabled
             ),
-            kinds=any(rule.definition.kinds for rule in enabled),
+            kinds=any(rule.definition.values("kinds") for rule in enabled),
             methods=second.takes_no_code(Method.NONE),
         )
         first = await self._store.search(lambda tx: repo.first_at(tx, domain.id))

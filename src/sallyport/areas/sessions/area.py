@@ -8,6 +8,7 @@ from sallyport.areas.sessions.service import Sessions
 from sallyport.base.wire import JSON
 from sallyport.metrics import SessionMetrics
 from sallyport.shell.command import Arguments, Command, command
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -20,6 +21,11 @@ class DomainOf(Arguments):
 
 class SessionsArea(Area):
     """User sessions, live and past."""
+
+    erased_rows = (
+        Rows("sessions", "sessions"),
+        Rows("device_restarts", key="device_id", has_index=False),
+    )
 
     def __init__(self, parts: Parts) -> None:
         self._value_name = parts.dictionary.value_name

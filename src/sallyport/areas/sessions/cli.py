@@ -4,11 +4,15 @@ from collections.abc import Iterator
 
 import click
 
+from sallyport.areas.sessions.bodies import ListSessions
+from sallyport.areas.sessions.session import SessionRow
+from sallyport.base.answer import wire_names
 from sallyport.base.errors import StartError
 from sallyport.base.text import counted
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_option, option, pass_body
+from sallyport.shell.options import Group, Pair, any_domain, csv_form, json_form
 
 COLUMNS = (
     "sessionId",
@@ -23,35 +27,7 @@ COLUMNS = (
     "inputOctets",
     "outputOctets",
 )
-ALL_COLUMNS = (
-    "sessionId",
-    "domain",
-    "acctSessionId",
-    "userName",
-    "ip_address",
-    "client_ip",
-    "device_id",
-    "device_name",
-    "station",
-    "calledStation",
-    "framedIp",
-    "framedIpv6",
-    "framedIpv6Prefix",
-    "delegatedIpv6Prefix",
-    "nasPort",
-    "nasPortId",
-    "nasPortType",
-    "state",
-    "startedAt",
-    "updatedAt",
-    "stoppedAt",
-    "sessionTime",
-    "inputOctets",
-    "outputOctets",
-    "inputPackets",
-    "outputPackets",
-    "terminateCause",
-)
+ALL_COLUMNS = wire_names(SessionRow, "sessionId", "domain")
 RESULTS = ("sessionId", "userName", "outcome", "errorCause", "errorText", "latencyMs")
 NUMBER = click.IntRange(min=1)
 
@@ -62,15 +38,15 @@ def session() -> None:
 
 
 @session.command("list")
-@click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--live", is_flag=True, help="Only live sessions.")
-@click.option("--user", default="", help="Show only entries of this User-Name.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-@click.pass_obj
-def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form: Form | None) -> None:
+@any_domain
+@option(ListSessions, "live", is_flag=True, help="Only live sessions.")
+@option(ListSessions, "userName", "--user")
+@json_form
+@csv_form
+@pass_body
+def list_(line: CommandLine, body: Row, *, domain: str | None, form: Form | None) -> None:
     """List sessions, newest first."""
-    sessions = (each for one in domains(line, domain) for each in _sessions(line, one, live=live, user=user))
+    sessions = (each for one in domains(line, domain) for each in _sessions(line, one, body))
     line.print_rows(sessions, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
 
@@ -78,7 +54,7 @@ def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form:
 @click.argument("session_id", type=NUMBER, required=False)
 @click.option("--user", help="User whose live sessions are ended.")
 @click.option("--domain", help="Domain of the user's devices (name or domainId).")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def disconnect(
     line: CommandLine, *, session_id: int | None, user: str | None, domain: str | None, form: Form | None
@@ -94,17 +70,20 @@ def disconnect(
 
 @session.command()
 @click.argument("session_id", type=NUMBER)
-@click.option("--set", "pairs", multiple=True, required=True, metavar="NAME=VALUE", help="An attribute; repeatable.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.pass_obj
-def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: Form | None) -> None:
+@field_option(
+    "replyAttributes",
+    "--set",
+    type=Pair(),
+    multiple=True,
+    required=True,
+    metavar="NAME=VALUE",
+    help="An attribute; repeatable.",
+)
+@json_form
+@pass_body
+def change(line: CommandLine, body: Row, *, session_id: int, form: Form | None) -> None:
     """Ask the device to change attributes of a session. The command fails if the device refuses or does not answer."""
-    attributes: list[JSON] = []
-    for name, sign, value in (pair.partition("=") for pair in pairs):
-        if not sign:
-            raise click.BadParameter(f'"{name}" is not understood; give NAME=VALUE', param_hint="--set")
-        attributes.append({"name": name.strip(), "value": value.strip()})
-    body: Row = {"sessionId": session_id, "replyAttributes": attributes}
+    body["sessionId"] = session_id
     _print_results(line, line.run("/network_device/ChangeSession", body, domain=_domain_of(line, session_id)), form)
 
 
@@ -123,10 +102,9 @@ def _domain_of(line: CommandLine, session_id: int | None) -> str:
     return str(line.call("session.domain", session=session_id))
 
 
-def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
+def _sessions(line: CommandLine, domain: Row, body: Row) -> Iterator[Row]:
     """Yield each session of a domain once. A new session moves older sessions to later pages, so a session may appear
     on two pages."""
-    body: Row = {"live": live or None, "userName": user}
     last: int | None = None
     for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):
         session_id = int(str(each["sessionId"]))

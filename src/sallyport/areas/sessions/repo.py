@@ -17,9 +17,17 @@ from itertools import compress
 from typing import Any, TypeVar, cast
 
 from sallyport.areas.sessions.report import COUNTS, FACTS, USER
-from sallyport.areas.sessions.session import NAS_REBOOT, Session, SessionState, Watched
+from sallyport.areas.sessions.session import (
+    FOREVER,
+    NAS_REBOOT,
+    Session,
+    SessionQuery,
+    SessionRow,
+    SessionState,
+    Watched,
+)
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, containing, without_case
+from sallyport.store.model import Tx, Value, columns_of, containing, without_case
 from sallyport.store.search import bounded_total, from_end
 
 T = TypeVar("T")
@@ -28,7 +36,6 @@ COUNTER = "sessions."
 """Prefix of the counter names. A state follows the prefix."""
 Key = tuple[int, bytes]
 """The id of a device, and an Acct-Session-Id."""
-FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 MOST_SIBLINGS = 100
 LONGEST = 64  # maximum sessions in a statement
@@ -322,80 +329,8 @@ def live(tx: Tx) -> dict[int, int]:
     return counters.totals(tx, COUNTER + SessionState.LIVE)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """A session with its device, as an entry of ListSessions. Times are in microseconds."""
-
-    id: int
-    acct_session_id: bytes
-    user_name: str | None
-    station: str | None
-    called_station: str | None
-    nas_port: int | None
-    nas_port_id: str | None
-    nas_port_type: int | None
-    framed_ip: str | None
-    framed_ipv6: str | None
-    framed_ipv6_prefix: str | None
-    delegated_ipv6_prefix: str | None
-    session_time: int
-    input_octets: int
-    output_octets: int
-    input_packets: int
-    output_packets: int
-    started: int
-    updated: int
-    stopped: int | None
-    state: str
-    terminate_cause: int | None
-    device_id: int
-    ip_address: str | None
-    client_ip: str | None
-    device_name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionQuery:
-    """A query for one page of a domain's sessions.
-
-    live: True selects live sessions, False selects past sessions, None selects both. session_id: the id of the only
-    session, or 0 for all sessions. device_id: the id of a device, or 0 for all devices. since, until: the range of
-    times, in microseconds, in which the session began; `until` is exclusive. search: a part of a user, station, address
-    or Acct-Session-Id.
-    """
-
-    domain_id: int
-    live: bool | None = None
-    session_id: int = 0
-    device_id: int = 0
-    user_name: str = ""
-    since: int = 0
-    until: int = FOREVER
-    search: str = ""
-    offset: int = 0
-    limit: int = 10
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the query selects only by state. Then the stored counters give the number of matches."""
-        return not any(
-            (self.session_id, self.device_id, self.user_name, self.since, self.until != FOREVER, self.search)
-        )
-
-    @property
-    def is_period(self) -> bool:
-        """Whether the query selects by time, and not by user. Then the sessions are ordered by their begin, as in the
-        index."""
-        return not self.user_name and bool(self.since or self.until != FOREVER)
-
-    @property
-    def states(self) -> tuple[SessionState, ...]:
-        """The states that the query selects."""
-        return tuple(each for each in SessionState if self.live is None or self.live is (each is SessionState.LIVE))
-
-
 _DEVICE = ("ip_address", "client_ip", "device_name")
-_SHOWN = ", ".join(f"sessions.{name}" for name in SessionRow.__dataclass_fields__ if name not in _DEVICE)
+_SHOWN = ", ".join(f"sessions.{name}" for name in columns_of(SessionRow) if name not in _DEVICE)
 _SEARCHED = (
     "user_name", "station", "called_station", "framed_ip", "framed_ipv6", "framed_ipv6_prefix",
     "delegated_ipv6_prefix", "acct_session_id",

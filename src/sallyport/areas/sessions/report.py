@@ -9,7 +9,7 @@ import socket
 from collections.abc import Mapping
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sallyport.base.clock import SECOND
 from sallyport.radius.attributes import (
@@ -41,7 +41,9 @@ from sallyport.radius.attributes import (
     USER_NAME,
 )
 from sallyport.radius.packet import Request, as_text
-from sallyport.store.model import Value
+
+if TYPE_CHECKING:
+    from sallyport.store.model import Value
 
 
 class Status(IntEnum):
@@ -132,7 +134,7 @@ def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     return sent
 
 
-def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> tuple[Value, ...]:
+def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> "tuple[Value, ...]":
     """Return the descriptive values of a record in the order of FACTS, without user and station."""
     get = first.get
     return (

@@ -10,9 +10,9 @@ import structlog
 import trio
 
 from sallyport.areas.sessions import repo
-from sallyport.areas.sessions.repo import Key, Restart, SessionQuery, SessionRow
+from sallyport.areas.sessions.repo import Key, Restart
 from sallyport.areas.sessions.report import OF_DEVICE, Report, Status
-from sallyport.areas.sessions.session import Session
+from sallyport.areas.sessions.session import Session, SessionQuery, SessionRow
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.periodic import every

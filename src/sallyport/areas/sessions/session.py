@@ -1,13 +1,19 @@
 """A session, and the function that applies an accounting record to it. The result does not depend on the order of the
 records."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from sallyport.areas.sessions.report import COUNTS, FACTS, MOST, MULTI_SESSION, START, STATION, STOP, USER, Report
-from sallyport.base.clock import SECOND
+from sallyport.base.answer import Wire
+from sallyport.base.clock import SECOND, iso
 from sallyport.base.mac import station_key
-from sallyport.store.model import Value
+from sallyport.radius.packet import as_text
+
+if TYPE_CHECKING:
+    from sallyport.store.model import Value
 
 NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
 DIGEST: Final = 8
@@ -15,6 +21,9 @@ REMEMBERED: Final = 16  # number of records whose retransmission a session recog
 # If a record is sent again without Acct-Delay-Time, its time is later than the original time. Up to this time after the
 # end of a session, such a record is assigned to this session and not to a later one with the same Acct-Session-Id.
 REPEATS_US: Final = 300 * SECOND
+FOREVER: Final = 2**63 - 1
+ValueName = Callable[[str, int], str | None]
+"""A function that returns the name of an attribute's value, such as "Ethernet" for ("NAS-Port-Type", 15)."""
 
 
 class SessionState(StrEnum):
@@ -33,7 +42,7 @@ class Watched(NamedTuple):
     """The values of a session that most records do not change."""
 
     state: SessionState
-    facts: tuple[Value, ...]
+    facts: "tuple[Value, ...]"
     started: int
     stopped: int | None
 
@@ -167,3 +176,157 @@ class Session:
         return False."""
         known, reported = self.facts[fact], report.facts[fact]
         return known is not None and reported is not None and known != reported
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session with its device, as an entry of ListSessions. Times are in microseconds."""
+
+    id: Annotated[int, Wire("Id of the session; newer sessions have higher ids.", "sessionId", look="none")]
+    acct_session_id: Annotated[
+        bytes,
+        Wire(
+            "Acct-Session-Id; octets that are not UTF-8 are read as Latin-1.",
+            "acctSessionId",
+            as_text,
+            title="Acct-Session-Id",
+            look="code",
+        ),
+    ]
+    user_name: Annotated[
+        str | None, Wire("User-Name; empty if no record has it.", "userName", empty=True, title="User")
+    ]
+    ip_address: Annotated[
+        str | None, Wire("Source address of the device's requests.", empty=True, title="Source address", look="code")
+    ]
+    client_ip: Annotated[
+        str | None,
+        Wire("NAS-IP-Address or NAS-IPv6-Address of the device.", empty=True, title="Device address", look="code"),
+    ]
+    device_id: Annotated[int, Wire("Id of the device.")]
+    device_name: Annotated[str | None, Wire("Name of the device.", empty=True, title="Device")]
+    station: Annotated[str | None, Wire("Calling-Station-Id; empty if no record has it.", empty=True, look="mac")]
+    called_station: Annotated[
+        str | None, Wire("Called-Station-Id; empty if no record has it.", "calledStation", empty=True, look="mac")
+    ]
+    framed_ip: Annotated[
+        str | None,
+        Wire("Framed-IP-Address; empty if no record has it.", "framedIp", empty=True, title="Address", look="code"),
+    ]
+    framed_ipv6: Annotated[
+        str | None,
+        Wire(
+            "Framed-IPv6-Address; empty if no record has it.",
+            "framedIpv6",
+            empty=True,
+            title="IPv6 address",
+            look="code",
+        ),
+    ]
+    framed_ipv6_prefix: Annotated[
+        str | None,
+        Wire(
+            "Framed-IPv6-Prefix; empty if no record has it.",
+            "framedIpv6Prefix",
+            empty=True,
+            title="IPv6 prefix",
+            look="code",
+        ),
+    ]
+    delegated_ipv6_prefix: Annotated[
+        str | None,
+        Wire(
+            "Delegated-IPv6-Prefix; empty if no record has it.",
+            "delegatedIpv6Prefix",
+            empty=True,
+            title="Delegated IPv6 prefix",
+            look="code",
+        ),
+    ]
+    nas_port: Annotated[int | None, Wire("NAS-Port; null if no record has it.", "nasPort", title="NAS-Port")]
+    nas_port_id: Annotated[
+        str | None, Wire("NAS-Port-Id; empty if no record has it.", "nasPortId", empty=True, title="Port")
+    ]
+    nas_port_type: int | None
+    state: Annotated[
+        str,
+        Wire(
+            "live, stopped if the device has reported the end, or lost if the device restarted or sent no more "
+            "records.",
+            kind=SessionState,
+        ),
+    ]
+    started: Annotated[int, Wire("Begin, ISO 8601 UTC.", "startedAt", iso, title="Began")]
+    updated: Annotated[
+        int, Wire("Time of the last record, ISO 8601 UTC.", "updatedAt", iso, title="Last record", look="age")
+    ]
+    stopped: Annotated[
+        int | None,
+        Wire("End, ISO 8601 UTC; empty while the session is live.", "stoppedAt", iso, empty=True, title="Ended"),
+    ]
+    session_time: Annotated[
+        int, Wire("Duration in seconds, as the device counts it.", "sessionTime", title="Duration", look="duration")
+    ]
+    input_octets: Annotated[int, Wire("Octets received from the user.", "inputOctets", title="Octets received")]
+    output_octets: Annotated[int, Wire("Octets sent to the user.", "outputOctets", title="Octets sent")]
+    input_packets: Annotated[int, Wire("Packets received from the user.", "inputPackets", title="Packets received")]
+    output_packets: Annotated[int, Wire("Packets sent to the user.", "outputPackets", title="Packets sent")]
+    terminate_cause: int | None
+
+    @Wire(
+        "Name or number of NAS-Port-Type; empty if no record has it.", "nasPortType", after="nasPortId", title="Medium"
+    )
+    def medium(self, value_name: ValueName) -> str:
+        """Return the name of the NAS-Port-Type."""
+        return _named(value_name, "NAS-Port-Type", self.nas_port_type)
+
+    @Wire(
+        "Name or number of Acct-Terminate-Cause; empty if no record has it.", "terminateCause", title="Cause of the end"
+    )
+    def cause_of_end(self, value_name: ValueName) -> str:
+        """Return the name of the Acct-Terminate-Cause."""
+        return _named(value_name, "Acct-Terminate-Cause", self.terminate_cause)
+
+
+def _named(value_name: ValueName, attribute: str, number: int | None) -> str:
+    return "" if number is None else value_name(attribute, number) or str(number)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionQuery:
+    """A query for one page of a domain's sessions.
+
+    live: True selects live sessions, False selects past sessions, None selects both. session_id: the id of the only
+    session, or 0 for all sessions. device_id: the id of a device, or 0 for all devices. since, until: the range of
+    times, in microseconds, in which the session began; `until` is exclusive. search: a part of a user, station, address
+    or Acct-Session-Id.
+    """
+
+    domain_id: int
+    live: bool | None = None
+    session_id: int = 0
+    device_id: int = 0
+    user_name: str = ""
+    since: int = 0
+    until: int = FOREVER
+    search: str = ""
+    offset: int = 0
+    limit: int = 10
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the query selects only by state. Then the stored counters give the number of matches."""
+        return not any(
+            (self.session_id, self.device_id, self.user_name, self.since, self.until != FOREVER, self.search)
+        )
+
+    @property
+    def is_period(self) -> bool:
+        """Whether the query selects by time, and not by user. Then the sessions are ordered by their begin, as in the
+        index."""
+        return not self.user_name and bool(self.since or self.until != FOREVER)
+
+    @property
+    def states(self) -> tuple[SessionState, ...]:
+        """The states that the query selects."""
+        return tuple(each for each in SessionState if self.live is None or self.live is (each is SessionState.LIVE))

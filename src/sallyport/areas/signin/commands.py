@@ -4,7 +4,6 @@ admin.totp, admin.sessions, admin.revoke, admin.identities, admin.forget.
 There is no operation of the API for administrators. Only a user of the service's host can make one.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -16,13 +15,12 @@ from sallyport.areas.signin.sessions import Sessions
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.clock import iso
 from sallyport.base.fair import in_parts
+from sallyport.base.totp import otpauth
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, Command, command
 from sallyport.web.scope import Role
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
-Uri = Callable[[str, str], str]
-"""A function that returns the URI of a seed for authenticator apps: (seed, name of the administrator) -> URI."""
 
 
 class AddAdministrator(Arguments):
@@ -61,7 +59,7 @@ class ForgetIdentity(Arguments):
 
 
 def commands(
-    service: Administrators, identities: Identities, sessions: Sessions, tenancy: Tenancy, uri: Uri
+    service: Administrators, identities: Identities, sessions: Sessions, tenancy: Tenancy
 ) -> dict[str, Command]:
     """Return the commands by name."""
 
@@ -70,7 +68,7 @@ def commands(
         if wanted.org is not None or wanted.tenant is not None:
             role, tenant_id = Role(wanted.role), await tenancy.tenant_id(wanted.org or 0, wanted.tenant or 0)
         made, seed = await service.add(wanted.name, wanted.password, role, tenant_id)
-        return {**_row(made), "otpauth": uri(seed, made.name)}
+        return {**_row(made), "otpauth": _otpauth(seed, made)}
 
     async def listing(_: Arguments) -> JSON:
         return [_row(each) for each in await service.list()]
@@ -83,7 +81,7 @@ def commands(
 
     async def totp(wanted: Named) -> JSON:
         renewed, seed = await service.renew_seed(wanted.name)
-        return {**_row(renewed), "otpauth": uri(seed, renewed.name)}
+        return {**_row(renewed), "otpauth": _otpauth(seed, renewed)}
 
     async def live(_: Arguments) -> JSON:
         return list[JSON](await in_parts(_session, await sessions.everything()))
@@ -149,3 +147,7 @@ def _session(each: Session) -> dict[str, JSON]:
         "seen": iso(each.seen_at),
         "ends": iso(each.ends_at),
     }
+
+
+def _otpauth(seed: str, administrator: Administrator) -> str:
+    return otpauth(seed, issuer="Sallyport", account=administrator.name)

@@ -32,7 +32,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import ConfigError, Forbidden, NotFound, Refused, Unauthenticated
 from sallyport.base.fair import FairLimiter
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
-from sallyport.outgoing.http import HttpFactory, exchange, json_object, text_at
+from sallyport.outgoing.http import HttpFactory, json_object, link_of, text_at
 from sallyport.settings.identity_provider import GroupRole, IdentityProvider, is_private
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ class OpenId:
         parts = urlsplit(url)
         client = self._http(f"{parts.scheme}://{parts.netloc}", timeout_s=TIMEOUT_S)
         try:
-            answer = await exchange(client, method, url, data=form, headers=headers)
+            answer = await client.request(method, link_of(client, url), data=form, headers=headers)
         finally:
             await client.aclose()
         return answer.status_code, json_object(answer)

@@ -3,7 +3,7 @@
 import ipaddress
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Una
 from sallyport.base.fair import FairLimiter, PerMinute
 from sallyport.base.secret import token_hash
 from sallyport.base.text import fold_name, plain_code
+from sallyport.base.totp import matching_step
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
@@ -42,9 +43,6 @@ MOST_REFUSALS: Final = 60
 """Maximum number of audit entries a minute about failed sign-ins without the name of an administrator."""
 SEEN_US: Final = 60 * SECOND
 """Resolution of the time of the last request. With a finer resolution, every request would write to the store."""
-
-MatchingStep = Callable[[str, str, int], int | None]
-"""A function that returns the time step of a one-time code, or None: (seed, code, time in microseconds)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,6 @@ class Sessions:
         tokens: Authenticator,
         guesses: Guesses,
         names: Guesses,
-        step: MatchingStep,
         open_id: OpenId,
         clock: Clock,
         *,
@@ -90,7 +87,6 @@ class Sessions:
         self._names = names
         self._refusals = PerMinute[None](MOST_REFUSALS, "entries about failed sign-ins", clock)
         self._left_out = 0
-        self._step = step
         self._open_id = open_id
         self._clock = clock
         self._idle_us = idle_us
@@ -232,7 +228,7 @@ class Sessions:
         digits = plain_code(code)
         if not known or len(digits) != 6 or not digits.isascii():
             return None, ""
-        step = self._step(seed, digits, self._clock())
+        step = matching_step(seed, digits, self._clock())
         return (step if is_right else None), new_hash
 
     def _add(

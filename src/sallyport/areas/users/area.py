@@ -1,23 +1,27 @@
 """The entrance of endpoint users and their groups."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from starlette.routing import BaseRoute
 
+from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.users import commands, page, repo
 from sallyport.areas.users.accounts import operations as accounts_api
 from sallyport.areas.users.accounts.service import Credentials, PasswordPolicies, Users
 from sallyport.areas.users.groups import operations as groups_api
+from sallyport.areas.users.groups.repo import forget_policies
 from sallyport.areas.users.groups.service import Groups, PolicyIds
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.service import EndpointUsers, Revocations
-from sallyport.areas.users.totp import STEP_S, FindPerson, OneTimeSeeds
-from sallyport.base.clock import SECOND
+from sallyport.areas.users.totp import OneTimeSeeds
+from sallyport.base.totp import step_at
 from sallyport.shell.command import Command
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import USERS
 from sallyport.store.model import Tx
+from sallyport.store.sealed import Sealed
 from sallyport.store.slices import Slice
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -26,48 +30,68 @@ from sallyport.web.scope import Gate
 class Policies(PasswordPolicies, PolicyIds, Protocol):
     """The password policies that users and groups need."""
 
+    def before_deletion(self, release: Slice[Sequence[int]]) -> None:
+        """Register a function that removes references to policies before the policies are deleted."""
+
+
+_PARTS_OF_INSTANCES = (
+    DependentTable("agent_orders", "id", "instance_id"),
+    DependentTable("agent_discovered", "instance_id, kind, name", "instance_id"),
+    DependentTable("agent_grants", "instance_id, user_id, group_id", "instance_id"),
+    DependentTable("endpoint_instance_users", "instance_id, user_id", "instance_id"),
+    DependentTable("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
+    DependentTable("policy_instances", "policy_id, instance_id", "instance_id"),
+)
+_PARTS_OF_GROUPS = (
+    DependentTable("endpoint_credential_policies", "id", "group_id"),
+    DependentTable("endpoint_group_users", "group_id, user_id", "group_id"),
+)
+_PARTS_OF_USERS = (
+    DependentTable("totp_enrolments", "user_id", "user_id"),
+    DependentTable("agent_hashes", "user_id", "user_id"),
+    DependentTable("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
+    DependentTable("endpoint_user_credentials", "user_id, credential_id", "user_id"),
+)
+
 
 class UsersArea(Area):
     """Endpoint users as logins need them (`service`) and as admins manage them (`accounts`); their groups and
-    one-time-password seeds.
+    one-time-password seeds."""
 
-    changed: receives the domain and the name of a changed user; the name None means all users, and 0 all domains.
-    deleted, renamed: change what refers to deleted or renamed users. issuer: returns the issuer that authenticator apps
-    show for a domain. find_person: finds a person of a directory or of the first factor. find_domain: returns the id of
-    the domain with a name or id.
-    """
+    erased_rows = (
+        Rows("endpoint_instances", "endpoint instances", parts=_PARTS_OF_INSTANCES, searched="domain_id"),
+        Rows("endpoint_groups", "endpoint groups", parts=_PARTS_OF_GROUPS, searched="domain_id"),
+        Rows("endpoint_users", "endpoint users", parts=_PARTS_OF_USERS, searched="domain_id"),
+    )
+    sealed = (
+        Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
+        Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
+        Sealed("totp_enrolments", "seed", ("user_id",), "totp_enrolments/{}/seed"),
+    )
 
     def __init__(
         self,
         parts: Parts,
+        domains: Domains,
         instances: Instances,
         policies: Policies,
         credentials: Credentials,
         revocations: Revocations,
-        *,
-        changed: Callable[[int, str | None], None],
-        deleted: Slice[Sequence[int]],
-        renamed: Slice[Sequence[int]],
-        issuer: Callable[[int], str],
-        find_person: FindPerson,
-        find_domain: Callable[[str], int],
     ) -> None:
         store, vault, clock = parts.store, parts.vault, parts.clock
-        self._parts, self._instances, self._find_domain = parts, instances, find_domain
-        self._changed = changed
+        self._parts, self._domains, self._instances = parts, domains, instances
         self.foreign = {USERS: self._changed_elsewhere}
-        self.service = EndpointUsers(
-            store, vault, clock, changed=changed, deleted=deleted, renamed=renamed, revocations=revocations
-        )
+        self.service = EndpointUsers(store, vault, clock, revocations=revocations)
+        self.service.before_deletion(credentials.unlink)
+        policies.before_deletion(forget_policies)
         self.groups = Groups(store, self.service, policies, clock)
         self.accounts = Users(store, vault, self.service, policies, credentials, clock)
         self.seeds = OneTimeSeeds(
             store,
             vault,
             self.service,
-            issuer,
+            lambda domain_id: domains.table.present(domain_id).issuer,
             clock,
-            find_person=find_person,
             life_s=parts.settings.enrolment_link_hours * 3600,
         )
 
@@ -80,7 +104,7 @@ class UsersArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands that import and export users and instances, and enrol users."""
-        return commands.commands(self._parts.store, self._instances, self.accounts, self.seeds, self._find_domain)
+        return commands.commands(self._parts.store, self._instances, self.accounts, self.seeds, self._domains.id_of)
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:
         """Return the page of an enrolment link."""
@@ -92,14 +116,14 @@ class UsersArea(Area):
 
     def void(self, tx: Tx, at: int) -> None:
         """Spend the codes up to the next time step, because a code of the next one is accepted too."""
-        repo.void_codes(tx, at // (STEP_S * SECOND) + 1)
+        repo.void_codes(tx, step_at(at) + 1)
 
     def _changed_elsewhere(self, domain_id: int) -> None:
         if domain_id:
             self.service.forget_domain(domain_id)
         else:
             self.service.forget()
-        self._changed(domain_id, None)
+        self.service.changed(domain_id, None)
 
     def _enrolment_link(self, secret: str) -> str:
         return self._parts.link_base() + page.PATH + secret

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from sallyport.areas.users.membership import Action
+from sallyport.areas.users.user import METHODS_TEXT
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
 from sallyport.web.scope import OfDomain, Text
@@ -45,14 +46,7 @@ def _flag_text(value: object) -> object:
 AnyAction = Annotated[
     Action, BeforeValidator(_action), Field(description="add: assign; remove: remove the assignment.")
 ]
-Methods = Annotated[
-    Text,
-    BeforeValidator(_methods),
-    Field(
-        description="Authentication methods: SSH, DID and Password, separated by commas. If it is empty, all methods "
-        "are allowed."
-    ),
-]
+Methods = Annotated[Text, BeforeValidator(_methods), Field(description=METHODS_TEXT)]
 """Authentication methods, separated by commas, without duplicates and in the spelling of METHODS. An empty text stands
 for all methods."""
 FlagText = Annotated[Text, BeforeValidator(_flag_text)]

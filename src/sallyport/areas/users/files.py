@@ -178,9 +178,6 @@ def user_id(line: CommandLine, domain: str, name: str) -> JSON:
     return named(rows, "userName", name, "user")["userId"]
 
 
-domain = click.option("--domain", required=True, help="Name or domainId of the domain.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 dry_run = click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 skip_refused = click.option(
     "--skip-refused", is_flag=True, help="Skip the rows that cannot be imported, and import the other rows."

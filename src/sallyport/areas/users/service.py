@@ -58,12 +58,9 @@ class NoRevocations:
 class EndpointUsers:
     """The cache of the users of all domains.
 
-    changed: a function that is called for each changed user, with the domain id and the user's name. If many users of a
-    domain have changed, it is called only once, with None instead of a name. max_cached: the maximum number of users in
-    the cache. Names that no user has are also cached, at most `max_cached` as well. The tenants share both numbers
-    fairly. deleted: a function that deletes rows of users before the users are deleted. It is called with the user ids
-    until it returns 0. renamed: a function like `deleted`, which is called before other users can get the names of the
-    users. revocations: the object whose method `revoke` is called for each user that loses access.
+    max_cached: the maximum number of users in the cache. Names that no user has are also cached, at most `max_cached`
+    as well. The tenants share both numbers fairly. revocations: the object whose method `revoke` is called for each
+    user that loses access.
     """
 
     def __init__(
@@ -73,28 +70,55 @@ class EndpointUsers:
         clock: Clock = now_us,
         *,
         max_cached: int = MAX_CACHED,
-        changed: Callable[[int, str | None], None] = lambda _domain_id, _name: None,
-        deleted: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
-        renamed: Slice[Sequence[int]] = lambda _tx, _user_ids: 0,
         revocations: Revocations | None = None,
     ) -> None:
         self.revocations = revocations or NoRevocations()
-        self._changed = changed
-        self.renamed = renamed
-        self.slices: Sequence[Slice[Sequence[Account]]] = (
-            # First, so that a user cannot log in after a group that blocks the user is removed.
-            _by_ids(repo.clear_all),
-            _by_ids(deleted),
-            _by_ids(_take_from_instances),
-            _by_ids(_take_from_groups),
-            _by_ids(renamed),
-        )
+        self._before_deletion = list[Slice[Sequence[int]]]()
+        self._before_renaming = list[Slice[Sequence[int]]]()
+        self._on_change = list[Callable[[int, str | None], None]]()
         self._store = store
         self._vault = vault
         self._clock = clock
         self._users = BoundedMap[tuple[int, str], User](max_cached)
         self._absent = BoundedMap[tuple[int, str], None](max_cached)
         self._changes = 0
+
+    def before_deletion(self, delete: Slice[Sequence[int]]) -> None:
+        """Register a function that deletes what another area has stored for users. Before users are deleted, the
+        function is called with their ids until it returns 0."""
+        self._before_deletion.append(delete)
+
+    def before_renaming(self, release: Slice[Sequence[int]]) -> None:
+        """Register a function that is called before other users can get the names of users: with the ids of the users,
+        until it returns 0."""
+        self._before_renaming.append(release)
+
+    def on_change(self, changed: Callable[[int, str | None], None]) -> None:
+        """Register a function that is called for each changed user, with the domain id and the user's name. If many
+        users of a domain have changed, it is called only once, with None instead of a name."""
+        self._on_change.append(changed)
+
+    @property
+    def slices(self) -> Sequence[Slice[Sequence[Account]]]:
+        """The functions that delete the rows of users before the users themselves."""
+        by_ids = (
+            repo.clear_all,  # first, so that a user cannot log in after a group that blocks the user is removed
+            *self._before_deletion,
+            _take_from_instances,
+            _take_from_groups,
+            *self._before_renaming,
+        )
+        return [_by_ids(each) for each in by_ids]
+
+    def release_names(self, tx: Tx, user_ids: Sequence[int]) -> int:
+        """Call the functions of `before_renaming`, up to the first that has changed rows. Return the number of these
+        rows, or 0 if nothing is left to release."""
+        return next((rows for release in self._before_renaming if (rows := release(tx, user_ids))), 0)
+
+    def changed(self, domain_id: int, name: str | None) -> None:
+        """Call the functions of `on_change`."""
+        for changed in self._on_change:
+            changed(domain_id, name)
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
         """Return a user from memory, without waiting. Return None if the domain is known to have no such user. Return
@@ -168,13 +192,13 @@ class EndpointUsers:
         """Drop changed users from the cache. If there are more than MAX_DROPPED names, drop all users of the domain."""
         if len(names) > MAX_DROPPED:
             self.forget_domain(domain_id)
-            self._changed(domain_id, None)
+            self.changed(domain_id, None)
             return
         self._changes += 1
         for name in names:
             self._users.pop((domain_id, name_key(name)))
             self._absent.pop((domain_id, name_key(name)))
-            self._changed(domain_id, name)
+            self.changed(domain_id, name)
 
 
 def _by_ids(delete: Slice[Sequence[int]]) -> Slice[Sequence[Account]]:

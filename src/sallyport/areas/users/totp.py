@@ -1,4 +1,4 @@
-"""One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and their enrolment.
+"""One-time-password seeds of endpoint users and their enrolment.
 
 A new seed is pending until the user types a correct code. The code proves that an authenticator app has the seed. Until
 then, the old seed remains valid. The user types the code on the page behind the enrolment's link. Alternatively, the
@@ -6,17 +6,15 @@ admin who enrolled the user sends the code. The enrolment ends after a correct c
 hour, or when the next enrolment of the user begins.
 """
 
-import io
 import re
 import secrets
 from base64 import b32encode
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from hmac import compare_digest
 from typing import TypeVar
-from urllib.parse import quote
 
 import trio
-from pyotp import HOTP
 
 from sallyport.areas.users import repo
 from sallyport.areas.users.accounts.account import DIRECTORY, UserChange
@@ -28,6 +26,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.secret import token_hash
 from sallyport.base.text import plain_code
+from sallyport.base.totp import matching_step, otpauth, qr_code, seconds_off, seed_octets
 from sallyport.store import audit
 from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.model import Store, Tx, Work
@@ -35,17 +34,10 @@ from sallyport.store.vault import Vault
 
 T = TypeVar("T")
 
-STEP_S = 30
 SEED_OCTETS = 20
 LINK_OCTETS = 32
 LIFE_S = 3600
-BORDER = 4
-"""Width of the quiet zone around a QR code, in modules (ISO/IEC 18004 section 9.1)."""
 MAX_WRONG_CODES = 5
-NEARBY = 20
-"""Number of time steps before and after the present one in which a wrong first code is looked for."""
-# In octets of UTF-8. With percent-encoded names of this length the URI is far below the 2,300 octets of a QR code.
-LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
 
 NOTHING_WAITS = "no enrolment of this user is pending: start one first"
 
@@ -58,10 +50,6 @@ FindPerson = Callable[[int, str], Awaitable[str | None]]
 called for people without an endpoint user, such as those of a directory."""
 LinkTo = Callable[[str], str]
 """A function that takes the secret part of an enrolment's link and returns the URL of the page."""
-
-
-async def _no_person(_domain_id: int, _name: str) -> None:
-    """Return None: there are no people but endpoint users."""
 
 
 class OneTimeSeeds:
@@ -83,7 +71,6 @@ class OneTimeSeeds:
         issuer: IssuerOf,
         clock: Clock = now_us,
         *,
-        find_person: FindPerson = _no_person,
         max_given: int = MAX_CACHED,
         life_s: int = LIFE_S,
     ) -> None:
@@ -92,9 +79,15 @@ class OneTimeSeeds:
         self._users = users
         self._issuer = issuer
         self._clock = clock
-        self._find_person = find_person
+        self._find_person: FindPerson | None = None
         self._life_us = life_s * SECOND
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
+        self._one_image_at_a_time = trio.CapacityLimiter(1)
+
+    def find_people_with(self, find: FindPerson) -> None:
+        """Set the function that finds people of a directory or of the first factor. Without it, there are no people but
+        endpoint users."""
+        self._find_person = find
 
     async def seed(self, domain_id: int, user: str) -> str | None:
         """Return the user's confirmed seed in base32, or None if the user has none. Raises StoreError, SecretError."""
@@ -186,7 +179,7 @@ class OneTimeSeeds:
         knows the person. An endpoint user with exactly this name is not looked for elsewhere."""
         if isinstance(which, int) or await self._store.read(lambda tx: repo.locate(tx, domain_id, which)) is not None:
             return which, False
-        person = await self._find_person(domain_id, which)
+        person = await self._find_person(domain_id, which) if self._find_person else None
         return (which, False) if person is None else (person, True)
 
     async def behind(self, link: str) -> Enrolment | None:
@@ -242,78 +235,24 @@ class OneTimeSeeds:
             repo.end_enrolment(tx, waiting.user_id)
         else:
             repo.count_wrong_code(tx, waiting.user_id)
-        return CodeCheck(right=False, tries_left=tries_left, off_s=seconds_off(seed, digits, at))
+        return CodeCheck(
+            right=False,
+            tries_left=tries_left,
+            off_s=seconds_off(seed_octets(seed), partial(compare_digest, digits), at),
+        )
 
     def _enrolment(self, user: UserRef, seed: str, tries_left: int, expires_at: int) -> Enrolment:
         uri = otpauth(seed, issuer=self._issuer(user.domain_id), account=user.name)
         return Enrolment(user, seed, uri, tries_left, expires_at)
 
+    async def image(self, enrolment: Enrolment) -> str:
+        """Return the QR code of a seed as a `data:` address. One is made at a time, so that logins do not wait."""
+        return await trio.to_thread.run_sync(qr_code, enrolment.otpauth, "address", limiter=self._one_image_at_a_time)
+
     @property
     def issuer(self) -> IssuerOf:
         """The function that returns the issuer of a domain. Authenticator apps display the issuer."""
         return self._issuer
-
-
-class QrImages:
-    """A renderer of QR codes. It renders one image at a time in a worker thread, so that logins do not wait. One image
-    takes 10 to 60 ms."""
-
-    def __init__(self) -> None:
-        self._one_at_a_time = trio.CapacityLimiter(1)
-
-    async def data_uri(self, text: str) -> str:
-        """Return the QR code of a text as a data URI of an SVG image, black on white."""
-        return await trio.to_thread.run_sync(_data_uri, text, limiter=self._one_at_a_time)
-
-
-def _data_uri(text: str) -> str:
-    import segno
-
-    return segno.make_qr(text, error="m").svg_data_uri(scale=4, border=BORDER, dark="#000", light="#fff")
-
-
-def qr_blocks(text: str) -> str:
-    """Return the QR code of a text as lines of half-block characters, for a terminal with a dark background. On a light
-    background, the colours are inverted, but scanners can still read the code."""
-    import segno
-
-    out = io.StringIO()
-    segno.make_qr(text, error="l").terminal(out, border=BORDER, compact=True)
-    return out.getvalue().rstrip("\n")
-
-
-def matching_step(seed: str, digits: str, at: int) -> int | None:
-    """Return the time step to which a code belongs, or None if the code is wrong (RFC 6238 section 5.2).
-
-    seed: the seed in base32. at: the time in microseconds. The time step that contains this time is tried first, then
-    the previous step, then the next.
-    """
-    present, codes = at // (STEP_S * SECOND), HOTP(seed)
-    for step in (present, present - 1, present + 1):
-        if step >= 0 and compare_digest(codes.at(step), digits):
-            return step
-    return None
-
-
-def seconds_off(seed: str, digits: str, at: int) -> int:
-    """Return by how many seconds the clock of a phone is about fast, if a wrong code is right for another time nearby.
-    The result is negative if the clock is slow, and 0 if the code is of no time nearby."""
-    present, codes = at // (STEP_S * SECOND), HOTP(seed)
-    for step in sorted(range(max(present - NEARBY, 0), present + NEARBY + 1), key=lambda step: abs(step - present)):
-        if compare_digest(codes.at(step), digits):
-            return round(step * STEP_S + STEP_S / 2 - at / SECOND)
-    return 0
-
-
-def otpauth(seed: str, *, issuer: str, account: str) -> str:
-    """Return the URI of a seed for authenticator apps (Google's Key URI format). Long names are truncated, so that the
-    URI fits into a QR code."""
-    issuer, account = quote(_cut(issuer, LONGEST_ISSUER), safe=""), quote(_cut(account, LONGEST_ACCOUNT), safe="")
-    return f"otpauth://totp/{issuer}:{account}?secret={seed}&issuer={issuer}&algorithm=SHA1&digits=6&period={STEP_S}"
-
-
-def _cut(text: str, octets: int) -> str:
-    return text.encode()[:octets].decode(errors="ignore")
 
 
 def _digits(code: str) -> str:

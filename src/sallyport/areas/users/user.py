@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 
 from sallyport.base.text import fold, password_spellings
+from sallyport.base.totp import clock_off
 from sallyport.radius.mschap import NtKey, nt_hash
 
+METHODS_TEXT = (
+    "Authentication methods: SSH, DID and Password, separated by commas. If it is empty, all methods are allowed."
+)
 MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
@@ -97,8 +101,7 @@ class CodeCheck:
     @property
     def hint(self) -> str:
         """The reason why the code is wrong, with a leading colon. The text is empty if no reason is known."""
-        way = "fast" if self.off_s > 0 else "slow"
-        return f": the phone's clock is off by about {abs(self.off_s)} s ({way})" if self.off_s else ""
+        return f": {clock_off(self.off_s)}" if self.off_s else ""
 
 
 def is_user_name(name: str) -> bool:

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.certs.authority import common_name, host_names
-from sallyport.certs.credentials import Certificates, Credentials
+from sallyport.certs.credentials import Credentials
+from sallyport.certs.expiry import certificates_of
 from sallyport.certs.folder import (
     CLIENT,
     CertificateFolder,
@@ -36,9 +37,7 @@ WEAK: Final = {"md5", "sha1"}
 def check_certificates(examination: Examination) -> Iterator[Finding]:
     """Check that supplicants accept the server's certificate, and that the clients' certificates are valid."""
     settings, now = examination.settings, present()
-    used = Certificates(
-        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-    ).server()
+    used = certificates_of(settings).server()
     if used is None:
         missing = "no certificate for EAP and RadSec: run sallyport cert init"
         yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)

@@ -7,7 +7,7 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.areas.clients.service import State
+from sallyport.areas.clients.client import State
 from sallyport.areas.directory.imports.bodies import ended_readings
 from sallyport.areas.directory.schedules.bodies import is_overdue
 from sallyport.areas.domains.domain import Domain, Mode

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Final, cast
 
+from sallyport.areas.clients.client import Client
 from sallyport.base.errors import NotFound
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, columns_of
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages import senders
 from sallyport.console.pages.devices import device_columns
@@ -47,24 +48,13 @@ NO_PRODUCT: Final = ("", "detected from packets")
 async def clients(visit: Visit) -> Context:
     """List the RADIUS clients of the tenant."""
     names = {domain.id: domain.name for domain in visit.domains()}
-    columns = (
-        Column("name", "Client", link=lambda row: f"/clients/{row['clientId']}"),
-        Column("address", "Address", "code"),
-        Column("domainNames", "Domains"),
-        Column("product", "Product"),
-        Column("signatureRequired", "Signature required", "flag"),
-        Column("requireMessageAuthenticator", "Setting of signatures"),
-        Column("warnings", "Warnings"),
-        Column("lastUnsigned", "Last unsigned request", "age", is_chosen=False),
-        Column("proxyStateLimited", "Unsigned Proxy-State dropped", "flag", is_chosen=False),
-        Column("limitProxyState", "Setting of Proxy-State", is_chosen=False),
-        Column("passwordVerified", "Checks passwords itself", "flag", is_chosen=False),
-        Column("coaPort", "Port for Disconnect", "number", is_chosen=False),
-        Column("macForms", "MAC authentication", is_chosen=False),
-        Column("tlsName", "Name in its certificate", is_chosen=False),
-        Column("tlsFingerprint", "Fingerprint of its certificate", "code", is_chosen=False),
-        Column("clientId", "Id", "number", is_chosen=False),
+    own = columns_of(
+        Client,
+        *("name", "address", "product", "signatureRequired", "requireMessageAuthenticator", "warnings"),
+        links={"name": lambda row: f"/clients/{row['clientId']}"},
     )
+    last = Column("lastUnsigned", "Last unsigned request", "age", is_chosen=False)
+    columns = (*own[:2], Column("domainNames", "Domains"), *own[2:], last)
     table = await listed(
         visit,
         columns,

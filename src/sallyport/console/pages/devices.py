@@ -3,10 +3,11 @@
 from typing import Final
 
 from sallyport.areas.devices.bodies import FILTERS as COLUMN_OF
+from sallyport.areas.devices.device import DeviceRow, HistoryRow, StationRow
 from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, columns_of
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
@@ -33,13 +34,7 @@ FILTERS: Final = (
     Filter("is", "Value of the field"),
 )
 STATION_FILTERS: Final = (Filter("search", "Station or user"), Filter("deviceId", "Device id"))
-HISTORY_COLUMNS: Final = (
-    Column("time", "Time", "time"),
-    Column("event", "Event"),
-    Column("actor", "By"),
-    Column("client_ip", "Device address", "code"),
-    Column("ip_address", "Source address", "code"),
-)
+HISTORY_COLUMNS: Final = columns_of(HistoryRow, "time", "event", "actor", "client_ip", "ip_address")[:5]
 ON_A_PAGE: Final = 10
 MOST_CHOSEN: Final = 100
 """Maximum number of devices that are deleted at once."""
@@ -48,41 +43,24 @@ CHOICE: Final = RowSelection("/devices/delete", "device", "device_id", "device_n
 
 def device_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of devices."""
-    return (
-        Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
-        Column("device_type", "Product"),
-        Column("client_ip", "Device address", "code"),
-        Column("ip_address", "Source address", "code"),
-        Column("nas_port_type", "Medium"),
-        Column("last_seen", "Last request", "age"),
-        Column("request_count", "Requests", "number"),
-        Column("safe_to_require", "Signs every login", "flag"),
-        Column("challenge_support", "Shows challenges", is_chosen=False),
-        Column("device_id", "Id", "number", is_chosen=False),
-        Column("nas_identifier", "NAS-Identifier", is_chosen=False),
-        Column("device_type_certainty", "Certainty", is_chosen=False),
-        Column("nas_device_type", "Product behind a proxy", is_chosen=False),
-        Column("first_seen", "First request", "time", is_chosen=False),
-        Column("registrations", "Registrations", "number", is_chosen=False),
-        Column("signed_share", "Signed logins", "share", is_chosen=False),
-        Column("unsigned_proxy_state", "Unsigned with Proxy-State", "number", is_chosen=False),
-        Column("last_unsigned", "Last unsigned login", "age", is_chosen=False),
-        Column("retransmit_seconds", "Retransmits after (s)", "number", is_chosen=False),
-        Column("give_up_seconds", "Gives up after (s)", "number", is_chosen=False),
+    return columns_of(
+        DeviceRow,
+        *("device_name", "device_type", "client_ip", "ip_address", "nas_port_type", "last_seen", "request_count"),
+        "safe_to_require",
+        links={"device_name": lambda row: f"/devices/{row['device_id']}?domain={domain_id}"},
     )
 
 
 def station_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of stations."""
-    return (
-        Column("station", "Station", "mac", link=lambda row: _log(domain_id, station=row["station"])),
-        Column("user", "Last user", link=lambda row: person_url(domain_id, str(row["user"]))),
-        Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
-        Column("device_type", "Product"),
-        Column("last_seen", "Last login", "age"),
-        Column("request_count", "Requests", "number"),
-        Column("first_seen", "First login", "time", is_chosen=False),
-        Column("device_id", "Device id", "number", is_chosen=False),
+    return columns_of(
+        StationRow,
+        *("station", "user", "device_name", "device_type", "last_seen", "request_count"),
+        links={
+            "station": lambda row: _log(domain_id, station=row["station"]),
+            "user": lambda row: person_url(domain_id, str(row["user"])),
+            "device_name": lambda row: f"/devices/{row['device_id']}?domain={domain_id}",
+        },
     )
 
 
@@ -189,10 +167,7 @@ async def delete(visit: Visit) -> Redirect:
 async def stations(visit: Visit) -> Context:
     """List the stations behind the devices of a domain."""
     domain = visit.domain()
-    body: dict[str, JSON] = {
-        "search": visit.query.get("search", ""),
-        "deviceId": visit.query.get("deviceId") or 0,
-    }
+    body: dict[str, JSON] = {"search": visit.query.get("search", ""), "deviceId": visit.query.get("deviceId") or 0}
     is_bounded = not body["deviceId"] and await _has_many_stations(visit, domain.id)
     if is_bounded:
         body["newest"] = SEARCHED

@@ -8,16 +8,16 @@ from typing import Final, Literal
 from starlette.responses import Response
 
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.events.operations import entry
-from sallyport.areas.events.repo import NewEvent
+from sallyport.areas.events.event import DomainEvent, EventRow
 from sallyport.areas.login.advice import ADVICE, Step
 from sallyport.areas.login.login import Reason
 from sallyport.areas.signin.person import Person
+from sallyport.base.answer import answer
 from sallyport.base.errors import NotFound
 from sallyport.base.mac import as_mac, mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import columns_of
 from sallyport.console.declare import Context, Pages
 from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
@@ -35,25 +35,13 @@ MOST_DOMAINS: Final = 20
 """Maximum number of domains whose logins one page merges."""
 EXPORTED: Final = 1000
 BESIDE: Final = 8
-COLUMNS: Final = (
-    Column("time", "Time", "time", link=lambda row: f"/logins/{row['eventId']}?domain={row['domainId']}"),
-    Column("user", "User", link=lambda row: person_url(int(str(row["domainId"])), str(row["user"]))),
-    Column("appliedDecision", "Answer", "outcome"),
-    Column("reason", "Reason"),
-    Column("wouldHaveBeen", "In enforce mode", "verdict"),
-    Column("device_name", "Device"),
-    Column("client_ip", "Device address", "code", is_chosen=False),
-    Column("station", "Station", "mac"),
-    Column("domain", "Domain"),
-    Column("method", "Method", is_chosen=False),
-    Column("factor", "First factor", is_chosen=False),
-    Column("rule", "Rule", is_chosen=False),
-    Column("decision", "Decision", "outcome", is_chosen=False),
-    Column("ip_address", "Source", "code", is_chosen=False),
-    Column("latencyMs", "Milliseconds", "number", is_chosen=False),
-    Column("firstFactorMs", "First factor, ms", "number", is_chosen=False),
-    Column("secondFactorMs", "Second factor, ms", "number", is_chosen=False),
-    Column("node", "Node", is_chosen=False),
+COLUMNS: Final = columns_of(
+    EventRow,
+    *("time", "user", "appliedDecision", "reason", "wouldHaveBeen", "device_name", "station", "domain"),
+    links={
+        "time": lambda row: f"/logins/{row['eventId']}?domain={row['domainId']}",
+        "user": lambda row: person_url(int(str(row["domainId"])), str(row["user"])),
+    },
 )
 OUTCOMES: Final = (("accept", "accept"), ("reject", "reject"), ("challenge", "challenge"))
 FILTERS: Final = (
@@ -88,16 +76,18 @@ async def live(visit: Visit) -> Response:
     names = {domain.id: domain.name for domain in _domains(visit)}
     nodes, assets = await visit.services.events.nodes(), visit.services.assets
 
-    def rendered(own: Sequence[NewEvent]) -> bytes:
-        matching = [each for each in own if all(_COMPARED[name](each, text) for name, text in asked.items())]
+    def rendered(own: Sequence[DomainEvent]) -> bytes:
+        matching = [each for each in own if _matches(each, asked)]
         if not matching:
             return b""
         newest = matching[-SIZE:]
-        shown = [as_listed(_row(entry(each, names[each.domain_id], nodes), each.domain_id)) for each in newest]
+        shown = [
+            as_listed(_row(answer(each, domain=names[each.domain_id], nodes=nodes), each.domain_id)) for each in newest
+        ]
         variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(matching) - len(newest)}
         return assets.rendered("logins_new.html", variables)
 
-    async def rows(new: Sequence[NewEvent]) -> bytes:
+    async def rows(new: Sequence[DomainEvent]) -> bytes:
         own = [each for each in new if each.domain_id in names]
         return await assets.in_turn(visit.caller.tenant_id, partial(rendered, own)) if own else b""
 
@@ -221,18 +211,18 @@ async def newest_since(visit: Visit, domain: Domain) -> dict[str, JSON]:
 
 
 _folded = lru_cache(8 * KEPT)(fold)  # pages with different filters compare the same texts of the new logins
-_Compare = Callable[[NewEvent, str], bool]
+_Compare = Callable[[DomainEvent, str], bool]
 
 
-def _equal(name: str, event: NewEvent, text: str) -> bool:
+def _equal(name: str, event: DomainEvent, text: str) -> bool:
     return _folded(getattr(event, name)) == text
 
 
-def _is_station(event: NewEvent, text: str) -> bool:
+def _is_station(event: DomainEvent, text: str) -> bool:
     return station_key(event.station) == station_key(text)
 
 
-def _contains(event: NewEvent, text: str) -> bool:
+def _contains(event: DomainEvent, text: str) -> bool:
     texts = (event.user_name, event.device_name, event.station, event.ip_address, event.client_ip)
     return any(text in _folded(each) for each in texts) or (bool(mac_key(text)) and _is_station(event, text))
 
@@ -246,6 +236,10 @@ _COMPARED: Final[Mapping[str, _Compare]] = {
     "reason": partial(_equal, "reason"),
 }
 """The comparison of each filter with a new login, which is the same as in the operation. The text is case-folded."""
+
+
+def _matches(event: DomainEvent, asked: Mapping[str, str]) -> bool:
+    return all(_COMPARED[name](event, text) for name, text in asked.items())
 
 
 # --- one login ----------------------------------------------------------------------------------------------------

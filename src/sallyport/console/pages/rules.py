@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.policy.rules.rule import DAYS
+from sallyport.areas.policy.rules.conditions import CONDITIONS, DAYS
+from sallyport.areas.policy.rules.rule import IDENTITIES
 from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -15,7 +16,6 @@ from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import FormProblem, Visit
-from sallyport.radius.vendors import MEDIA, PRODUCTS
 from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, READERS
 
@@ -38,12 +38,6 @@ ACTIONS: Final = (
     ("allow", "Allow without a second factor"),
     ("block", "Block"),
 )
-KINDS: Final = (("user", "Person"), ("machine", "Computer account"), ("station", "Bypass station"))
-TEXTS: Final = {
-    "users": "user", "groups": "group", "ous": "unit", "kinds": "kind", "clients": "client", "products": "product",
-    "media": "medium", "stations": "station", "serviceTypes": "Service-Type",
-}  # fmt: skip
-"""The conditions of a rule, with a word for each."""
 COLUMNS: Final = (
     Column("position", "Order", "number"),
     Column("name", "Rule", link=lambda row: f"/rules/{row['ruleId']}/edit?domain={row['domainId']}"),
@@ -81,6 +75,7 @@ EMPTY: Final = (
     "No rule yet. Without a rule, each login needs a second factor if the domain has an MFA provider. Add a rule to "
     "exempt or block logins, or to set a VLAN."
 )
+_MEDIA: Final = next(each for each in CONDITIONS if each.field == "media")
 FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at")
 
 
@@ -197,7 +192,7 @@ async def effect(visit: Visit) -> Context:
 async def test(visit: Visit) -> Context:
     """Show which rule would decide a login with a correct password. The facts of the login are in the address."""
     domain, query = visit.domain(), visit.query
-    context: dict[str, object] = {"domain": domain, "tested": None, "media": _media(), "columns": READ}
+    context: dict[str, object] = {"domain": domain, "tested": None, "media": [*_MEDIA.choices], "columns": READ}
     if not query.get("user"):
         return context
     body: Row = {name: query.get(name, "") for name in FACTS}
@@ -230,8 +225,7 @@ async def _rule(visit: Visit, domain: Domain) -> Row:
 def _kind(rule: Row) -> int:
     """Return the rank of the kind of identity in a rule (users, groups, organizational units, none). Rules with a lower
     rank are read first."""
-    identities = ("users", "groups", "ous")
-    return next((place for place, key in enumerate(identities) if rule[key]), len(identities))
+    return next((place for place, key in enumerate(IDENTITIES) if rule[key]), len(IDENTITIES))
 
 
 def _neighbour(own: list[Row], place: int, step: int) -> JSON:
@@ -248,7 +242,7 @@ def _neighbour(own: list[Row], place: int, step: int) -> JSON:
 
 def _row(rule: Row) -> Row:
     """Return a rule with its conditions and its reply as texts."""
-    parts = [f"{word} {joined(rule[key])}" for key, word in TEXTS.items() if rule[key]]
+    parts = [f"{each.word} {joined(rule[each.field])}" for each in CONDITIONS if rule[each.field]]
     window = rule["time"]
     if isinstance(window, dict):
         days = _days(window["days"])
@@ -298,20 +292,12 @@ def _form(domain: Domain, rule: Row | None) -> dict[str, object]:
         "domain": domain,
         "rule": rule,
         "actions": ACTIONS,
-        "kinds": KINDS,
-        "products": choices([*sorted(PRODUCTS, key=str.casefold)]),
-        "media": _media(),
+        "conditions": CONDITIONS,
         "days": choices(DAYS),
         "replies": "\n".join(replies),
         "effect": None,
         "is_admin": True,
     }
-
-
-def _media() -> list[tuple[str, str]]:
-    return choices(
-        ["Ethernet", "Wireless", "Virtual", *sorted({*MEDIA.values()} - {"Ethernet", "Wireless", "Virtual"})]
-    )
 
 
 def _body(visit: Visit) -> Row:
@@ -323,13 +309,11 @@ def _body(visit: Visit) -> Row:
         "enabled": bool(fields.get("enabled")),
         "everyone": bool(fields.get("everyone")),
         "vlan": fields.get("vlan", ""),
-        "kinds": list[JSON](fields.getlist("kinds")),
-        "media": list[JSON](fields.getlist("media")),
         "replyAttributes": replies(fields.get("replyAttributes", "")),
         "time": "",
     }
-    for key in ("users", "groups", "ous", "clients", "stations", "serviceTypes", "products"):
-        body[key] = lines(fields.get(key, ""))
+    for each in CONDITIONS:
+        body[each.field] = list[JSON](fields.getlist(each.field)) if each.choices else lines(fields.get(each.field, ""))
     if fields.get("priority"):
         body["priority"] = fields["priority"]
     if fields.getlist("days") or fields.get("from") or fields.get("until"):

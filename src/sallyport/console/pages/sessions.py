@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from sallyport.areas.sessions.session import SessionRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, columns_of
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number_at, replies, rights
@@ -28,25 +29,15 @@ FILTERS: Final = (
 
 def session_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of sessions."""
-    return (
-        Column("startedAt", "Began", "time", link=lambda row: f"/sessions/{row['sessionId']}?domain={domain_id}"),
-        Column("userName", "User", link=lambda row: person_url(domain_id, str(row["userName"]))),
-        Column("state", "State"),
-        Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
-        Column("station", "Station", "mac"),
-        Column("framedIp", "Address", "code"),
-        Column("sessionTime", "Duration", "duration"),
-        Column("stoppedAt", "Ended", "time"),
-        Column("terminateCause", "Cause of the end"),
-        Column("client_ip", "Device address", "code", is_chosen=False),
-        Column("calledStation", "Called station", "mac", is_chosen=False),
-        Column("nasPortId", "Port", is_chosen=False),
-        Column("nasPortType", "Medium", is_chosen=False),
-        Column("framedIpv6", "IPv6 address", "code", is_chosen=False),
-        Column("inputOctets", "Octets received", "number", is_chosen=False),
-        Column("outputOctets", "Octets sent", "number", is_chosen=False),
-        Column("updatedAt", "Last record", "age", is_chosen=False),
-        Column("acctSessionId", "Acct-Session-Id", "code", is_chosen=False),
+    return columns_of(
+        SessionRow,
+        *("startedAt", "userName", "state", "device_name", "station", "framedIp", "sessionTime", "stoppedAt"),
+        "terminateCause",
+        links={
+            "startedAt": lambda row: f"/sessions/{row['sessionId']}?domain={domain_id}",
+            "userName": lambda row: person_url(domain_id, str(row["userName"])),
+            "device_name": lambda row: f"/devices/{row['device_id']}?domain={domain_id}",
+        },
     )
 
 

@@ -14,6 +14,7 @@ know. A step is not applied while a node runs that does not work with the new sc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -22,7 +23,7 @@ from sallyport.base.errors import SchemaError
 from sallyport.store.foreign import DEAD_US
 from sallyport.store.postgres import schema
 from sallyport.store.postgres.connection import OLDEST, Connection, as_ours, connect
-from sallyport.store.schema import steps
+from sallyport.store.schema import PACKAGE, step_files
 
 MIGRATION: Final = 0x53414C4C59 + 1
 """The advisory lock of a migration."""
@@ -46,14 +47,19 @@ class MigrationStep:
 Steps = Sequence[MigrationStep]
 
 BASELINE: Final = "p0001_baseline"
-STEPS: Final[Steps] = (
-    MigrationStep(BASELINE, schema.create),
-    *(
-        MigrationStep(name, partial(schema.apply, file=file), beside=BASELINE)
-        for name, file in steps("p", has_nodes=True)
-    ),
-)
-"""The history of the schema, oldest step first. A released step is never changed."""
+
+
+def steps_of(folders: Sequence[Path] = (PACKAGE,)) -> Steps:
+    """Return the baseline and the steps of the areas in the folders, oldest step first."""
+    later = step_files("p", folders, has_nodes=True)
+    return (
+        MigrationStep(BASELINE, schema.create),
+        *(MigrationStep(each.name, partial(schema.apply, step=each), beside=BASELINE) for each in later),
+    )
+
+
+STEPS: Final = steps_of()
+"""The history of the schema. A released step is never changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import psycopg
 from sallyport.base.addresses import network_bits
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
-from sallyport.store.schema import SEARCHED, statements, statements_of
+from sallyport.store.schema import SEARCHED, StepFile, statements, statements_of
 
 LAST_CASED: Final = 0x1FFFF
 """All letters with upper and lower case have code points up to this one."""
@@ -112,11 +112,11 @@ def create(connection: Connection) -> None:
             )
 
 
-def apply(connection: Connection, file: str) -> None:
-    """Apply a step of the history. file: the name of its file."""
-    for statement in statements_of(file, PostgresDialect()):
+def apply(connection: Connection, step: StepFile) -> None:
+    """Apply a step after the baseline."""
+    for statement in statements_of(step.file, PostgresDialect()):
         connection.execute(statement.encode())
-    if further := _FURTHER.get(file):
+    if further := _FURTHER.get(step.topic):
         further(connection)
 
 
@@ -167,7 +167,7 @@ _FURTHER: Final[Mapping[str, Callable[[Connection], None]]] = {
     "network_bits": _fill_network_bits,
     "group_keys": _forget_stale_group_keys,
 }
-"""What steps do after their SQL, by their files."""
+"""What steps do after their SQL, by their topics."""
 
 
 def _has_trigrams(connection: Connection) -> bool:

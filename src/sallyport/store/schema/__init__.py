@@ -1,46 +1,32 @@
-"""The schema of a new store: the tables of all areas, as SQL for both SQLite and PostgreSQL.
+"""The schema of the store, as SQL for both SQLite and PostgreSQL.
 
 The parts of a statement that differ between the engines are placeholders, such as `{id}`. `dialect` has the SQL of each
 engine for the placeholders.
 
-tables    `FILES`, one for each area; the steps after them are `HISTORY`, each in a file of its own
+The baseline has the tables of `BASELINE_FILES`. Each later step is a file in the folder `schema` of the area to which
+its tables belong, such as `areas/clients/schema/0016_mac_forms.sql`. The numbers order the steps. A released step is
+never changed. An engine may do more in a step than its file.
+
 limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
 TRIGGERS  all other triggers
 SEARCHED  the tables with a search index
 """
 
 import re
-from collections.abc import Iterator
-from importlib.resources import files
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from sallyport.store.schema.dialect import Dialect
 
-FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
-"""The files of the baseline. The order matters, because a table must come after the tables to which it refers."""
-HISTORY: Final = (
-    "signin",
-    "identities",
-    "login_steps",
-    "node_senders",
-    "request_list",
-    "console_answers",
-    "login_attributes",
-    "answers_by_id",
-    "did_kinds",
-    "domain_realms",
-    "network_bits",
-    "references",
-    "group_keys",
-    "learned_values",
-    "mac_forms",
-    "bounded_writes",
-    "sign_in_attempts",
-)
-"""The files of the steps after the baseline, oldest first. A released step is never changed. An engine may do more in a
-step than its file."""
-OF_NODES: Final = frozenset({"node_senders", "console_answers"})
-"""The steps that only a database of several nodes needs."""
+BASELINE_FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
+"""The order matters, because a table must come after the tables to which it refers."""
+PACKAGE: Final = Path(__file__).parents[2]
+"""The folder of the program, in which all areas are."""
+OF_NODES: Final = "nodes"
+"""The folder whose steps only a database of several nodes needs."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
@@ -57,27 +43,42 @@ _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", 
 
 def statements(dialect: Dialect) -> Iterator[str]:
     """Yield the statements that create the tables, indexes and triggers of the baseline, in an engine's dialect."""
-    for name in FILES:
-        yield from statements_of(name, dialect)
+    for name in BASELINE_FILES:
+        yield from statements_of(Path(__file__).with_name(f"{name}.sql"), dialect)
     yield from _triggers(dialect)
 
 
-def statements_of(name: str, dialect: Dialect) -> Iterator[str]:
-    """Yield the statements of one file of this package, in an engine's dialect. name: the file's name without
-    `.sql`."""
-    text = _TEXT.sub(dialect.text, files(__package__).joinpath(f"{name}.sql").read_text())
+def statements_of(file: Path, dialect: Dialect) -> Iterator[str]:
+    """Yield the statements of a file, in an engine's dialect."""
+    text = _TEXT.sub(dialect.text, file.read_text(encoding="utf-8"))
     for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
         text = text.replace(f"{{{mark}}}", written)
     yield from (statement for statement in text.split(";\n") if statement.strip())
 
 
-def steps(letter: str, *, has_nodes: bool) -> Iterator[tuple[str, str]]:
-    """Yield (name, file) of each step after the baseline, such as ("m0002_signin", "signin").
+@dataclass(frozen=True, slots=True)
+class StepFile:
+    """The file of a step after the baseline. name: the name of the step, which the database stores. topic: the file's
+    name without its number."""
 
-    letter: the first letter of an engine's names. has_nodes: whether several nodes use a database of the engine.
+    name: str
+    topic: str
+    file: Path
+
+
+def step_files(letter: str, folders: Sequence[Path] = (PACKAGE,), *, has_nodes: bool) -> list[StepFile]:
+    """Return the files of the steps after the baseline, oldest first. Raises ValueError if two files have the same
+    number.
+
+    letter: the first letter of the names of an engine's steps. The names count the steps of the engine. folders: the
+    folders of areas. has_nodes: whether several nodes use a database of the engine.
     """
-    files_of_engine = [each for each in HISTORY if has_nodes or each not in OF_NODES]
-    yield from ((f"{letter}{number:04}_{file}", file) for number, file in enumerate(files_of_engine, start=2))
+    files = sorted((file for folder in folders for file in folder.rglob("schema/[0-9]*_*.sql")), key=lambda f: f.name)
+    if twice := [number for number, count in Counter(file.name[:4] for file in files).items() if count > 1]:
+        raise ValueError(f"two steps of the schema have the number {twice[0]}")
+    of_engine = [file for file in files if has_nodes or file.parents[1].name != OF_NODES]
+    topics = [(number, file, file.stem.partition("_")[2]) for number, file in enumerate(of_engine, start=2)]
+    return [StepFile(f"{letter}{number:04}_{topic}", topic, file) for number, file, topic in topics]
 
 
 def _triggers(dialect: Dialect) -> Iterator[str]:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.areas.audit.repo import NumberedRow
+from sallyport.areas.events.event import DomainEvent
 from sallyport.areas.events.outlets.format import as_json, as_syslog, audit_fields, counted, login_fields
-from sallyport.areas.events.outlets.repo import DomainEvent
 from sallyport.areas.events.outlets.transport import parse_target
 from sallyport.base.log import Pseudonyms
 from sallyport.base.wire import JSON

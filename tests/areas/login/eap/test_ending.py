@@ -9,7 +9,7 @@ import trio.testing
 
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.login.eap.login import EapLogin
-from sallyport.areas.login.listen.counts import RadiusService
+from sallyport.areas.login.listen.exchange import RadiusService
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.areas.events.repo import EventQuery, EventRow
+from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.login import Reason
 from sallyport.radius.eap import packet as eap

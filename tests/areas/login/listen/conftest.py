@@ -8,10 +8,9 @@ import trio
 import trio.testing
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.login.listen.counts import RadiusService
-from sallyport.areas.login.listen.exchange import Exchange, Services, Source
+from sallyport.areas.login.listen.exchange import Exchange, RadiusService, Services, Source
+from sallyport.areas.login.listen.pending import PendingSlots
 from sallyport.areas.login.listen.senders import Senders
-from sallyport.areas.login.listen.waiting import Waiting
 from sallyport.base.clock import SECOND
 from sallyport.radius.packet import SharedSecret, decode_reply
 from tests.areas import SECRET, Areas, areas, clock
@@ -30,7 +29,7 @@ class Wire:
         self.nursery = nursery
         self.radius_metrics = areas.radius_metrics
         self.senders = Senders(max_senders=100)
-        self.waiting = Waiting(limit)
+        self.waiting = PendingSlots(limit)
         self.learned: list[tuple[str, str]] = []
         self.ready = True
         self._reject_delay_s = reject_delay_s
@@ -41,9 +40,10 @@ class Wire:
             domains=areas.domains,
             sightings=areas.devices.sightings,
             pipeline=areas.pipeline,
+            eap=areas.login.eap,
             journal=areas.journal,
             senders=self.senders,
-            waiting=self.waiting,
+            slots=self.waiting,
             radius_metrics=self.radius_metrics,
             login_metrics=areas.login_metrics,
             learn=self._learn,

@@ -8,8 +8,7 @@ from socket import SOCK_STREAM
 
 import trio
 
-from sallyport.areas.login.listen.counts import RadiusService
-from sallyport.areas.login.listen.exchange import Exchange
+from sallyport.areas.login.listen.exchange import Exchange, RadiusService
 from sallyport.areas.login.listen.radsec import LABEL, Limits, RadSec, decode_proven
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.folder import CertificateFolder

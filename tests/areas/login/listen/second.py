@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 import trio
 
-from sallyport.areas.events.repo import EventQuery, EventRow
+from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.radius.attributes import STATE

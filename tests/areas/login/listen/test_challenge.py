@@ -5,7 +5,7 @@ import pytest
 import trio
 
 from sallyport.areas.domains.domain import Fallback, Mode
-from sallyport.areas.events.repo import EventRow
+from sallyport.areas.events.event import EventRow
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode
-from sallyport.areas.events.repo import EventQuery
+from sallyport.areas.events.event import EventQuery
 from sallyport.areas.events.service import Events
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields

@@ -5,12 +5,12 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 
-from sallyport.areas.events.repo import EventQuery, EventRow
+from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.decision import refuse
 from sallyport.areas.login.listen import causes
-from sallyport.areas.login.listen.counts import Counts, RadiusService
-from sallyport.areas.login.listen.pacing import BEGIN_AT_ONCE
+from sallyport.areas.login.listen.exchange import Counts, RadiusService
+from sallyport.areas.login.listen.pending import BEGIN_AT_ONCE
 from sallyport.areas.login.listen.senders import cause
 from sallyport.areas.login.login import Decision, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
@@ -18,13 +18,7 @@ from sallyport.base.errors import StoreError
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Source
-from sallyport.radius.packet import (
-    ACCESS_ACCEPT,
-    ACCESS_REJECT,
-    ACCOUNTING_RESPONSE,
-    SharedSecret,
-    decode_reply,
-)
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, SharedSecret, decode_reply
 from tests.areas import SECRET, Areas
 from tests.areas.login.listen.conftest import WINDOW_S, Wire
 from tests.packets import access_request, accounting, attributes, chap, pap, status_server
@@ -329,7 +323,7 @@ async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas, monk
     order, check = list[Source](), Pipeline.check
 
     async def noted(pipeline: Pipeline, login: Login) -> Decision | None:
-        order.append(login.source)
+        order.append(login.arrival.source)
         return await check(pipeline, login)
 
     monkeypatch.setattr(Pipeline, "check", noted)

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from sallyport.areas.login.listen.counts import Counts, RadiusService
-from sallyport.areas.login.listen.waiting import Room, Waiting
+from sallyport.areas.login.listen.exchange import Counts, RadiusService
+from sallyport.areas.login.listen.pending import PendingSlots
+from sallyport.base.fair import Room
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.packet import ACCESS_ACCEPT
 
@@ -89,7 +90,7 @@ def test_names_of_clients_take_no_memory_without_end() -> None:
 
 def test_signed_and_unsigned_requests_have_places_of_their_own() -> None:
     """A flood of unsigned requests from any clients does not use the places of signed requests."""
-    waiting = Waiting(1000)
+    waiting = PendingSlots(1000)
     for client in range(20):
         flood(waiting.unproven, client, tenant=client)
     assert (waiting.now, waiting.unproven.free) == (250, 0)
@@ -98,7 +99,7 @@ def test_signed_and_unsigned_requests_have_places_of_their_own() -> None:
 
 def test_the_smallest_room_takes_one() -> None:
     """One request of each kind can always wait."""
-    waiting = Waiting(1)
+    waiting = PendingSlots(1)
     assert waiting.proven.take(1, 1)
     assert waiting.unproven.take(1, 1)
     assert not waiting.proven.take(2, 1)

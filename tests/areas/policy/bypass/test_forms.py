@@ -6,7 +6,6 @@ from sallyport.areas.clients.client import Client, MacForm, joined_forms
 from sallyport.areas.clients.service import NewClient
 from sallyport.areas.login.login import Verdict
 from sallyport.base.errors import Forbidden, Invalid
-from sallyport.store.rotation import SEALED_COLUMNS
 from sallyport.web.scope import Role
 from tests.areas import Areas
 from tests.areas.login.conftest import FakeListener
@@ -135,7 +134,7 @@ async def test_the_word_is_sealed(areas: Areas) -> None:
     memory do not show it."""
     known = await client(areas, "password")
     sealed = await areas.store.read(lambda tx: tx.value(bytes, "select mac_password from radius_clients"))
-    (column,) = [each for each in SEALED_COLUMNS if each.column == "mac_password"]
+    (column,) = [each for each in areas.app.areas.sealed if each.column == "mac_password"]
     assert sealed is not None and areas.vault.open(sealed, column.identity.format(known.id)) == WORD
     await areas.clients.update(areas.tenant, known.id, {}, mac_password=b"another word")
     trail = await areas.store.read(lambda tx: tx.rows("select changes from audit_trail where target like 'client%'"))

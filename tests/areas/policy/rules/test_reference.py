@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sallyport.areas.policy.rules.match import DomainRules, Facts
-from sallyport.areas.policy.rules.rule import DAYS, Action, Rule, minutes
+from sallyport.areas.policy.rules.conditions import DAYS, Facts, minutes
+from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from tests.areas.policy.rules import NOON, rule
 
 HARDNESS = ["allow", "mfa_required", "block"]
@@ -16,14 +17,19 @@ SCOPES = ["users", "groups", "ous"]
 UNKNOWN = ["", "Unknown"]
 
 
+def texts(kept: Definition, field: str) -> list[str]:
+    """Return the values of a condition."""
+    return [str(each) for each in kept.values(field)]
+
+
 def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
     """Return whether the scopes of the identity match, or None if this is unknown."""
     kept = rule.definition
     said: list[bool | None] = []
-    if kept.users:
+    if texts(kept, "users"):
         names = {facts.user.lower(), *facts.names}
-        said.append(any(each.lower() in names for each in kept.users) if facts.user else None)
-    for wanted, held in ((kept.groups, facts.groups), (kept.ous, facts.ous)):
+        said.append(any(each.lower() in names for each in texts(kept, "users")) if facts.user else None)
+    for wanted, held in ((texts(kept, "groups"), facts.groups), (texts(kept, "ous"), facts.ous)):
         if wanted:
             said.append(None if held is None else any(a.lower() == b.lower() for a in wanted for b in held))
     return said
@@ -32,7 +38,7 @@ def about_user(rule: Rule, facts: Facts) -> list[bool | None]:
 def about_client(rule: Rule, facts: Facts) -> bool | None:
     """Return whether `clients` matches, or None if this is unknown."""
     unknown = False
-    for entry in rule.definition.clients:
+    for entry in texts(rule.definition, "clients"):
         if entry[0].isdigit():
             network = ipaddress.ip_network(entry)
             asked = [facts.source] if rule.action == "allow" and "/" in entry else [facts.source, facts.nas]
@@ -50,19 +56,21 @@ def about_device(rule: Rule, facts: Facts) -> list[bool | None]:
     """Return whether the scopes of the device match, or None if this is unknown."""
     kept = rule.definition
     said: list[bool | None] = []
-    if kept.clients:
+    if texts(kept, "clients"):
         said.append(about_client(rule, facts))
-    if kept.products:
+    if texts(kept, "products"):
         seen = [facts.product, facts.nas_product]
-        hit = any(a.lower() == b.lower() for a in seen for b in kept.products)
+        hit = any(a.lower() == b.lower() for a in seen for b in texts(kept, "products"))
         said.append(hit or (None if any(each in UNKNOWN for each in seen) else False))
-    if kept.media:
-        said.append(None if facts.medium in UNKNOWN else facts.medium in kept.media)
-    if kept.stations:
-        bare = [each.translate(str.maketrans("", "", "-:.")).upper() for each in (facts.station, *kept.stations)]
+    if texts(kept, "media"):
+        said.append(None if facts.medium in UNKNOWN else facts.medium in texts(kept, "media"))
+    if texts(kept, "stations"):
+        bare = [
+            each.translate(str.maketrans("", "", "-:.")).upper() for each in (facts.station, *texts(kept, "stations"))
+        ]
         said.append(bare[0] in bare[1:] if facts.station else None)
-    if kept.service_types:
-        said.append(None if facts.service_type is None else facts.service_type in kept.service_types)
+    if kept.values("serviceTypes"):
+        said.append(None if facts.service_type is None else facts.service_type in kept.values("serviceTypes"))
     return said
 
 
@@ -91,7 +99,7 @@ def reference(rules: list[Rule], facts: Facts) -> tuple[int, bytes] | None:
     """Return the ID and the reply attributes of the rule that decides."""
     order = sorted(rules, key=lambda each: each.id)
     order.sort(key=lambda each: each.definition.priority)
-    order.sort(key=lambda each: min([at for at, scope in enumerate(SCOPES) if getattr(each.definition, scope)] + [3]))
+    order.sort(key=lambda each: min([at for at, scope in enumerate(SCOPES) if each.definition.values(scope)] + [3]))
     states = [state(each, facts) for each in order]
     end = states.index("yes") if "yes" in states else len(order)
     doubtful = [each for each, how in zip(order[:end], states, strict=False) if how == "may" and each.action != "allow"]

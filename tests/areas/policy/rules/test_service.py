@@ -71,8 +71,8 @@ async def test_an_update_keeps_missing_fields(areas: Areas) -> None:
         ),
     )
     (before,) = areas.rules.all_of(areas.domain)
-    assert before.definition.users == ("ann",)
-    assert (before.definition.service_types, before.definition.media) == ((1,), ("Wireless",))
+    assert before.definition.values("users") == ("ann",)
+    assert (before.definition.values("serviceTypes"), before.definition.values("media")) == ((1,), ("Wireless",))
     kept = before.definition.time
     assert kept is not None and (kept.days, kept.start, kept.timezone) == (("mon", "tue"), "08:00", "Europe/Berlin")
     await areas.rules.update(areas.domain, rule, change(priority="7"))
@@ -164,7 +164,7 @@ async def test_the_rules_of_a_domain_are_bounded_in_all(areas: Areas) -> None:
     small = await areas.rules.add(areas.domain, fields())
     with pytest.raises(Conflict):
         await areas.rules.update(areas.domain, small, change(**everything))
-    assert areas.rules.all_of(areas.domain)[-1].definition.users == ()
+    assert areas.rules.all_of(areas.domain)[-1].definition.values("users") == ()
 
 
 async def test_unchanged_rules_are_not_prepared_again(areas: Areas) -> None:

@@ -5,12 +5,12 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
+from sallyport.areas.did.credentials.credential import Credential, ListedSchema
 from sallyport.areas.did.dids.bodies import Did, HolderDid, IssuerDid
 from sallyport.areas.did.wallets.bodies import WalletId
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import Moment, unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
@@ -47,16 +47,9 @@ class ListSchemas(OfDomain, PagedByNumber):
     pageSize: LongSize = LONG
 
 
+@answer_of(ListedSchema)
 class SchemaEntry(Model):
     """A schema in the answer of the operation `credentialSchemaList`."""
-
-    id: int = Field(description="Id of the schema: its schemaId.")
-    name: str = Field(description="Name of the schema.")
-    author: str = Field(description="DID of the author.")
-    authorName: str = Field(
-        description="Name of the author, or its DID if it has no name. It is empty if the author is deleted."
-    )
-    signed: bool = Field(description="Whether the author has signed the schema.")
 
 
 def _or_none(value: object) -> object:
@@ -105,25 +98,9 @@ class ListCredentials(OfDomain, PagedByNumber):
     pageSize: LongSize = LONG
 
 
+@answer_of(Credential)
 class CredentialEntry(Model):
     """A credential in the answer of the operation `credentialList`."""
-
-    id: int = Field(description="Number of the credential.")
-    issuerId: int = Field(description="Id of the issuer.")
-    issuerName: str = Field(description="Name of the issuer.")
-    schemaId: int = Field(description="Id of the schema.")
-    schemaName: str = Field(description="Name of the schema.")
-    credentialId: str = Field(description="Identifier of the credential, urn:uuid:...")
-    name: str = Field(description="Name of the credential.")
-    status: str = Field(description="Stored status: ACTIVE, Assigned, Accepted, Ignored or Revoked.")
-    expired: Expired
-    issuedAt: str = Field(description="Time when the credential was issued, ISO 8601.")
-    expireDate: str = Field(description="Time of the expiry, ISO 8601; empty if the credential does not expire.")
-    issuerDid: str = Field(description="DID of the issuer.")
-    holderDid: str = Field(description="DID of the holder.")
-    epmUsername: str = Field(
-        description="Name of the user who may log in with the credential (claim epmUsername); may be empty."
-    )
 
 
 class CredentialList(Done):

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso_seconds
 from sallyport.base.wire import JSON
 
 
@@ -42,14 +44,16 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ListedSchema:
-    """A stored schema without its content. author: the DID of the author. author_name: the author's name, or its DID
-    if it has no name; empty if the author is deleted."""
+    """A stored schema without its content."""
 
-    id: int
-    name: str
-    author: str
-    author_name: str
-    signed: bool
+    id: Annotated[int, Wire("Id of the schema: its schemaId.")]
+    name: Annotated[str, Wire("Name of the schema.")]
+    author: Annotated[str, Wire("DID of the author.")]
+    author_name: Annotated[
+        str,
+        Wire("Name of the author, or its DID if it has no name. It is empty if the author is deleted.", "authorName"),
+    ]
+    signed: Annotated[bool, Wire("Whether the author has signed the schema.", convert=bool, kind=bool)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +72,50 @@ class NewCredential:
 
 
 class Credential(NamedTuple):
-    """A stored credential. uuid: the identifier, `urn:uuid:...`. wallet_id: the wallet, or None if the credential is
+    """A stored credential. wallet_id: the wallet, or None if the credential is
     not assigned yet. list_index: the index of the credential's bit in a status list. Times are in microseconds.
 
     The class is a named tuple, because frozen dataclasses would take 4 ms more for a page of 1,000 credentials.
     """
 
-    id: int
+    id: Annotated[int, Wire("Number of the credential.")]
     tenant_id: int
     domain_id: int
-    issuer_id: int
-    issuer_did: str
-    schema_id: int
-    uuid: str
-    name: str
-    status: str
+    issuer_id: Annotated[int, Wire("Id of the issuer.", "issuerId")]
+    issuer_did: Annotated[str, Wire("DID of the issuer.", "issuerDid", after="expireDate")]
+    schema_id: Annotated[int, Wire("Id of the schema.", "schemaId")]
+    uuid: Annotated[str, Wire("Identifier of the credential, urn:uuid:...", "credentialId")]
+    name: Annotated[str, Wire("Name of the credential.")]
+    status: Annotated[str, Wire("Stored status: ACTIVE, Assigned, Accepted, Ignored or Revoked.")]
     wallet_id: int | None
-    holder_did: str
-    epm_username: str
+    holder_did: Annotated[str, Wire("DID of the holder.", "holderDid", after="issuerDid")]
+    epm_username: Annotated[
+        str,
+        Wire(
+            "Name of the user who may log in with the credential (claim epmUsername); may be empty.",
+            "epmUsername",
+            after="holderDid",
+        ),
+    ]
     list_id: int
     list_index: int
-    issued_at: int
-    expires_at: int | None
-    issuer_name: str
-    schema_name: str
+    issued_at: Annotated[
+        int, Wire("Time when the credential was issued, ISO 8601.", "issuedAt", iso_seconds, after="expired")
+    ]
+    expires_at: Annotated[
+        int | None,
+        Wire(
+            "Time of the expiry, ISO 8601; empty if the credential does not expire.",
+            "expireDate",
+            iso_seconds,
+            empty=True,
+            after="issuedAt",
+        ),
+    ]
+    issuer_name: Annotated[str, Wire("Name of the issuer.", "issuerName", after="issuerId")]
+    schema_name: Annotated[str, Wire("Name of the schema.", "schemaName", after="schemaId")]
 
+    @Wire("Whether the credential has expired.", "expired", after="status")
     def is_expired(self, now: int) -> bool:
         """Return whether the credential has expired."""
         return self.expires_at is not None and self.expires_at <= now

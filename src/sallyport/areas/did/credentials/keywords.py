@@ -1,50 +1,34 @@
 """The keywords of JSON Schema. Each evaluation of a keyword is charged to a budget.
 
-A subject is validated in a worker thread. `re` holds the interpreter lock during a match. So `MAX_COST` limits each
-match, and `BUDGET` limits all matches of one validation. All other code is Python code, which releases the lock every 5
-ms. `MAX_STEPS` limits the total of this code.
+A subject is validated in a worker thread. The code is Python code, which releases the interpreter lock every 5 ms, and
+RE2, which releases the lock during a match. RE2 matches in a time proportional to the size of the compiled pattern and
+the length of the text, whatever the pattern is. `MAX_STEPS` limits the total.
 
-Some keywords of the library jsonschema are replaced here. The library's versions match names without counting the cost,
-and keep a copy of the value for each alternative that fails.
-
-The maximum cost of a match is computed from the pattern before the match. `re` backtracks: it may try all ways to
-divide the text among the parts of the pattern. Repeated groups are not allowed. Without them, the number of ways is a
-product of factors. The unbounded repetitions and the start of the match give the first factor: they divide a text of n
-characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative gives one more factor. For
-each way, the literals and the longest class of the expression are compared again. So their length is part of the cost.
+Some keywords of the library jsonschema are replaced here. The library's versions match by `re`, which backtracks for an
+exponential time, and keep a copy of the value for each alternative that fails.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
 from typing import Final, Protocol, cast
 
+import re2
 from jsonschema import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from sallyport.base.wire import JSON
 
-MAX_COST: Final = 200_000
-"""Maximum cost of one match (`Pattern.cost`). A match of this cost takes at most 7 ms."""
-BUDGET: Final = 2_000_000
-"""Maximum cost of all matches in the validation of one subject."""
 MAX_STEPS: Final = 20_000
 """Maximum number of steps in the validation of one subject. Subschemas, references and compared values are steps.
 References must be JSON pointers, because for an anchor the library would search the whole schema each time."""
 LONGEST: Final = 512
-MAX_DEGREE: Final = 4
-MAX_FACTOR: Final = 4096
-MAX_RANGES: Final = 32
-"""Maximum number of ranges, such as `a-z`, in the character classes of a pattern. Compiling a range takes up to 65,536
-steps."""
-_LITERALS_PER_STEP: Final = 32
-"""Number of literals that can be compared in the time of one step."""
-_ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-_REPEATED: Final = re.compile(r"\)(?:[*+]|\{)")
-_BOUNDS: Final = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
+MAX_MEMORY: Final = 1 << 20
+"""Maximum size of a compiled pattern, and of its states in the cache, in octets."""
+_MATCHED_PER_STEP: Final = 500
+"""Size of a compiled pattern times octets of a text that are matched in the time of one step: at most 20 ns each."""
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|.)", re.DOTALL)
 _CHARGED: Final = (
     "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "items", "prefixItems", "contains", "properties",
     "patternProperties", "additionalProperties", "propertyNames", "dependentSchemas", "dependencies",
@@ -72,7 +56,6 @@ class Budget:
     """The remaining budget of one validation. A keyword raises Spent if the budget is used up."""
 
     def __init__(self) -> None:
-        self._cost = BUDGET
         self._steps = MAX_STEPS
 
     def validator(self, dialect: type[Validator]) -> type[Validator]:
@@ -91,9 +74,7 @@ class Budget:
 
     def _charged(self, name: str, keyword: _Keyword) -> _Keyword:
         def run(validator: Validator, wanted: JSON, value: JSON, schema: _Schema) -> _Errors:
-            self._steps -= _steps(name, wanted, value)
-            if self._steps < 0:
-                raise Spent
+            self._charge(_steps(name, wanted, value))
             yield from keyword(validator, wanted, value, schema) or ()
 
         return run
@@ -122,12 +103,14 @@ class Budget:
             yield from _descend(validator, inner, wanted, name)
 
     def _matches(self, text: str, value: str) -> bool:
-        pattern = compiled(text)
-        cost = pattern.cost(len(value))
-        self._cost -= cost
-        if cost > MAX_COST or self._cost < 0:
+        pattern, octets = compiled(text), value.encode()
+        self._charge(pattern.programsize * len(octets) // _MATCHED_PER_STEP)
+        return pattern.search(octets) is not None
+
+    def _charge(self, steps: int) -> None:
+        self._steps -= steps
+        if self._steps < 0:
             raise Spent
-        return pattern.expression.search(value) is not None
 
 
 def _any_of(validator: Validator, wanted: JSON, value: JSON, _: _Schema) -> _Errors:
@@ -159,56 +142,30 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
     return 1 + parts
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A regular expression, and the numbers that limit its cost.
+class Pattern(Protocol):
+    """A regular expression that RE2 has compiled. programsize: the number of its instructions."""
 
-    factor, degree: two numbers from which the number of ways to match is computed (see the module's docstring).
-    repeated: the sum of the minimum counts in the bounded repetitions `{m,n}`. size: the length of the expression plus
-    the length of its longest class.
-    """
+    @property
+    def programsize(self) -> int: ...
 
-    expression: re.Pattern[str]
-    factor: int
-    degree: int
-    repeated: int
-    size: int
-
-    def cost(self, length: int) -> int:
-        """Return the maximum number of steps of a search in a text with this length. A step takes up to 70 ns."""
-        weight = 1 + (min(self.repeated, length) + self.size) // _LITERALS_PER_STEP
-        return self.factor * comb(length + self.degree + 1, self.degree) * weight
+    def search(self, text: bytes) -> object | None: ...
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def compiled(text: str) -> Pattern:
-    """Return the pattern of a regular expression. Raises ValueError with the reason if the expression is not valid,
-    uses a feature that is not supported, or has too many ways to match."""
+    """Return the pattern of a regular expression. Raises ValueError with the reason if the expression is too long, is
+    not valid, or uses a feature that RE2 does not have, such as a back-reference."""
     if len(text) > LONGEST:
         raise ValueError(f"a pattern has more than {LONGEST} characters")
-    atoms = list(_ATOM.finditer(text))
-    if any(found[1] and found[1] in "123456789k" for found in atoms):
-        raise ValueError("a pattern has a back-reference")
-    bare = _ATOM.sub("a", text)
-    if "(?" in bare.replace("(?:", "(") or _REPEATED.search(bare):
-        raise ValueError("a pattern repeats a group, or uses a (?...) group other than (?:...)")
-    classes = [found[0] for found in atoms if found[0].startswith("[")]
-    if sum(each.count("-") for each in classes) > MAX_RANGES:
-        raise ValueError(f"a pattern has more than {MAX_RANGES} ranges such as a-z")
-    factor, degree = 2 ** (bare.count("?") + bare.count("|")), bare.count("*") + bare.count("+")
-    repeated = 0
-    for least, comma, most in _BOUNDS.findall(bare):
-        repeated += int(least or 0)
-        if comma and not most:
-            degree += 1
-        elif comma:
-            factor *= max(int(most) - int(least or 0) + 1, 1)
-    if not bare.startswith("^") or "|" in bare:
-        degree += 1
-    if degree > MAX_DEGREE or factor > MAX_FACTOR:
-        raise ValueError("a pattern has too many ways to match")
+    options = re2.Options()
+    options.log_errors, options.never_capture, options.max_mem = False, True, MAX_MEMORY
     try:
-        expression = re.compile(text)
-    except (re.error, RecursionError, OverflowError):
-        raise ValueError("a pattern is not a regular expression") from None
-    return Pattern(expression, factor, degree, repeated, len(bare) + max(map(len, classes), default=0))
+        pattern: Pattern = re2.compile(_ESCAPE.sub(_in_syntax_of_re2, text), options)
+    except re2.error as error:
+        raise ValueError(f"a pattern is not in the syntax of RE2: {error.args[0].decode(errors='replace')}") from None
+    return pattern
+
+
+def _in_syntax_of_re2(escape: re.Match[str]) -> str:
+    """Return an escape sequence of ECMA-262 in the syntax of RE2, which writes `\\u00e9` as `\\x{00e9}`."""
+    return rf"\x{{{escape[1]}}}" if escape[1] else escape[0]

@@ -18,10 +18,11 @@ from sallyport.areas.did.credentials.bodies import (
     SchemaEntry,
     WalletCredentials,
 )
-from sallyport.areas.did.credentials.credential import Credential, ListedSchema, NewCredential, NewSchema, Status
+from sallyport.areas.did.credentials.credential import Credential, NewCredential, NewSchema, Status
 from sallyport.areas.did.credentials.schemas import Schemas
 from sallyport.areas.did.credentials.service import Credentials, claims_of
-from sallyport.base.clock import Clock, iso_seconds
+from sallyport.base.answer import answers
+from sallyport.base.clock import Clock
 from sallyport.base.text import counted
 from sallyport.store.search import ListQuery
 from sallyport.web.operation import Operations, Plain
@@ -40,8 +41,8 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
 
         A reference is `#` or a JSON pointer (`#/...`) into the same schema. A schema with `unevaluatedItems` or
         `unevaluatedProperties` must not have references, dependentSchemas or patternProperties. A schema has at most 64
-        patterns. A pattern must not repeat a group. A pattern is also refused if there are too many ways in which a
-        text could match it.
+        patterns. A pattern has the syntax of RE2: no back-references, no look-around, and at most 1000 repetitions in
+        braces.
         """
         made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
         return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))
@@ -54,7 +55,7 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
         page = body.page()
         stretch = ListQuery(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, body.issuerDid, body.filter)
-        return Plain(Counted([_schema(each) for each in found], total))
+        return Plain(Counted(answers(found), total))
 
     return schemas
 
@@ -138,41 +139,12 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
         return await answer(body, caller, Status.IGNORED)
 
 
-def _schema(listed: ListedSchema) -> dict[str, object]:
-    return {
-        "id": listed.id,
-        "name": listed.name,
-        "author": listed.author,
-        "authorName": listed.author_name,
-        "signed": bool(listed.signed),
-    }
-
-
 def _listed(found: list[Credential], count: int, now: int) -> dict[str, object]:
-    credentials = [_entry(each, now) for each in found]
+    credentials = answers(found, now=now)
     return {
         "code": 200,
         "status": "Success",
         "message": counted(count, "credential"),
         "count": count,
         "credentials": credentials,
-    }
-
-
-def _entry(credential: Credential, now: int) -> dict[str, object]:
-    return {
-        "id": credential.id,
-        "issuerId": credential.issuer_id,
-        "issuerName": credential.issuer_name,
-        "schemaId": credential.schema_id,
-        "schemaName": credential.schema_name,
-        "credentialId": credential.uuid,
-        "name": credential.name,
-        "status": credential.status,
-        "expired": credential.is_expired(now),
-        "issuedAt": iso_seconds(credential.issued_at),
-        "expireDate": "" if credential.expires_at is None else iso_seconds(credential.expires_at),
-        "issuerDid": credential.issuer_did,
-        "holderDid": credential.holder_did,
-        "epmUsername": credential.epm_username,
     }

@@ -9,7 +9,7 @@ from sallyport.areas.did.crypto.encoding import read_object
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, columns_of
 from sallyport.store.search import ListQuery
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
@@ -23,7 +23,7 @@ LIVE = (
     "and h.deleted_at is null)"
 )
 """The SQL condition that selects credentials `c` whose holder's DID is not deleted."""
-_SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
+_SCHEMA = f"select {', '.join(columns_of(Schema))} from credential_schemas"
 _LISTED_SCHEMA = (
     "select id, name, (select did from dids where id = credential_schemas.author_id) as author, coalesce((select "
     "case when name = '' then did else name end from dids where id = credential_schemas.author_id and deleted_at is "

@@ -1,16 +1,12 @@
-"""Strict base64url, base58btc and JSON. Each octet string has exactly one text in base64url and in base58btc.
-
-`canonical` writes JSON in the form that signatures cover (RFC 8785, JCS): names are in the order of their UTF-16 code
-units, numbers are written as in ECMAScript, and there is no white space.
-"""
+"""Strict base64url, base58btc and JSON. Each octet string has exactly one text in base64url and in base58btc."""
 
 import binascii
 import json
-import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from decimal import Decimal
 from typing import Final
+
+import rfc8785
 
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
@@ -23,7 +19,6 @@ MAX_BASE58: Final = 512
 square of the length."""
 _EXACT: Final = 1 << 53
 """Integers below this number are exact in a double."""
-_LITERALS: Final = {True: "true", False: "false", None: "null"}
 
 
 def to_base64url(octets: bytes) -> str:
@@ -123,48 +118,9 @@ def _int(text: str) -> int | float:
 
 
 def canonical(value: JSON) -> bytes:
-    """Return the canonical form of JSON in UTF-8. Raises CredentialError if the value has NaN, infinity or an
-    unpaired surrogate, or is nested too deep."""
+    """Return the canonical form of JSON (RFC 8785, JCS), which signatures cover. Raises CredentialError if the value
+    has NaN, infinity, an integer from 2^53, or an unpaired surrogate, or is nested too deep."""
     try:
-        return _text(value).encode()
-    except (UnicodeEncodeError, RecursionError, OverflowError):
+        return rfc8785.dumps(value)
+    except (ValueError, RecursionError):
         raise CredentialError("the JSON value has no canonical form (RFC 8785)") from None
-
-
-def _text(value: JSON) -> str:
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, dict):
-        return "{" + ",".join([f"{_text(name)}:{_text(value[name])}" for name in sorted(value, key=_order)]) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join([_text(each) for each in value]) + "]"
-    if isinstance(value, bool) or value is None:
-        return _LITERALS[value]
-    if isinstance(value, int) and abs(value) < _EXACT:
-        return str(value)
-    return _number(float(value))
-
-
-def _order(name: str) -> bytes:
-    return name.encode("utf-16-be")
-
-
-def _number(value: float) -> str:
-    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same digits, but
-    sometimes places the decimal point differently."""
-    if not math.isfinite(value):
-        raise CredentialError("the JSON value has no canonical form (RFC 8785)")
-    sign = "-" if value < 0 else ""
-    parts = Decimal(repr(abs(value))).normalize().as_tuple()
-    digits = "".join(map(str, parts.digits))
-    point = len(digits) + int(parts.exponent)
-    if value == 0:
-        return "0"
-    if len(digits) <= point <= 21:
-        return sign + digits + "0" * (point - len(digits))
-    if 0 < point <= 21:
-        return f"{sign}{digits[:point]}.{digits[point:]}"
-    if -6 < point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}"
-    rest = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{sign}{digits[0]}{rest}e{point - 1:+d}"

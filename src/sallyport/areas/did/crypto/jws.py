@@ -1,7 +1,8 @@
 """Signed compact tokens (JSON Web Signature, RFC 7515). A token has a header, a payload and a signature. The header and
 the payload are JSON objects.
 
-The algorithm in the header must be an algorithm of the key. `none` and HMAC are not supported.
+The algorithm in the header must be an algorithm of the key. `none` and HMAC are not supported. joserfc is not used
+here, because it accepts duplicate names and its ECDSA signatures may have the higher s (`keys`).
 """
 
 import json

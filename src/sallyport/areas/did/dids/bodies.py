@@ -6,10 +6,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from sallyport.areas.did.crypto.keys import CURVES, ED25519
-from sallyport.areas.did.dids.did import DidKind
-from sallyport.base.model import Model
+from sallyport.areas.did.dids.did import DidKind, Record
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
@@ -176,25 +175,9 @@ class KeyRotated(Done):
     verificationMethod: str = Field(description="Id of the new key's verification method.")
 
 
+@answer_of(Record)
 class _Described(Model):
     """A DID in lists."""
-
-    id: int = Field(description="Id of the DID's record.")
-    DIDType: DidKind = Field(description="Owner of the DID: an issuer, or a user who holds credentials.")
-    didType: DidKind = Field(description="The same as DIDType.")
-    domainId: int = Field(description="Id of the domain.")
-    did: str = Field(description="The DID.")
-    name: str = Field(description="Name of the DID.")
-    issuerName: str = Field(
-        description="Name of the issuer. For a holder, it is the issuer that the holder belongs to. It may be empty."
-    )
-    credentialIssued: int = Field(description="Number of credentials that the issuer has issued.")
-    desc: str = Field(description="Text that describes the DID.")
-    method: str = Field(description="DID method: key, jwk or web.")
-    issuerId: int = Field(
-        description="Id of the issuer. For a holder, it is the issuer that the holder belongs to, or 0."
-    )
-    walletUserId: int = Field(description="Id of the wallet user that has the DID, or 0.")
 
 
 class DidEntry(_Described):

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from sallyport.base.answer import Wire
 
 
 class DidKind(StrEnum):
@@ -39,23 +42,44 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored DID. issuer_id: the issuer of a holder. wallet_id: the wallet that has the DID. issuer_name: the
-    issuer's own name, or for a holder, the name of the holder's issuer. Times are in microseconds."""
+    """A stored DID. issuer_id: the issuer of a holder. Times are in microseconds."""
 
-    id: int
+    id: Annotated[int, Wire("Id of the DID's record.")]
     tenant_id: int
-    domain_id: int
-    did: str
-    kind: str
-    method: str
-    name: str
-    description: str
+    kind: Annotated[
+        str,
+        Wire("Owner of the DID: an issuer, or a user who holds credentials.", "DIDType", kind=DidKind),
+        Wire("The same as DIDType.", "didType", kind=DidKind),
+    ]
+    domain_id: Annotated[int, Wire("Id of the domain.", "domainId")]
+    did: Annotated[str, Wire("The DID.")]
+    name: Annotated[str, Wire("Name of the DID.")]
+    issuer_name: Annotated[
+        str,
+        Wire(
+            "Name of the issuer. For a holder, it is the issuer that the holder belongs to. It may be empty.",
+            "issuerName",
+        ),
+    ]
+    credentials_issued: Annotated[int, Wire("Number of credentials that the issuer has issued.", "credentialIssued")]
+    description: Annotated[str, Wire("Text that describes the DID.", "desc")]
+    method: Annotated[str, Wire("DID method: key, jwk or web.")]
     wallet_id: int | None
     issuer_id: int | None
-    issuer_name: str
-    credentials_issued: int
     updated_at: int
     deleted_at: int | None
+
+    @property
+    @Wire("Id of the issuer. For a holder, it is the issuer that the holder belongs to, or 0.", "issuerId")
+    def issuer(self) -> int:
+        """The id of the issuer."""
+        return self.id if self.kind == DidKind.ISSUER else self.issuer_id or 0
+
+    @property
+    @Wire("Id of the wallet user that has the DID, or 0.", "walletUserId")
+    def wallet_user(self) -> int:
+        """The id of the wallet user."""
+        return self.wallet_id or 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from sallyport.areas.did.dids.bodies import (
     RotateKey,
     SearchDids,
 )
-from sallyport.areas.did.dids.did import DidKind, NewDid, Record, Search
+from sallyport.areas.did.dids.did import NewDid, Search
 from sallyport.areas.did.dids.service import Dids
+from sallyport.base.answer import answer
 from sallyport.base.clock import from_us
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.base.wire import Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -74,7 +76,7 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
         page = body.page()
         stretch = ListQuery(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, issuer_id=body.issuerId, wallet_id=body.userId)
-        return Plain(Counted([{**_entry(each), "lastYpdatedAt": day_first(each.updated_at)} for each in found], total))
+        return Plain(Counted([{**answer(each), "lastYpdatedAt": day_first(each.updated_at)} for each in found], total))
 
     @dids.post("/api/v1/did/SearchDID", roles=READERS)
     async def search(body: SearchDids, caller: Caller) -> Plain[DidsFound]:
@@ -83,30 +85,13 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
         page, text, domain_id = body.page(), body.name.strip(), body.domainId or 0
         asked = Search(caller.tenant_id, text, body.didType, domain_id, body.didId, page.offset, page.size)
         found, count = await service.search(asked)
-        listed = [{**_entry(each), "lastUpdatedAt": day_first(each.updated_at)} for each in found]
+        listed = [{**answer(each), "lastUpdatedAt": day_first(each.updated_at)} for each in found]
         is_minimum = {"totalIsMinimum": True} if isinstance(count, Minimum) else {}
         return Plain({"count": count, "didList": listed, **is_minimum})
 
 
 def _new(body: CreateIssuerDid) -> NewDid:
     return NewDid(body.domainId, body.method, body.name, body.description, body.keyType)
-
-
-def _entry(record: Record) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "DIDType": record.kind,
-        "didType": record.kind,
-        "domainId": record.domain_id,
-        "did": record.did,
-        "name": record.name,
-        "issuerName": record.issuer_name,
-        "credentialIssued": record.credentials_issued,
-        "desc": record.description,
-        "method": record.method,
-        "issuerId": record.id if record.kind == DidKind.ISSUER else record.issuer_id or 0,
-        "walletUserId": record.wallet_id or 0,
-    }
 
 
 def day_first(at: int) -> str:

@@ -19,7 +19,7 @@ from sallyport.areas.did.dids import repo
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import CredentialError
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import HttpFactory, exchange
+from sallyport.outgoing.http import HttpFactory
 from sallyport.store.model import Store
 
 KEPT_S: Final = 300.0
@@ -69,10 +69,10 @@ class Resolver:
             return document
         if self._http is None or place.netloc.lower() not in self._hosts:
             raise CredentialError("the host of the DID is not in the setting did_web_hosts", "unresolved")
-        client = self._http(f"https://{place.netloc}", timeout_s=TIMEOUT_S)
+        client = self._http(f"https://{place.netloc}", timeout_s=TIMEOUT_S, most=LARGEST)
         try:
             accept = {"Accept": "application/did+json, */*;q=0.1"}
-            answer = await exchange(client, "GET", place.path, headers=accept, most=LARGEST)
+            answer = await client.get(place.path, headers=accept)
         except ProviderError as error:
             raise CredentialError(str(error), "unresolved") from None
         finally:

@@ -7,9 +7,8 @@ from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue
 from sallyport.areas.did.dids.bodies import HolderDid, IssuerDid
 from sallyport.areas.did.presentations.request import State
 from sallyport.areas.did.wallets.bodies import WalletId, WalletKey
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
 from sallyport.web.scope import Flag, Id, LongText, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 NO_GROUP = frozenset({"", "false", "no", "0", "none"})

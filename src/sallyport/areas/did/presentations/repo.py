@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from sallyport.areas.did.presentations.request import Listed, NewRequest, Request, Status
 from sallyport.store.erasure import OF_TENANT
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, columns_of
 from sallyport.store.slices import SLICE
 
 KEEP_US = 30 * 86_400 * 1_000_000
@@ -12,7 +12,7 @@ KEEP_US = 30 * 86_400 * 1_000_000
 PURGED = 100
 LAST = 2**63 - 1
 """An id that is larger than all others."""
-_SELECT = f"select {', '.join(Request.__dataclass_fields__)} from presentation_requests"
+_SELECT = f"select {', '.join(columns_of(Request))} from presentation_requests"
 _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 

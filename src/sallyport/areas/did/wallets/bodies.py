@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from sallyport.areas.did.wallets.key import LONGEST
-from sallyport.base.model import Model
+from sallyport.areas.did.wallets.wallet import ListedWallet
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
 
@@ -85,18 +85,9 @@ class ListWallets(OfDomain, PagedByNumber):
     )
 
 
+@answer_of(ListedWallet)
 class WalletEntry(Model):
     """A wallet user in the answer of the operation `walletUserList`."""
-
-    walletId: int = Field(description="Id of the wallet.")
-    userId: int = Field(description="Id of the wallet user: the same as walletId.")
-    walletUrl: str = Field(description="URL of the wallet, as information.")
-    status: str = Field(description="Always Registered.")
-    username: str = Field(description="Name of the wallet's user.")
-    emailAddress: str = Field(description="E-mail address of the wallet's user.")
-    noOfcredential: int = Field(
-        description="Number of credentials that the wallet has accepted, or that are assigned to it."
-    )
 
 
 class WalletList(Done):

@@ -13,11 +13,13 @@ from sallyport.areas.did.wallets.bodies import (
 )
 from sallyport.areas.did.wallets.guard import NO_WALLET
 from sallyport.areas.did.wallets.service import Wallets, paired
-from sallyport.areas.did.wallets.wallet import Delivered, ListedWallet, NewWallet, Registered
+from sallyport.areas.did.wallets.wallet import Delivered, NewWallet, Registered
+from sallyport.base.answer import answers
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery, Minimum
+from sallyport.base.wire import Minimum
+from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
@@ -58,7 +60,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
                 "status": "Success",
                 "message": counted(total, "wallet user"),
                 "count": total,
-                "users": [_entry(each) for each in listed],
+                "users": answers(listed, status="Registered"),
                 **is_minimum,
             }
         )
@@ -112,18 +114,6 @@ def _registered(made: Registered, message: str) -> WalletRegistered:
         walletKey=made.wallet_key,
         token=made.token,
     )
-
-
-def _entry(wallet: ListedWallet) -> dict[str, object]:
-    return {
-        "walletId": wallet.id,
-        "userId": wallet.id,
-        "walletUrl": wallet.url,
-        "status": "Registered",
-        "username": wallet.username,
-        "emailAddress": wallet.email,
-        "noOfcredential": wallet.credentials,
-    }
 
 
 def _polled(delivered: Delivered) -> dict[str, object]:

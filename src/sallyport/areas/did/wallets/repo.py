@@ -1,15 +1,18 @@
 """The SQL of wallets."""
 
+from dataclasses import dataclass
+
 from sallyport.areas.did.credentials.repo import VALID_EVER
 from sallyport.areas.did.wallets.key import key_hash, public_of
 from sallyport.areas.did.wallets.wallet import ListedWallet, NewWallet, Wallet
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.erasure import OF_TENANT
-from sallyport.store.model import Tx, Value
+from sallyport.store.erasure import OF_TENANT, Rows
+from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
+from sallyport.store.slices import SLICE
 
 COUNTER = "wallets"
 TAKEN = "the domain already has a wallet with this e-mail address; to replace a lost walletKey, use resetWallet"
@@ -88,3 +91,17 @@ def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
     """Return the public key with which values are encrypted for a wallet, or None if the domain has no such wallet."""
     sql = "select public_key from wallets where id = :id and domain_id = :d"
     return tx.value(bytes, sql, id=wallet_id, d=domain_id)
+
+
+@dataclass(frozen=True, slots=True)
+class WalletRows(Rows):
+    """The wallets of a removed domain. The access token of a wallet is deleted with the wallet."""
+
+    def erase(self, tx: Tx, domain_id: int) -> int:
+        """Delete up to SLICE wallets of the domain, with their access tokens. Return the number of deleted rows."""
+        sql = f"select id, token_id from wallets where domain_id = :d limit {SLICE}"
+        found = [(int(str(wallet_id)), int(str(token_id))) for wallet_id, token_id in tx.rows(sql, d=domain_id)]
+        gone = self.erase_ids(tx, domain_id, [wallet_id for wallet_id, _ in found])
+        tokens = listed(token_id for _, token_id in found)
+        tx.execute(f"delete from access_tokens where id in {LISTED}", ids=tokens)
+        return gone

@@ -1,8 +1,10 @@
 """Values of wallets."""
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from sallyport.areas.did.credentials.credential import Credential
+from sallyport.base.answer import Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,18 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class ListedWallet:
-    """A wallet and the number of its credentials. credentials: the number of assigned and accepted credentials."""
+    """A wallet and the number of its credentials."""
 
-    id: int
-    username: str
-    email: str
-    url: str
-    credentials: int
+    id: Annotated[
+        int, Wire("Id of the wallet.", "walletId"), Wire("Id of the wallet user: the same as walletId.", "userId")
+    ]
+    url: Annotated[str, Wire("URL of the wallet, as information.", "walletUrl")]
+    status: ClassVar[Annotated[str, Wire("Always Registered.")]]
+    username: Annotated[str, Wire("Name of the wallet's user.")]
+    email: Annotated[str, Wire("E-mail address of the wallet's user.", "emailAddress")]
+    credentials: Annotated[
+        int, Wire("Number of credentials that the wallet has accepted, or that are assigned to it.", "noOfcredential")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from sallyport.areas.directory.entry.descriptions import attribute_key
 from sallyport.areas.directory.entry.secret_attributes import holds_secret
 from sallyport.areas.directory.mappings.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, NameOrNone, OfDomain, ScopedIfGiven, Whole
 

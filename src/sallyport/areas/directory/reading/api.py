@@ -10,8 +10,9 @@ import httpx
 import trio
 
 from sallyport.areas.directory.reading import ReadError
+from sallyport.base.clock import BackOff
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import Client, exchange, json_object, member, text_at
+from sallyport.outgoing.http import REPEATABLE, json_object, link_of, member, text_at
 
 BY_ID: Final = "id:"
 """Prefix of the identifier of an entry without a distinguished name."""
@@ -37,7 +38,9 @@ class AccessToken:
     the token request is refused.
     """
 
-    def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, path: str, form: Callable[[], Mapping[str, str]], refused: str
+    ) -> None:
         self._client = client
         self._path = path
         self._form = form
@@ -49,7 +52,7 @@ class AccessToken:
         """Return the Authorization header. renew: if true, request a new token although the last token is still valid.
         Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
-            answer = await exchange(self._client, "POST", self._path, data=self._form(), is_repeatable=True)
+            answer = await self._client.post(self._path, data=self._form(), extensions=REPEATABLE)
             if answer.status_code != 200:
                 raise ReadError(self._refused)
             document = json_object(answer)
@@ -64,7 +67,7 @@ class Pages:
     """The requests that read a directory once. client: the HTTP client for the API's origin. A link to another origin
     is not followed."""
 
-    def __init__(self, client: Client, authorize: Authorize) -> None:
+    def __init__(self, client: httpx.AsyncClient, authorize: Authorize) -> None:
         self._client = client
         self._authorize = authorize
         self._asked = 0
@@ -78,15 +81,18 @@ class Pages:
         self._asked += 1
         if self._asked > MOST_PAGES:
             raise ReadError(f"{self._client.base_url.host}: the list has more than {MOST_PAGES} pages")
+        back_off = BackOff()
         for attempt in range(TRIES):
             authorization = await self._authorize(renew)
             try:
-                answer = await exchange(
-                    self._client, "GET", url, params=params, timeout_s=ANSWER_S, most=MOST,
+                answer = await self._client.get(
+                    url if url.startswith("/") else link_of(self._client, url),
+                    params=params,
                     headers={"Accept": "application/json", "Authorization": authorization, **(headers or {})},
-                )  # fmt: skip
+                    timeout=ANSWER_S,
+                )
             except ProviderError as error:
-                wait = error.retry_after_s or 2.0**attempt
+                wait = error.retry_after_s or back_off.failed()
                 if wait > LONGEST_WAIT_S or attempt == TRIES - 1:
                     raise
                 await trio.sleep(wait)

@@ -24,14 +24,16 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+import httpx
+
 from sallyport.areas.directory.entry.entry import Batch, Entry, Gone, Group, Person, Problem, is_name, mappable
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.reading import ReadError
-from sallyport.areas.directory.reading.api import BY_ID, AccessToken, Pages, as_read_error, texts
+from sallyport.areas.directory.reading.api import BY_ID, MOST, AccessToken, Pages, as_read_error, texts
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.http import Client, HttpFactory, json_object, member, text_at
+from sallyport.outgoing.http import HttpFactory, json_object, member, text_at
 
 GRAPH: Final = "https://graph.microsoft.com"
 LOGIN: Final = "https://login.microsoftonline.com"
@@ -79,7 +81,7 @@ class GraphReader:
         cursor: the cursor that the last reading returned. Only the changes since that reading are read. But all entries
         are read if `full` is set, or if the cursor has expired.
         """
-        async with self._http(source.graph) as graph, self._http(source.login) as login:
+        async with self._http(source.graph, most=MOST) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
             async with aclosing(reading.batches(cursor, full=full)) as batches:
                 yield batches
@@ -89,7 +91,7 @@ class _Expired(Exception):
     """The error for a delta link that has expired (HTTP 410)."""
 
 
-def _token(login: Client, source: GraphSource) -> AccessToken:
+def _token(login: httpx.AsyncClient, source: GraphSource) -> AccessToken:
     form = {
         "grant_type": "client_credentials",
         "client_id": source.client_id,
@@ -102,7 +104,7 @@ def _token(login: Client, source: GraphSource) -> AccessToken:
 
 
 class _Reading:
-    def __init__(self, graph: Client, token: AccessToken) -> None:
+    def __init__(self, graph: httpx.AsyncClient, token: AccessToken) -> None:
         self._pages = Pages(graph, token)
         self._origin = str(graph.base_url).rstrip("/")
         self._links: list[str] = []  # the links at which the next rounds start

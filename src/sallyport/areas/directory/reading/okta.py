@@ -22,17 +22,18 @@ from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+import httpx
 import trio
 
 from sallyport.areas.directory.entry.entry import Batch, Entry, Gone, Group, Person, Problem, is_name, mappable
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.reading import ReadError
-from sallyport.areas.directory.reading.api import BY_ID, AccessToken, Authorize, Pages, as_read_error, texts
+from sallyport.areas.directory.reading.api import BY_ID, MOST, AccessToken, Authorize, Pages, as_read_error, texts
 from sallyport.base.clock import SECOND, Clock, from_iso, iso, iso_or_empty
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
 from sallyport.outgoing.errors import PemError, ProviderError
-from sallyport.outgoing.http import Client, HttpFactory, json_array, member, text_at
+from sallyport.outgoing.http import HttpFactory, json_array, member, text_at
 from sallyport.outgoing.pem import private_key
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class OktaReader:
         cursor: the cursor that the last reading returned. Only the changes since that reading are read. But if `full`
         is set, all entries are read.
         """
-        async with self._http(source.url) as client:
+        async with self._http(source.url, most=MOST) as client:
             authorize: Authorize = (
                 _token_of(source) if not source.client_id else await _application(client, source, self._clock)
             )
@@ -111,7 +112,7 @@ def _token_of(source: OktaSource) -> Authorize:
     return authorize
 
 
-async def _application(client: Client, source: OktaSource, clock: Clock) -> AccessToken:
+async def _application(client: httpx.AsyncClient, source: OktaSource, clock: Clock) -> AccessToken:
     from joserfc import jwt
 
     try:
@@ -175,7 +176,7 @@ def key_flaw(octets: bytes) -> str:
 
 
 class _Reading:
-    def __init__(self, client: Client, authorize: Authorize, mapped: Collection[str]) -> None:
+    def __init__(self, client: httpx.AsyncClient, authorize: Authorize, mapped: Collection[str]) -> None:
         self._pages = Pages(client, authorize)
         self._mapped = frozenset(mapped)
         self._latest = 0

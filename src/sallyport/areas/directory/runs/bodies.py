@@ -16,8 +16,8 @@ from sallyport.areas.directory.entry.secret_attributes import holds_secret
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.entry.wire import MOST_ENTRIES
 from sallyport.base.errors import Invalid
+from sallyport.base.model import Done
 from sallyport.base.validation import Between, unfit
-from sallyport.web.operation import Done
 from sallyport.web.scope import Body, Flag, Id, LongText, OfDomain, PlainText, Whole
 
 LONGEST_DN: Final = 8192

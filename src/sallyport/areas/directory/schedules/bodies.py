@@ -13,10 +13,9 @@ from sallyport.areas.directory.schedules.schedule import Timing, clock_times, ti
 from sallyport.areas.directory.schedules.service import ScheduledDirectory
 from sallyport.base.clock import SECOND, from_iso, iso, iso_or_empty
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import Row
-from sallyport.web.operation import Done
 from sallyport.web.scope import Flag, OfDomain, Whole
 
 LONGEST_MINUTES: Final = 7 * 24 * 60

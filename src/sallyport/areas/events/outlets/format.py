@@ -12,7 +12,8 @@ from operator import attrgetter
 from typing import Final, TypeAlias, TypeVar
 
 from sallyport.areas.audit.repo import NumberedRow
-from sallyport.areas.events.outlets.repo import DomainEvent
+from sallyport.areas.events.event import DomainEvent
+from sallyport.base.answer import answer
 from sallyport.base.clock import iso
 from sallyport.base.log import IDENTITIES, Pseudonyms
 from sallyport.base.wire import JSON
@@ -27,6 +28,11 @@ ENTERPRISE: Final = 32473  # the enterprise number for examples (RFC 5612)
 LONGEST: Final = 6000
 """Maximum number of characters of a value in a syslog message. Most receivers accept messages of 8 KiB, and a datagram
 holds less than 64 KiB."""
+_LOGIN: Final = (
+    *("eventId", "time", "domain", "user", "ip_address", "client_ip", "device_name", "station", "method", "factor"),
+    *("decision", "appliedDecision", "wouldHaveBeen", "reason", "detail", "latencyMs"),
+)
+_OWN_NAMES: Final = {"device_name": "device"}
 _ESCAPED: Final = re.compile(r'(["\\\]])')
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -41,25 +47,8 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
 
     domain: the name of the event's domain. pseudonyms: the pseudonyms that replace the names of people, or None.
     """
-    fields: Fields = {
-        "type": LOGIN,
-        "eventId": event.id,
-        "time": iso(event.at),
-        "domain": domain,
-        "user": event.user_name,
-        "ip_address": event.ip_address,
-        "client_ip": event.client_ip,
-        "device": event.device_name,
-        "station": event.station,
-        "method": event.method,
-        "factor": event.factor,
-        "decision": event.decision,
-        "appliedDecision": event.applied_decision,
-        "wouldHaveBeen": event.would_have_been,
-        "reason": event.reason,
-        "detail": event.detail or "",
-        "latencyMs": event.latency_us / 1000,
-    }
+    shown = answer(event, domain=domain, nodes={})
+    fields: Fields = {"type": LOGIN, **{_OWN_NAMES.get(name, name): shown[name] for name in _LOGIN}}
     if pseudonyms is not None:
         for name in IDENTITIES:
             fields[name] = pseudonyms.of(str(fields[name]))

@@ -1,19 +1,9 @@
 """SQL for events in the order in which they were written, and for the position of each outlet."""
 
-from dataclasses import dataclass
+from sallyport.areas.events.event import DomainEvent
+from sallyport.store.model import Tx, columns_of
 
-from sallyport.areas.events.repo import EventRow
-from sallyport.store.model import Tx
-
-
-@dataclass(slots=True)
-class DomainEvent(EventRow):
-    """An event with its domain."""
-
-    domain_id: int
-
-
-_COLUMNS = ", ".join(DomainEvent.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(DomainEvent))
 _BETWEEN = "from events where id > :a and id <= :l"
 
 

@@ -1,17 +1,20 @@
-"""Continue EAP conversations. At the end of a conversation, decide its login with the steps of the pipeline."""
+"""Continue EAP conversations. At the end of a conversation, decide its login with the steps of the pipeline.
+
+`EapRounds` uses the pipeline, which knows nothing of it. The listener calls `converse` for a login by EAP that
+`Pipeline.begin` did not decide.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sallyport.areas.domains.domain import LOCAL, Domain
 from sallyport.areas.login.decision import ROUND, decide
 from sallyport.areas.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
-from sallyport.areas.login.eap.service import SERVED, Eap
+from sallyport.areas.login.eap.service import SERVED, Eap, EapServer
 from sallyport.areas.login.eap.verifiers import Station
-from sallyport.areas.login.first.password import still
 from sallyport.areas.login.login import PASSED, Decision, Login, Reason, Verdict
+from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.session import Asked, Session
 from sallyport.areas.mfa.provider import Code
@@ -21,17 +24,14 @@ from sallyport.areas.users.user import User
 from sallyport.radius.attributes import STATE
 from sallyport.radius.password import Method
 
-if TYPE_CHECKING:
-    from sallyport.areas.login.pipeline import Pipeline
 
-
-class Rounds:
+class EapRounds:
     """The logins by EAP that this service handles itself. steps: the pipeline, with rules, lock-outs and second
-    factors."""
+    factors. server: what the service needs as the server of EAP."""
 
-    def __init__(self, steps: Pipeline) -> None:
+    def __init__(self, steps: Pipeline, server: EapServer) -> None:
         self._steps = steps
-        self._eap = Eap(steps, self._ask_inside, now=steps.now)
+        self._eap = Eap(steps, server, self._ask_inside, now=steps.now)
 
     def converse(self, login: Login) -> Decision | None:
         """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
@@ -44,7 +44,7 @@ class Rounds:
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
         # the first round of a conversation decides whether a station is admitted by its address
-        station = None if STATE in login.request.first else self.station(login, domain)
+        station = None if STATE in login.arrival.request.first else self.station(login, domain)
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):
             login.continuation = partial(self._answer, login, domain, result)
@@ -62,17 +62,16 @@ class Rounds:
     def station(self, login: Login, domain: Domain) -> Station | None:
         """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
         bypass = self._steps.bypass
-        key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
+        key = bypass.admits_by_eap(login.arrival, login.method, domain.id) if login.method == Method.EAP else ""
         if not key:
             return None
-        word = login.client.mac_password
+        word = login.arrival.client.mac_password
         return Station(key, None if word is None else word.reveal(), partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""
-        return login.method == Method.EAP and (
-            domain.first_factor in SERVED or bool(self._steps.bypass.admits_by_eap(login, domain.id))
-        )
+        is_by_eap = login.method == Method.EAP
+        return is_by_eap and (domain.first_factor in SERVED or self._steps.is_by_station(login, domain))
 
     async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:
         result = await self._eap.answer(login, domain, question)
@@ -89,7 +88,7 @@ class Rounds:
     async def _conclude_once(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
         await self._steps.recall(login, domain)
         if result.second is not None and result.refusal is None:
-            fresh = self._steps.fresh(domain)
+            fresh = self._steps.refresh(login, domain)
             login.proven = True
             self._steps.note(login)
             second = SecondFactorResult(result.second, asked=Asked(0, result.stamp))
@@ -104,7 +103,7 @@ class Rounds:
 
         user: the endpoint user as stored now, or None. An admin may have changed the user during the conversation.
         """
-        fresh = self._steps.fresh(domain)
+        fresh = self._steps.refresh(login, domain)
         if result.by_address:
             return self._steps.admit_station(login, fresh)
         if result.refusal is not None:
@@ -113,7 +112,8 @@ class Rounds:
         first = result.first
         if first is PASSED:
             is_local = domain.first_factor is LOCAL
-            first = still(login, user, result.stamp) if is_local else self._steps.same_factor(fresh, result.stamp)
+            steps, stamp = self._steps, result.stamp
+            first = steps.same_user(login, user, stamp) if is_local else steps.same_factor(fresh, stamp)
         decision = self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
         if decision is None and result.ending is not None:
             result.ending.asks = True
@@ -127,7 +127,7 @@ class Rounds:
         session: the challenge that `code` answers, or None at the first call. Return None if this request was replaced
         by a newer request of the same login. The newer request may have come to another node.
         """
-        fresh = self._steps.fresh(domain)
+        fresh = self._steps.refresh(login, domain)
         await self._steps.recall(login, fresh)
         if session is not None:
             self._steps.note(login)

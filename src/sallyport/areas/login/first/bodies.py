@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.areas.domains.bodies import AnyFirstFactor
 from sallyport.areas.domains.domain import FirstFactor
-from sallyport.web.operation import Done, Success
+from sallyport.base.model import Done, Success
 from sallyport.web.scope import Flag, InDomain, Members, Octets, PlainText
 
 Values = dict[str, object]

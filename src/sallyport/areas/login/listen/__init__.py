@@ -4,9 +4,7 @@ udp        reads up to 64 datagrams when a socket is readable, and passes them o
 radsec     the TLS connections of peers; a certificate identifies each peer
 tls        the TLS context of RadSec; it requires a client certificate
 exchange   turns a datagram into a decided login for the journal, and sends the answer after the commit
-pacing     starts tasks for logins that must wait, a few at a time; delays rejects
-waiting    limits pending requests, with a fair share for each client and tenant
-counts     the metrics of an exchange
+pending    limits pending requests; starts tasks for logins that must wait, a few at a time; delays rejects
 senders    a table of unknown and unproven senders, of limited size
 causes     tells why a sender gets no answer, and what to do
 """

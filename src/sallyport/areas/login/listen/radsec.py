@@ -32,10 +32,10 @@ from sallyport.areas.login.listen.causes import CERTIFICATE
 from sallyport.areas.login.listen.exchange import Exchange
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.tls import radsec_context
-from sallyport.areas.login.listen.waiting import Room
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StartError
+from sallyport.base.fair import Room
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import PeerCertificate, read_peer
 from sallyport.certs.credentials import Credentials

@@ -100,13 +100,15 @@ class Senders:
 
     The RADIUS clients of a tenant together have a share of the table. All unknown addresses together have one share. If
     the table is full, one address is removed from the largest share: the address whose last datagram is the oldest.
-    changes: the number of changes so far.
+    changes: the number of changes so far. some: whether a sender was listed. If not, the path of a login skips
+    `answered`.
     """
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._addresses = BoundedMap[str, _Address](max_senders)
         self._logged_at: dict[int, int] = {}  # by tenant
         self.changes = 0
+        self.some = False
 
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b"", option: str = ""
@@ -125,6 +127,7 @@ class Senders:
         sender.client, sender.datagram, sender.option, sender.is_over = client, datagram, option, False
         self._addresses.put(host, address, tenant_id)
         self.changes += 1
+        self.some = True
         since_us = abs(at - self._logged_at.get(tenant_id, -LOG_INTERVAL_US))
         if reason in (address.logged, UNPROVEN) or since_us < LOG_INTERVAL_US:
             return None

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.areas.clients.client import is_check
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.login.second import session as sessions
@@ -22,7 +23,7 @@ from sallyport.areas.login.second.enrolment import Enrolments
 from sallyport.areas.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.areas.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
-from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
+from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock
@@ -71,9 +72,9 @@ def device_patience(login: Login, attached: Attached) -> float:
     the timeout from its first packet on. Otherwise, or if one of these times is unknown, the result is infinity. It is
     infinity too if the device is known to treat a challenge as a refusal."""
     posture = login.device.posture
-    limit_s = patience_s(posture.timeout_ms(login.at))
+    limit_s = patience_s(posture.timeout_ms(login.arrival.at))
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
-    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.at) != "no"
+    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.arrival.at) != "no"
     return max(0.0, login.known.first + limit_s - time.monotonic()) if is_early else math.inf
 
 
@@ -89,7 +90,6 @@ class SecondFactor:
         self,
         challenges: Challenges,
         calls: Calls,
-        providers: Providers,
         metrics: MfaMetrics,
         *,
         patience: Callable[[Login, Attached], float],
@@ -97,7 +97,6 @@ class SecondFactor:
         hidden: Mapping[tuple[int, int], int] = HIDDEN,
     ) -> None:
         self.challenges = challenges
-        self._providers = providers
         self._metrics = metrics
         self._patience = patience
         self._clock = clock
@@ -135,17 +134,8 @@ class SecondFactor:
 
     # --- without waiting --------------------------------------------------------------------------------------
 
-    def at_once(self, domain: Domain) -> Reason | None:
-        """Return the reason why the domain cannot ask for a second factor: it has no provider, or the provider's
-        configuration cannot be read. Otherwise return None."""
-        attached = self._providers.of(domain.id)
-        return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
-
-    def forecast(self, login: Login, domain: Domain) -> Reason:
+    def forecast(self, login: Login, domain: Domain, attached: Attached) -> Reason:
         """Predict the result of asking for a login's second factor. It prompts no user and never waits."""
-        attached = self._providers.of(domain.id)
-        if isinstance(attached, Unavailable):
-            return UNAVAILABLE[attached]
         now = standing(attached)
         method = login.method if login.code is None else Method.PAP  # a code already follows the password
         if now.takes_no_code(method):
@@ -154,31 +144,22 @@ class SecondFactor:
         enrolment = self.enrolments.look_up(
             attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
         )
-        gives_up = now.gives_up(login.device.posture, login.at)
+        gives_up = now.gives_up(login.device.posture, login.arrival.at)
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
-    def takes_codes(self, domain: Domain, name: str) -> bool:
+    def takes_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
         """Return whether a code may follow a user's password. Return False if the provider asks for no codes, or if the
         user is known to have none."""
-        attached = self._providers.of(domain.id)
-        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+        if isinstance(provider, Unavailable) or not provider.provider.asks_for_codes:
             return False
-        return (
-            self.enrolments.look_up(attached, domain.tenant_id, (domain.id, fold(name)), name)
-            is not Reason.NOT_ENROLLED
-        )
+        user = (domain.id, fold(name))
+        return self.enrolments.look_up(provider, domain.tenant_id, user, name) is not Reason.NOT_ENROLLED
 
-    def asks_for_codes(self, domain: Domain) -> bool:
-        """Return whether the domain's provider asks for codes, so that some users may have one."""
-        attached = self._providers.of(domain.id)
-        return isinstance(attached, Attached) and attached.provider.asks_for_codes
-
-    async def has_codes(self, domain: Domain, name: str) -> bool:
+    async def has_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
         """Return whether a user is known to have codes. If this is unknown, wait a few seconds for the provider."""
-        attached = self._providers.of(domain.id)
-        if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
+        if isinstance(provider, Unavailable) or not provider.provider.asks_for_codes:
             return False
-        return await self.enrolments.learn(attached, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
+        return await self.enrolments.learn(provider, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
 
     async def pending(self, domain: Domain, user: str) -> list[Session]:
         """Return the prompts of a user that wait for an answer: the challenges that were sent, and the prompts of this
@@ -195,9 +176,9 @@ class SecondFactor:
     # --- a login asks -----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
-        """Ask for a login's second factor. Return None if a newer request of the same login has replaced this
-        request."""
-        attached = self._providers.of(domain.id)
+        """Ask for a login's second factor at `login.provider`. Return None if a newer request of the same login has
+        replaced this request."""
+        attached = login.provider
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
         if self._stopping:
@@ -252,7 +233,7 @@ class SecondFactor:
         with trio.move_on_after(0 if self._stopping else self._limit_s(login, conversation)):
             await waiter.done.wait()
         if not waiter.done.is_set() and not self._stopping:
-            if login.teaches:
+            if not is_check(login.arrival.request):
                 login.device.posture.measure(login.known, time.monotonic(), self._clock())
             if self._limit_s(login, conversation) == math.inf:  # the device waits longer than it did before
                 await waiter.done.wait()
@@ -309,7 +290,7 @@ class SecondFactor:
         Its retransmission may join the login again while the prompt is pending. After the other node has answered, a
         retransmission that the device sent before it got the answer must not prompt the user again.
         """
-        self._left.put(_packet(login), True, login.client.tenant_id, now=trio.current_time())
+        self._left.put(_packet(login), True, login.arrival.client.tenant_id, now=trio.current_time())
 
     def _was_left(self, login: Login) -> bool:
         return self._left.get(_packet(login), now=trio.current_time()) is not None
@@ -329,7 +310,7 @@ class SecondFactor:
         known = await self.challenges.find(challenge_id)
         if known is None and self._was_left(login):
             raise AnsweredElsewhere
-        attached = None if login.domain is None else self._providers.of(login.domain.id)
+        attached = login.provider
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
             return OVER
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
@@ -496,7 +477,7 @@ class SecondFactor:
 
 
 def _packet(login: Login) -> _Packet:
-    return login.client.id, login.request.identifier, login.request.authenticator
+    return login.arrival.client.id, login.arrival.request.identifier, login.arrival.request.authenticator
 
 
 def _may_challenge(conversation: Conversation) -> bool:

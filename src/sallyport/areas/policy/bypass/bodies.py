@@ -4,8 +4,9 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
+from sallyport.areas.policy.bypass.repo import StationRow
 from sallyport.base.mac import mac_key
-from sallyport.base.model import Model
+from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import InDomain, Many, Text
@@ -51,12 +52,9 @@ class ListBypassStations(InDomain, Paged):
     )
 
 
+@answer_of(StationRow)
 class StationEntry(Model):
     """A station on the list."""
-
-    station: str = Field(description="MAC address as aa:bb:cc:dd:ee:ff.")
-    name: str = Field(description="Name of the station; empty if it has none.")
-    addedAt: str = Field(description="Time when the station was added, ISO 8601 in UTC.")
 
 
 class StationList(Model):

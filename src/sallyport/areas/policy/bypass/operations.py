@@ -6,12 +6,9 @@ from sallyport.areas.policy.bypass.bodies import (
     ListBypassStations,
     StationList,
 )
-from sallyport.areas.policy.bypass.repo import StationRow
 from sallyport.areas.policy.bypass.service import Bypass
-from sallyport.base.clock import iso
-from sallyport.base.mac import mac_text
+from sallyport.base.answer import answers
 from sallyport.base.text import counted
-from sallyport.base.wire import JSON
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
@@ -25,7 +22,7 @@ def operations(service: Bypass, gate: Gate) -> Operations:
         """List the stations of a domain that are admitted by their MAC address."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
-        return Plain({"stations": [_entry(row) for row in rows], "totalCount": total})
+        return Plain({"stations": answers(rows), "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
@@ -43,7 +40,3 @@ def operations(service: Bypass, gate: Gate) -> Operations:
         return Done(message=f"{counted(removed, 'station')} deleted")
 
     return bypass
-
-
-def _entry(row: StationRow) -> dict[str, JSON]:
-    return {"station": mac_text(row.station), "name": row.name, "addedAt": iso(row.added_at)}

@@ -7,9 +7,12 @@ wait.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Annotated, Final
 
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.mac import mac_text
 from sallyport.store.model import LISTED_TEXTS, Tx, listed, without_case
 
 MAX_STATIONS: Final = 100_000
@@ -20,11 +23,11 @@ Lists = Mapping[int, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class StationRow:
-    """A station on a domain's list. added_at: the time when an admin added the station, in microseconds."""
+    """A station on a domain's list."""
 
-    station: str
-    name: str
-    added_at: int
+    station: Annotated[str, Wire("MAC address as aa:bb:cc:dd:ee:ff.", convert=mac_text)]
+    name: Annotated[str, Wire("Name of the station; empty if it has none.")]
+    added_at: Annotated[int, Wire("Time when the station was added, ISO 8601 in UTC.", "addedAt", iso)]
 
 
 @dataclass(frozen=True, slots=True)

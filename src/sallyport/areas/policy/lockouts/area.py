@@ -1,21 +1,22 @@
 """The entrance of lock-outs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.lockouts import operations as api
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.metrics import LockoutMetrics
-from sallyport.store.model import Tx
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class LockoutsArea(Area):
-    """Users and stations that are refused after too many failures. forget_codes: forgets the wrong codes of a user in
-    the store."""
+    """Users and stations that are refused after too many failures."""
 
-    def __init__(self, parts: Parts, *, forget_codes: Callable[[Tx, tuple[int, str]], None]) -> None:
+    erased_rows = (Rows("lockouts", "lock-outs"),)
+
+    def __init__(self, parts: Parts) -> None:
         settings = parts.settings
         self.service = Lockouts(
             parts.store,
@@ -25,7 +26,6 @@ class LockoutsArea(Area):
             limit=settings.lockout_failures,
             minutes=settings.lockout_minutes,
             clock=parts.clock,
-            forget_codes=forget_codes,
         )
         self.node_tasks = (self.service.run,)
 

@@ -3,9 +3,9 @@
 from pydantic import Field, model_validator
 
 from sallyport.areas.policy.lockouts.failures import LockoutKind
-from sallyport.base.model import Model
+from sallyport.areas.policy.lockouts.repo import LockoutRow
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, Search, TotalCount
 from sallyport.web.scope import InDomain, Text
 
@@ -52,14 +52,9 @@ class Unlocked(Done):
     )
 
 
+@answer_of(LockoutRow)
 class LockoutEntry(Model):
     """A user or a station that is locked out."""
-
-    kind: LockoutKind = Field(description="Kind of the name: a user, or a station.")
-    name: str = Field(description="Name of the user, or Calling-Station-Id, as it was sent.")
-    since: str = Field(description="Time of the failure that caused the lock-out, ISO 8601 in UTC.")
-    until: str = Field(description="End of the lock-out, ISO 8601 in UTC.")
-    failures: int = Field(description="Number of failures that led to the lock-out.")
 
 
 class LockoutList(Model):

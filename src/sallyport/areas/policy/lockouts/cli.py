@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import click
 
+from sallyport.areas.policy.lockouts.bodies import Unlock
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, domains
-from sallyport.shell.options import Group
+from sallyport.shell.fields import option, pass_body
+from sallyport.shell.options import Group, any_domain, in_domain, json_form
 
 COLUMNS = ("domain", "kind", "name", "since", "until", "failures")
 
@@ -17,8 +19,8 @@ def lockout() -> None:
 
 
 @lockout.command("list")
-@click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@any_domain
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
     """List users and stations that are locked out now."""
@@ -26,20 +28,20 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 
 
 @lockout.command()
-@click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--user", help="User to unlock.")
-@click.option("--station", help="Station to unlock: a Calling-Station-Id, or a MAC address in any notation.")
-@click.pass_obj
-def remove(line: CommandLine, *, domain: str, user: str | None, station: str | None) -> None:
+@in_domain
+@option(Unlock, "userName", "--user")
+@option(Unlock, "station")
+@pass_body
+def remove(line: CommandLine, body: Row, *, domain: str) -> None:
     """Unlock a user with the stations of the user's failures, or a station."""
-    if (user is None) is (station is None):
+    if len(body) != 1:
         raise click.UsageError("give either --user or --station")
-    done = line.run("/ad/Unlock", {"userName": user, "station": station}, domain=domain)
+    done = line.run("/ad/Unlock", body, domain=domain)
     if done["message"] != "unlocked":
         line.note(str(done["message"]))
         return
-    line.note(f"{user or station} is unlocked")
-    if user is not None and isinstance(done["stations"], list) and done["stations"]:
+    line.note(f"{body.get('userName') or body['station']} is unlocked")
+    if "userName" in body and isinstance(done["stations"], list) and done["stations"]:
         line.note(f"unlocked too, because the user failed there: {', '.join(map(str, done['stations']))}")
 
 

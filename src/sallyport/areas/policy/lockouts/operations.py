@@ -2,10 +2,8 @@
 
 from sallyport.areas.policy.lockouts.bodies import ListLockouts, LockoutList, Unlock, Unlocked
 from sallyport.areas.policy.lockouts.failures import LockoutKind
-from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.areas.policy.lockouts.service import Lockouts
-from sallyport.base.clock import iso
-from sallyport.base.wire import JSON
+from sallyport.base.answer import answers
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
@@ -19,7 +17,7 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
         """List the users and stations of a domain that are locked out at present."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
-        return Plain({"lockouts": [_entry(row) for row in rows], "totalCount": total})
+        return Plain({"lockouts": answers(rows), "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)
     async def unlock(body: Unlock, caller: Caller) -> Unlocked:
@@ -32,13 +30,3 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
         )
 
     return lockouts
-
-
-def _entry(row: LockoutRow) -> dict[str, JSON]:
-    return {
-        "kind": row.kind,
-        "name": row.name,
-        "since": iso(row.since),
-        "until": iso(row.until),
-        "failures": row.failures,
-    }

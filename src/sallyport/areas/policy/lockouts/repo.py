@@ -1,9 +1,12 @@
 """SQL for lock-outs. Times are in microseconds."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from sallyport.areas.policy.lockouts.failures import WINDOW_US, LockoutKind
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
+from sallyport.store.model import Tx, Value, columns_of, without_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +15,12 @@ class LockoutRow:
     comparisons. For a station, this form is the octets of the name in hex."""
 
     domain_id: int
-    kind: str
+    kind: Annotated[str, Wire("Kind of the name: a user, or a station.", kind=LockoutKind)]
     name_key: str
-    name: str
-    since: int
-    until: int
-    failures: int
+    name: Annotated[str, Wire("Name of the user, or Calling-Station-Id, as it was sent.")]
+    since: Annotated[int, Wire("Time of the failure that caused the lock-out, ISO 8601 in UTC.", convert=iso)]
+    until: Annotated[int, Wire("End of the lock-out, ISO 8601 in UTC.", convert=iso)]
+    failures: Annotated[int, Wire("Number of failures that led to the lock-out.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class OwnedRow(LockoutRow):
     tenant_id: int
 
 
-_COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
+_COLUMNS = ", ".join(columns_of(LockoutRow))
 
 
 def write(tx: Tx, row: LockoutRow) -> None:

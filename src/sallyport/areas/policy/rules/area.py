@@ -1,20 +1,27 @@
 """The entrance of login rules."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from sallyport.areas.clients.service import Clients
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.rules import operations as api
 from sallyport.areas.policy.rules.names import Names
 from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
 
 class RulesArea(Area):
-    """Login rules. client_names: returns the names of a tenant's RADIUS clients by folded name, in any thread."""
+    """Login rules."""
 
-    def __init__(self, parts: Parts, domains: Domains, *, client_names: Callable[[int], Mapping[str, str]]) -> None:
+    erased_rows = (Rows("login_rules", "login rules"),)
+
+    def __init__(self, parts: Parts, domains: Domains, clients: Clients) -> None:
+        def client_names(tenant_id: int) -> Mapping[str, str]:
+            return {each.name_key: each.name for each in clients.of_tenant(tenant_id)}
+
         self.service = LoginRules(parts.configuration, parts.dictionary, parts.clock)
         self.names = Names(parts.store, lambda domain_id: domains.table.present(domain_id), client_names)  # noqa: PLW0108
 

@@ -3,7 +3,7 @@
 import re
 import zoneinfo
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, cast
 
 from pydantic import (
     AfterValidator,
@@ -13,25 +13,23 @@ from pydantic import (
     Field,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    create_model,
     model_validator,
 )
 
-from sallyport.areas.policy.rules.rule import (
+from sallyport.areas.policy.rules.conditions import (
+    CONDITIONS,
     DAYS,
-    DEFAULT_PRIORITY,
     END_OF_DAY,
-    MAX_PRIORITY,
-    MAX_REPLY_OCTETS,
     MIDNIGHT,
     AccountKind,
-    Action,
-    Reply,
+    Condition,
     Window,
     minutes,
 )
-from sallyport.base.model import Model, SentModel
+from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY, MAX_PRIORITY, MAX_REPLY_OCTETS, Action, Reply
+from sallyport.base.model import Done, Model, SentModel
 from sallyport.base.validation import Between, one_or_several, unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainText, Text, Whole
 
@@ -88,6 +86,8 @@ def _cleared(value: object) -> object:
 Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
 Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), WrapValidator(_entries)]
 Kinds = Annotated[list[Annotated[AccountKind, BeforeValidator(_lower)]], WrapValidator(_entries)]
+_TYPES: Final[Mapping[str, Any]] = {"kinds": Kinds}
+"""The types of conditions in a request. The others are `Entries`."""
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Between(0, MAX_PRIORITY)]
 Clock = Annotated[str, AfterValidator(_clock)]
@@ -101,15 +101,6 @@ BEFORE: Final = (
     "groups, OUs, none). The priorities of rules change as far as needed."
 )
 ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
-USERS: Final = "User names without a realm. An empty list matches every user."
-GROUPS: Final = "Names of groups that the user belongs to. An empty list matches every user."
-OUS: Final = "Organizational units of the user. An empty list matches every user."
-KINDS: Final = "Kinds of account: a person, a computer, or a station by its MAC address. An empty list matches all."
-CLIENTS: Final = "RADIUS clients by name, or senders and NAS by address or network (CIDR). An empty list matches all."
-PRODUCTS: Final = "Products of the sender or of the NAS, as ListDevices names them. An empty list matches all."
-MEDIA: Final = "Media of the NAS port, such as Ethernet, Wireless or Virtual. An empty list matches all."
-STATIONS: Final = "Calling-Station-Ids; a MAC address may be in any notation. An empty list matches all."
-SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). An empty list matches all."
 TIME: Final = "Time of day at which the rule applies."
 VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. If it is empty, no VLAN is set."
 EVERYONE: Final = "Confirms that an allow or block rule without a scope decides every login of the domain."
@@ -168,10 +159,7 @@ def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
     return tuple(Reply(each.name, each.value) for each in attributes)
 
 
-class RuleFields(SentModel):
-    """The fields of a rule in a request. None means that the request does not have the field. An empty list or text
-    clears the field."""
-
+class _RuleHead(SentModel):
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
     name: Name | None = Field(default=None, description=NAME)
@@ -180,29 +168,31 @@ class RuleFields(SentModel):
         default=None, description=f"{PRIORITY} The default for a new rule is {DEFAULT_PRIORITY}."
     )
     enabled: Flag | None = Field(default=None, description=f"{ENABLED} A new rule is used by default.")
-    users: Entries | None = Field(default=None, description=USERS)
-    groups: Entries | None = Field(default=None, description=GROUPS)
-    ous: Entries | None = Field(default=None, description=OUS)
-    kinds: Kinds | None = Field(default=None, description=KINDS)
-    clients: Entries | None = Field(default=None, description=CLIENTS)
-    products: Entries | None = Field(default=None, description=PRODUCTS)
-    media: Entries | None = Field(default=None, description=MEDIA)
-    stations: Entries | None = Field(default=None, description=STATIONS)
-    serviceTypes: Entries | None = Field(default=None, description=SERVICE_TYPES)
+
+
+def _optional(condition: Condition) -> tuple[object, object]:
+    return _TYPES.get(condition.field, Entries) | None, Field(default=None, description=condition.description)
+
+
+_WithConditions = create_model(
+    "_WithConditions", __base__=_RuleHead, **cast(dict[str, Any], {each.field: _optional(each) for each in CONDITIONS})
+)
+
+
+class RuleFields(_WithConditions):
+    """The fields of a rule in a request. None means that the request does not have the field. An empty list or text
+    clears the field."""
+
     time: Time | None = Field(default=None, description=f"{TIME} Empty: always.")
     vlan: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=VLAN)
     replyAttributes: Replies | None = Field(default=None, description=REPLIES)
     everyone: Flag = Field(default=False, description=EVERYONE)
 
     def given(self) -> dict[str, object]:
-        """Return the fields that the request contains, except serviceTypes and media. The keys are the names in
+        """Return the fields that the request contains, except conditions with values. The keys are the names in
         `Definition`."""
-        found = {name: getattr(self, name) for name in _AS_GIVEN}
-        values: dict[str, object] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in found.items()
-            if value is not None
-        }
+        found = {name: getattr(self, name) for name in _RuleHead.model_fields}
+        values: dict[str, object] = {name: value for name, value in found.items() if value is not None}
         if self.time is not None:
             values["time"] = self.time.window()
         if self.vlan is not None:
@@ -211,10 +201,10 @@ class RuleFields(SentModel):
             values["reply_attributes"] = replies(self.replyAttributes)
         return values
 
-
-_AS_GIVEN: Final = RuleFields.model_fields.keys() - {
-    "serviceTypes", "media", "time", "vlan", "replyAttributes", "everyone",
-}  # fmt: skip
+    def conditions(self) -> dict[str, tuple[str, ...]]:
+        """Return the values of each condition that the request contains, by its field."""
+        found = {each.field: getattr(self, each.field) for each in CONDITIONS}
+        return {field: tuple(values) for field, values in found.items() if values is not None}
 
 
 class AddLoginRule(InDomain, RuleFields):
@@ -275,9 +265,7 @@ class TimeEntry(Model):
     timezone: str = Field(description=WINDOW_ZONE)
 
 
-class RuleEntry(Model):
-    """A login rule."""
-
+class _EntryHead(Model):
     ruleId: int = Field(description="Id of the rule.")
     domainId: DomainId
     position: int = Field(description="Position of the rule in the order in which rules are read, from 1.")
@@ -285,15 +273,23 @@ class RuleEntry(Model):
     action: Action = Field(description=ACTION)
     priority: int = Field(description=PRIORITY)
     enabled: bool = Field(description=ENABLED)
-    users: list[str] = Field(description=USERS)
-    groups: list[str] = Field(description=GROUPS)
-    ous: list[str] = Field(description=OUS)
-    kinds: list[AccountKind] = Field(description=KINDS)
-    clients: list[str] = Field(description=CLIENTS)
-    products: list[str] = Field(description=PRODUCTS)
-    media: list[str] = Field(description=MEDIA)
-    stations: list[str] = Field(description=STATIONS)
-    serviceTypes: list[str] = Field(description=SERVICE_TYPES)
+
+
+def _shown(condition: Condition) -> tuple[object, object]:
+    kind = list[AccountKind] if condition.field == "kinds" else list[str]
+    return kind, Field(description=condition.description)
+
+
+_EntryWithConditions = create_model(
+    "_EntryWithConditions",
+    __base__=_EntryHead,
+    **cast(dict[str, Any], {each.field: _shown(each) for each in CONDITIONS}),
+)
+
+
+class RuleEntry(_EntryWithConditions):
+    """A login rule."""
+
     time: TimeEntry | None = Field(description=f"{TIME} null: always.")
     vlan: str = Field(description=VLAN)
     replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)

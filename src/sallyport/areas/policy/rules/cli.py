@@ -1,44 +1,28 @@
 """`sallyport rule`: login rules, which allow logins, block them, or require a second factor."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 import click
 
+from sallyport.areas.policy.rules.bodies import AddLoginRule, RuleFields, UpdateLoginRule
+from sallyport.areas.policy.rules.conditions import CONDITIONS, DAYS
 from sallyport.areas.policy.rules.trial_cli import test
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_argument, option, options, pass_body
+from sallyport.shell.options import Group, Pair, in_domain, json_form
 
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
-ACTIONS = click.Choice(["allow", "block", "mfa_required"])
 NUMBER = click.IntRange(min=1)
-# Each repeatable option and its field in the request body.
-LISTS = {
-    "user": "users",
-    "group": "groups",
-    "ou": "ous",
-    "kind": "kinds",
-    "client": "clients",
-    "product": "products",
-    "medium": "media",
-    "station": "stations",
-    "service-type": "serviceTypes",
+_OWN: Final[Mapping[str, Mapping[str, object]]] = {  # an empty text clears the kinds, so they are no choice of click
+    "kinds": {
+        "type": str,
+        "help": "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
+    }
 }
-_HELP = {
-    "user": "Name of a user; case is ignored.",
-    "group": "A group of the user.",
-    "ou": "An organizational unit of the user.",
-    "kind": "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
-    "client": "RADIUS client: a name, an address or a network.",
-    "product": "Product of the sender or of the NAS, such as `Cisco ISE`.",
-    "medium": "Medium of the NAS port, such as Ethernet, Wireless or Virtual.",
-    "station": "Calling-Station-Id; a MAC address may be in any notation.",
-    "service-type": "Service-Type: a number, or a name such as Login or Framed.",
-}
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ENTRY = re.compile(r"(?P<field>[a-z]+): entry (?P<number>[0-9]+): no such (?P<kind>user|group|RADIUS client)")
 _STATION = re.compile(r"^stations: entry (?P<number>[0-9]+)")
 _SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
@@ -46,36 +30,55 @@ _SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
-def described(work: CommandT) -> CommandT:
+class Window(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """An option type for a time such as `mon-fri 22:00-06:00 Europe/Berlin`. The parts may be in any order. A word that
+    is neither days nor times is the time zone."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Row:
+        """Return the time as the field `time` of a rule. Raises BadParameter."""
+        time: Row = {}
+        for word in str(value).split():
+            span, days = _SPAN.fullmatch(word), _days(word)
+            if span is not None:
+                time["from"], time["until"] = span[1], span[2]
+            elif days:
+                time["days"] = days
+            elif "timezone" not in time:
+                time["timezone"] = word
+            else:
+                self.fail(
+                    f'"{word}" is not understood; give days, FROM-UNTIL and a time zone: '
+                    "mon-fri 22:00-06:00 Europe/Berlin",
+                    param,
+                    ctx,
+                )
+        return time
+
+
+def settings(command: CommandT) -> CommandT:
     """Add options to a command: those that the commands `add` and `update` have in common."""
-    options = [
-        click.option("--domain", required=True, help="The domain's name or domainId."),
-        click.option(
-            "--priority", type=click.IntRange(min=0), help="Rules with smaller priorities are read first. Default: 100."
-        ),
-        click.option("--disabled/--enabled", default=None, help="A disabled rule is stored but not used."),
-        *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
-        click.option(
-            "--time",
-            help="Time when the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. The default zone is UTC.",
-        ),
-        click.option("--vlan", help="Number or name of the VLAN in the Access-Accept."),
-        click.option(
-            "--reply",
-            "replies",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="An attribute for the Access-Accept; repeatable.",
-        ),
-        click.option(
-            "--everyone",
-            is_flag=True,
-            help="Confirm that a rule without a scope allows or blocks every login of the domain.",
-        ),
-    ]
-    for option in reversed(options):
-        work = option(work)
-    return work
+    for decorate in reversed(
+        [
+            in_domain,
+            option(RuleFields, "priority"),
+            option(RuleFields, "enabled", "--enabled/--disabled", default=None),
+            *(option(RuleFields, each.field, f"--{each.option}", **_OWN.get(each.field, {})) for each in CONDITIONS),
+            option(
+                RuleFields,
+                "time",
+                type=Window(),
+                help="Time when the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. The default zone is "
+                "UTC.",
+            ),
+            option(RuleFields, "vlan"),
+            option(RuleFields, "replyAttributes", "--reply", type=Pair(), metavar="NAME=VALUE"),
+            option(RuleFields, "everyone"),
+        ]
+    ):
+        command = decorate(command)
+    return command
 
 
 @click.group(cls=Group, first=("add", "list"))
@@ -84,51 +87,39 @@ def rule() -> None:
 
 
 @rule.command()
-@click.argument("name")
-@click.option("--action", type=ACTIONS, required=True, help="Action for a login that matches the rule.")
-@described
-@click.pass_obj
-def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
+@field_argument("name", "name")
+@options(AddLoginRule, "action")
+@settings
+@pass_body
+def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add a rule and print its ruleId. The rule matches if the login fits one value of each scope that is given.
 
     Rules with users are read first, then rules with groups, then rules with OUs, then all others. Within these kinds,
     smaller priorities are read first. The first rule that matches decides.
     """
-    body: Row = {"name": name, "action": action, **_fields(given)}
     made = _run(line, "/ad/AddLoginRule", body, domain)
     line.print(str(made["ruleId"]))
     _warn(line, made, body)
 
 
 @rule.command()
-@click.argument("rule_id", type=NUMBER)
-@click.option("--name", help="New name.")
-@click.option("--action", type=ACTIONS, help="New action for a login that matches the rule.")
-@click.option("--before", type=NUMBER, help="Id of the rule before which this rule is read from now on.")
-@described
-@click.pass_obj
-def update(
-    line: CommandLine,
-    /,
-    *,
-    rule_id: int,
-    name: str | None,
-    action: str | None,
-    before: int | None,
-    domain: str,
-    **given: object,
-) -> None:
+@field_argument("ruleId", "rule_id", type=NUMBER)
+@option(UpdateLoginRule, "name", help="New name.")
+@options(UpdateLoginRule, "action")
+@option(UpdateLoginRule, "before", type=NUMBER)
+@settings
+@pass_body
+def update(line: CommandLine, body: Row, *, domain: str) -> None:
     """Change a rule. A setting without an option keeps its value. An empty value clears the setting, as in --user
     ''."""
-    body: Row = {"ruleId": rule_id, "name": name, "action": action, "before": before, **_fields(given)}
     made = _run(line, "/ad/UpdateLoginRule", body, domain)
-    line.note(f"rule {rule_id} is changed")
+    line.note(f"rule {body['ruleId']} is changed")
     _warn(line, made, body)
 
 
 @rule.command("list")
-@click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@in_domain
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the rules of a domain in the order in which they are read."""
@@ -139,13 +130,12 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 
 
 @rule.command()
-@click.argument("rule_ids", type=NUMBER, nargs=-1, required=True)
-@click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.pass_obj
-def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None:
+@field_argument("ruleId", "rule_ids", type=NUMBER, nargs=-1, required=True)
+@in_domain
+@pass_body
+def remove(line: CommandLine, body: Row, *, domain: str) -> None:
     """Remove rules. If one of them does not exist, none is removed."""
-    done = line.run("/ad/DeleteLoginRule", {"ruleId": list[JSON](rule_ids)}, domain=domain)
-    line.note(str(done["message"]))
+    line.note(str(line.run("/ad/DeleteLoginRule", body, domain=domain)["message"]))
 
 
 rule.add_command(test)
@@ -185,72 +175,26 @@ def _named(found: re.Match[str], body: Row) -> str:
     return f"no {found['kind']} {entries[int(found['number']) - 1]!r}" if isinstance(entries, list) else found[0]
 
 
-def _fields(given: dict[str, object]) -> dict[str, JSON]:
-    """Convert options to fields of a request body."""
-    fields: dict[str, JSON] = {}
-    for name, value in given.items():
-        if isinstance(value, tuple):
-            texts = [str(each) for each in value]
-            if texts and name == "replies":
-                fields["replyAttributes"] = [_pair(text) for text in texts if text]
-            elif texts:
-                fields[name] = [text for text in texts if text]
-        elif name == "disabled" and value is not None:
-            fields["enabled"] = not value
-        elif name == "time" and isinstance(value, str):
-            fields[name] = _time(value.split())
-        elif isinstance(value, bool | int | str):
-            fields[name] = value
-    return fields
-
-
-def _pair(text: str) -> JSON:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise click.BadParameter(f'"{text}" is not understood; give NAME=VALUE', param_hint="--reply")
-    return {"name": name.strip(), "value": value.strip()}
-
-
-def _time(words: Sequence[str]) -> JSON:
-    """Parse a time such as `mon-fri 22:00-06:00 Europe/Berlin`. The parts may be in any order. A word that is neither
-    days nor times is the time zone."""
-    time: dict[str, JSON] = {}
-    for word in words:
-        span, days = _SPAN.fullmatch(word), _days(word)
-        if span is not None:
-            time["from"], time["until"] = span[1], span[2]
-        elif days:
-            time["days"] = days
-        elif "timezone" not in time:
-            time["timezone"] = word
-        else:
-            raise click.BadParameter(
-                f'"{word}" is not understood; give days, FROM-UNTIL and a time zone: mon-fri 22:00-06:00 Europe/Berlin',
-                param_hint="--time",
-            )
-    return time
-
-
 def _days(word: str) -> list[JSON]:
     """Parse a list of days such as `mon,wed-fri`. Return an empty list if a part is not a day."""
     days: list[JSON] = []
     for part in word.casefold().split(","):
         first, _, last = part.partition("-")
         last = last or first
-        if first not in _DAYS or last not in _DAYS:
+        if first not in DAYS or last not in DAYS:
             return []
-        begin, end = _DAYS.index(first), _DAYS.index(last)
-        days += (_DAYS[begin:] + _DAYS[: end + 1]) if end < begin else _DAYS[begin : end + 1]
+        begin, end = DAYS.index(first), DAYS.index(last)
+        days += (DAYS[begin:] + DAYS[: end + 1]) if end < begin else DAYS[begin : end + 1]
     return list(dict.fromkeys(days))
 
 
 def _scope(row: Row) -> str:
     parts = []
-    for name, field in LISTS.items():
-        entries = row[field]
+    for each in CONDITIONS:
+        entries = row[each.field]
         if isinstance(entries, list) and entries:
             more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
-            parts.append(f"{name} {', '.join(map(str, entries[:3]))}{more}")
+            parts.append(f"{each.option} {', '.join(map(str, entries[:3]))}{more}")
     window = row["time"]
     if isinstance(window, dict):
         days = window["days"]

@@ -15,7 +15,7 @@ from sallyport.areas.directory.stored import repo as directories
 from sallyport.areas.directory.stored.repo import inhabited
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.policy.rules import repo
-from sallyport.areas.policy.rules.match import network_of
+from sallyport.areas.policy.rules.conditions import network_of
 from sallyport.areas.policy.rules.rule import Given
 from sallyport.base.mac import station_key
 from sallyport.base.text import fold
@@ -50,9 +50,9 @@ class Names:
 
     async def unknown(self, domain_id: int, fields: Given) -> list[str]:
         """Return a warning for each user, group and client in the fields that does not exist. Raises StoreError."""
-        domain, given = self._domain(domain_id), fields.given()
-        users, groups, clients = (_texts(given.get(name)) for name in ("users", "groups", "clients"))
-        odd = _odd_stations(_texts(given.get("stations")))
+        domain, given = self._domain(domain_id), fields.conditions()
+        users, groups, clients = (given.get(name, ()) for name in ("users", "groups", "clients"))
+        odd = _odd_stations(given.get("stations", ()))
         if not (users or groups or clients):
             return odd
 
@@ -72,10 +72,6 @@ class Names:
             return warnings + _warnings("clients", "RADIUS client", clients, is_client, _near(named))
 
         return await self._store.search(query)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else ()
 
 
 def _odd_stations(stations: tuple[str, ...]) -> list[str]:

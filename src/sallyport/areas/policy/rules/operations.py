@@ -71,7 +71,7 @@ def _entry(service: LoginRules, rule: Rule, position: int) -> dict[str, JSON]:
         "domainId": rule.domain_id,
         "position": position,
         **kept.as_json(),
-        "serviceTypes": [service.translation.service_type_name(number) for number in kept.service_types],
+        "serviceTypes": [service.translation.service_type_name(int(number)) for number in kept.values("serviceTypes")],
         "exemptsAll": kept.exempts_all,
         "encoded": rule.attributes.hex(),
     }

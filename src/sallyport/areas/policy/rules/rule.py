@@ -1,11 +1,12 @@
-"""A login rule and its parts."""
+"""A login rule and its parts. `conditions` has the conditions."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
+from sallyport.areas.policy.rules.conditions import CONDITIONS, Values, Window
 from sallyport.base.wire import JSON
 
 MAX_RULES: Final = 1000
@@ -15,9 +16,6 @@ accented letters."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
 MAX_PRIORITY: Final = 1_000_000
-DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-MIDNIGHT: Final = "00:00"
-END_OF_DAY: Final = "24:00"
 
 
 class Action(StrEnum):
@@ -28,47 +26,11 @@ class Action(StrEnum):
     MFA_REQUIRED = "mfa_required"
 
 
-class AccountKind(StrEnum):
-    """A kind of account: a person, a computer with its own account or certificate, or a station. The station is
-    admitted by its MAC address."""
-
-    USER = "user"
-    MACHINE = "machine"
-    STATION = "station"
-
-
+IDENTITIES: Final = ("users", "groups", "ous")
+"""The conditions about the identity of a user. They decide which rules are read first."""
 MFA_REQUIRED: Final = Action.MFA_REQUIRED
 UNMATCHED: Final = MFA_REQUIRED
 """The action for a login that no rule matches."""
-
-
-def minutes(clock: str) -> int:
-    """Return a time `HH:MM` as minutes since midnight."""
-    hours, _, rest = clock.partition(":")
-    return int(hours) * 60 + int(rest)
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A time of day on certain days. If `until` is not later than `start`, the window ends on the next day.
-
-    days: the entries of DAYS, the days on which the window starts. If `days` is empty, the window starts every day.
-    start, until: the times as `HH:MM`; `until` is exclusive. timezone: a name of the IANA database.
-    """
-
-    days: tuple[str, ...] = ()
-    start: str = MIDNIGHT
-    until: str = END_OF_DAY
-    timezone: str = "UTC"
-
-    @property
-    def always(self) -> bool:
-        """Whether the window covers every minute of the week."""
-        return len(self.days) in (0, len(DAYS)) and minutes(self.start) == 0 and minutes(self.until) == 1440
-
-    def as_json(self) -> dict[str, JSON]:
-        """Return the fields by their API names."""
-        return {"days": list(self.days), "from": self.start, "until": self.until, "timezone": self.timezone}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +43,25 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule as an admin has written it, with two exceptions. service_types are numbers. media are the names that the
-    inventory uses."""
+    """A rule as an admin has written it, with two exceptions. Service-Types are numbers. Media are the names that the
+    inventory uses.
+
+    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`.
+    """
 
     name: str
     action: Action
     priority: int = DEFAULT_PRIORITY
     enabled: bool = True
-    users: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    ous: tuple[str, ...] = ()
-    kinds: tuple[AccountKind, ...] = ()
-    clients: tuple[str, ...] = ()
-    products: tuple[str, ...] = ()
-    media: tuple[str, ...] = ()
-    stations: tuple[str, ...] = ()
-    service_types: tuple[int, ...] = ()
+    conditions: tuple[tuple[str, Values], ...] = ()
     time: Window | None = None
     vlan: str = ""
     reply_attributes: tuple[Reply, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
-        """Parse the JSON text of a definition that `as_json` has made."""
+        """Parse the JSON text of a definition that `as_json` has made. An earlier release may have made it, which did
+        not know all conditions."""
         kept = json.loads(text)
         time = kept["time"]
         return cls(
@@ -111,19 +69,14 @@ class Definition:
             action=Action(kept["action"]),
             priority=kept["priority"],
             enabled=kept["enabled"],
-            users=tuple(kept["users"]),
-            groups=tuple(kept["groups"]),
-            ous=tuple(kept["ous"]),
-            kinds=tuple(map(AccountKind, kept["kinds"])),
-            clients=tuple(kept["clients"]),
-            products=tuple(kept["products"]),
-            media=tuple(kept["media"]),
-            stations=tuple(kept["stations"]),
-            service_types=tuple(kept["serviceTypes"]),
             time=None if time is None else Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
             vlan=kept["vlan"],
             reply_attributes=tuple(Reply(each["name"], each["value"]) for each in kept["replyAttributes"]),
-        )
+        ).changed({}, {each.field: tuple(kept.get(each.field, ())) for each in CONDITIONS})
+
+    def values(self, field: str) -> Values:
+        """Return the values of a condition. They are empty if the rule does not have the condition."""
+        return next((values for own, values in self.conditions if own == field), ())
 
     def as_json(self) -> dict[str, JSON]:
         """Return the fields by their names in the API, the store and the audit trail."""
@@ -132,15 +85,7 @@ class Definition:
             "action": self.action.value,
             "priority": self.priority,
             "enabled": self.enabled,
-            "users": list(self.users),
-            "groups": list(self.groups),
-            "ous": list(self.ous),
-            "kinds": list(self.kinds),
-            "clients": list(self.clients),
-            "products": list(self.products),
-            "media": list(self.media),
-            "stations": list(self.stations),
-            "serviceTypes": list(self.service_types),
+            **{each.field: list(self.values(each.field)) for each in CONDITIONS},
             "time": None if self.time is None else self.time.as_json(),
             "vlan": self.vlan,
             "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
@@ -148,20 +93,8 @@ class Definition:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The API names of the scopes that the rule has. It is empty if the rule applies to every login."""
-        given = {
-            "users": self.users,
-            "groups": self.groups,
-            "ous": self.ous,
-            "kinds": self.kinds,
-            "clients": self.clients,
-            "products": self.products,
-            "media": self.media,
-            "stations": self.stations,
-            "serviceTypes": self.service_types,
-            "time": self.time,
-        }
-        return tuple(name for name, value in given.items() if value)
+        """The fields of the conditions that the rule has. They are empty if the rule applies to every login."""
+        return (*(field for field, _ in self.conditions), *(("time",) if self.time else ()))
 
     @property
     def exempts_all(self) -> bool:
@@ -174,32 +107,26 @@ class Definition:
         """Whether the rule, if it is enabled, allows or blocks every login."""
         return self.action in (Action.ALLOW, Action.BLOCK) and not self.scopes
 
-    def changed(self, changes: Mapping[str, object]) -> "Definition":
-        """Return a copy with other values in some fields. changes: the new values by field name."""
-        return replace(self, **changes)  # type: ignore[arg-type]  # fields of this class
+    def changed(self, changes: Mapping[str, object], conditions: Mapping[str, Values] = {}) -> "Definition":
+        """Return a copy with other values in some fields. changes: the new values by field name. conditions: the new
+        values of conditions."""
+        values = {**dict(self.conditions), **conditions}
+        kept = tuple((each.field, values[each.field]) for each in CONDITIONS if values.get(each.field))
+        return replace(self, conditions=kept, **changes)  # type: ignore[arg-type]  # fields of this class
 
 
 class Given(Protocol):
     """A protocol for the fields of a rule in a request."""
 
     @property
-    def serviceTypes(self) -> Sequence[str] | None:  # noqa: N802  the interface's spelling
-        """Names and numbers of Service-Types; None if absent."""
-
-    @property
-    def media(self) -> Sequence[str] | None:
-        """Names of media, and names and numbers of NAS-Port-Types; None if absent."""
-
-    @property
-    def clients(self) -> Sequence[str] | None:
-        """Names, addresses and networks of RADIUS clients; None if absent."""
-
-    @property
     def everyone(self) -> bool:
         """Whether the admin has confirmed an `allow` or `block` rule without a scope."""
 
     def given(self) -> dict[str, object]:
-        """Return the fields that are present, except serviceTypes and media, by the names of `Definition`."""
+        """Return the fields that are present, except conditions with values, by the names of `Definition`."""
+
+    def conditions(self) -> dict[str, tuple[str, ...]]:
+        """Return the values of each condition that is present, by its field. They are as the admin has written them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +145,5 @@ class Rule:
         """The sort key for the order in which rules are read. Rules with users come first, then rules with groups, then
         rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then by id."""
         kept = self.definition
-        identities = (kept.users, kept.groups, kept.ous)
-        specific = next((rank for rank, entries in enumerate(identities) if entries), len(identities))
+        specific = next((rank for rank, field in enumerate(IDENTITIES) if kept.values(field)), len(IDENTITIES))
         return specific, kept.priority, self.id

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sallyport.areas.policy.rules import repo
+from sallyport.areas.policy.rules.conditions import Values
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.repo import RuleTable
 from sallyport.areas.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, Definition, Given, Rule
-from sallyport.areas.policy.rules.translation import Translation, check_clients
+from sallyport.areas.policy.rules.translation import Translation
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON
@@ -50,7 +51,7 @@ class LoginRules:
 
         Raises Invalid if a field has an invalid value. Raises Conflict if the domain has too many rules.
         """
-        definition = Definition("", UNMATCHED).changed(self._translated(fields))
+        definition = Definition("", UNMATCHED).changed(fields.given(), self._translated(fields))
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
         _check_scope(None, definition, everyone=fields.everyone)
         at = self._clock()
@@ -70,7 +71,7 @@ class LoginRules:
         if rule_id is not None and place == len(own):
             raise NotFound(repo.NOT_FOUND)
         before = own[place].definition if place < len(own) else Definition("", UNMATCHED)
-        now = before.changed(self._translated(fields))
+        now = before.changed(fields.given(), self._translated(fields))
         last = max((rule.id for rule in own), default=0)
         own[place : place + 1] = [Rule(rule_id or last + 1, domain_id, now.name, now.action, b"", now)]
         return own
@@ -81,11 +82,11 @@ class LoginRules:
 
         Raises NotFound if the domain has no rule with the id `rule_id`. Also raises Invalid, Conflict.
         """
-        changes, at = self._translated(fields), self._clock()
+        changes, conditions, at = fields.given(), self._translated(fields), self._clock()
 
         def transaction(tx: Tx) -> None:
             kept = repo.get(tx, domain_id, rule_id)
-            definition = kept.changed(changes)
+            definition = kept.changed(changes, conditions)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
             _check_scope(kept, definition, everyone=fields.everyone)
             _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
@@ -110,15 +111,9 @@ class LoginRules:
 
         return await self._configuration.change(transaction)
 
-    def _translated(self, fields: Given) -> dict[str, object]:
-        """Return the present fields in the form of `Definition`. Raises Invalid."""
-        kept = fields.given()
-        if fields.serviceTypes is not None:
-            kept["service_types"] = tuple(self.translation.service_types(fields.serviceTypes))
-        if fields.media is not None:
-            kept["media"] = tuple(self.translation.media(fields.media))
-        check_clients(fields.clients or ())
-        return kept
+    def _translated(self, fields: Given) -> dict[str, Values]:
+        """Return the values of the conditions that are present, in the form of `Definition`. Raises Invalid."""
+        return {field: self.translation.condition(field, entries) for field, entries in fields.conditions().items()}
 
 
 def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from sallyport.areas.policy.rules.match import network_of
+from sallyport.areas.policy.rules.conditions import Values, network_of
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
 from sallyport.radius.attributes import (
@@ -81,6 +81,16 @@ class Translation:
         """The text of encoded attributes for people: `NAME = VALUE`, one attribute in each line. The attributes that
         rules may not set are left out, such as State, messages of the authentication method and its keys. The value
         of a secret, or of an attribute that the dictionary does not know, is `***`."""
+
+    def condition(self, field: str, entries: Sequence[str]) -> Values:
+        """Convert the values of a condition to the form in which rules keep them. Raises Invalid."""
+        if field == "serviceTypes":
+            return tuple(self.service_types(entries))
+        if field == "media":
+            return tuple(self.media(entries))
+        if field == "clients":
+            check_clients(entries)
+        return tuple(entries)
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
         """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""

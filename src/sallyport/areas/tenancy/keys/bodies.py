@@ -4,11 +4,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from sallyport.areas.tenancy.keys.key import MAX_USES, Agent, KeyKind
-from sallyport.base.model import Model
+from sallyport.areas.tenancy.keys.key import MAX_USES, Agent, KeyRecord
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, Moment, unfit
 from sallyport.settings.types import base_url
-from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
@@ -97,27 +96,9 @@ class ListKeys(OfDomain, Paged):
     """Request body of the operation `listKeys`."""
 
 
+@answer_of(KeyRecord)
 class KeyEntry(Model):
     """An API key in a list, without its secret."""
-
-    keyId: KeyId
-    name: str = Field(description="Name of the key.")
-    kind: KeyKind = Field(
-        description="An `enrolment` key registers an agent's own key. An `own` key authenticates an agent."
-    )
-    agent: Agent = Field(description="Kind of agent that uses the key.")
-    domainId: KeyDomain
-    instanceId: KeyInstance
-    status: str = Field(description="active, expired, revoked or used up.")
-    uses: int | None = Field(
-        description="Maximum number of machines that may enrol with the key. Null if there is no limit."
-    )
-    used: int = Field(description="Number of machines that have enrolled with the key.")
-    createdAt: str = Field(description="Time of creation, ISO 8601 UTC.")
-    expiresAt: ExpiresAt
-    lastSeen: str | None = Field(
-        description="Time of the last use, exact to an hour, ISO 8601 UTC. Null if the key was never used."
-    )
 
 
 class KeyList(Done):

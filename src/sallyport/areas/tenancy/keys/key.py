@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-from sallyport.base.clock import SECOND
+from sallyport.base.answer import Wire
+from sallyport.base.clock import SECOND, iso
 
 DAY = 86_400 * SECOND
 ENROLMENT_US = 30 * DAY
@@ -34,29 +36,42 @@ class KeyKind(StrEnum):
 class KeyRecord:
     """A key without its secret. Times are UTC microseconds.
 
-    kind: a value of KeyKind. agent: a value of Agent. instance_id: None for a key of the whole domain. uses: the
-    maximum number of machines that may use an enrolment key; None for no limit. used: the number of machines that have
-    used it. seen_at: the time of the last use, with a resolution of one hour. successor_of: the id of the key that this
-    key replaces. The replaced key is deleted when this key is first used.
+    successor_of: the id of the key that this key replaces. The replaced key is deleted when this key is first used.
     """
 
-    id: int
+    id: Annotated[int, Wire("Id of the key.", "keyId")]
+    name: Annotated[str, Wire("Name of the key.")]
+    kind: Annotated[
+        str, Wire("An `enrolment` key registers an agent's own key. An `own` key authenticates an agent.", kind=KeyKind)
+    ]
+    agent: Annotated[str, Wire("Kind of agent that uses the key.", kind=Agent)]
     tenant_id: int
     organization: int
     tenant_number: int
-    domain_id: int
-    instance_id: int | None
-    kind: str
-    agent: str
-    name: str
-    uses: int | None
-    used: int
-    created_at: int
-    expires_at: int
+    domain_id: Annotated[int, Wire("Id of the key's domain.", "domainId")]
+    instance_id: Annotated[
+        int | None, Wire("Id of the key's instance. Null if the key is for the whole domain.", "instanceId")
+    ]
+    uses: Annotated[
+        int | None,
+        Wire("Maximum number of machines that may enrol with the key. Null if there is no limit.", after="status"),
+    ]
+    used: Annotated[int, Wire("Number of machines that have enrolled with the key.", after="uses")]
+    created_at: Annotated[int, Wire("Time of creation, ISO 8601 UTC.", "createdAt", iso, after="used")]
+    expires_at: Annotated[int, Wire("Time when the key expires, ISO 8601 UTC.", "expiresAt", iso, after="createdAt")]
     revoked_at: int | None
-    seen_at: int | None
+    seen_at: Annotated[
+        int | None,
+        Wire(
+            "Time of the last use, exact to an hour, ISO 8601 UTC. Null if the key was never used.",
+            "lastSeen",
+            iso,
+            after="expiresAt",
+        ),
+    ]
     successor_of: int | None
 
+    @Wire("active, expired, revoked or used up.", after="instanceId")
     def status(self, now: int) -> str:
         """Return `active`, `expired`, `revoked` or `used up`, at the time `now` in microseconds."""
         if self.revoked_at is not None:

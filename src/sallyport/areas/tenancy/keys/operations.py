@@ -15,8 +15,8 @@ from sallyport.areas.tenancy.keys.bodies import (
 )
 from sallyport.areas.tenancy.keys.key import Configure, KeyRecord, NewKey
 from sallyport.areas.tenancy.keys.service import Keys, renew_at
+from sallyport.base.answer import answers
 from sallyport.base.clock import Clock, iso, now_us
-from sallyport.base.wire import Row
 from sallyport.store.search import ListQuery
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, READERS, Caller, Gate
@@ -58,7 +58,7 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
         page = body.page()
         found, total = await service.page(ListQuery(body.domainId, page.offset, page.size))
         now = clock()
-        entries = [entry(each, now) for each in found]
+        entries = answers(found, now=now)
         return Plain({"code": 200, "status": "Success", "message": "Success", "totalCount": total, "keys": entries})
 
     @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
@@ -85,23 +85,6 @@ def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
         The current key is deleted when the next key is first used.
         """
         return _kept(await service.renew(caller, body.keyHash), clock())
-
-
-def entry(key: KeyRecord, now: int) -> Row:
-    return {
-        "keyId": key.id,
-        "name": key.name,
-        "kind": key.kind,
-        "agent": key.agent,
-        "domainId": key.domain_id,
-        "instanceId": key.instance_id,
-        "status": key.status(now),
-        "uses": key.uses,
-        "used": key.used,
-        "createdAt": iso(key.created_at),
-        "expiresAt": iso(key.expires_at),
-        "lastSeen": None if key.seen_at is None else iso(key.seen_at),
-    }
 
 
 def _kept(key: KeyRecord, now: int) -> KeyKept:

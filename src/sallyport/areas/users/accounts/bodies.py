@@ -11,9 +11,8 @@ from sallyport.areas.users.accounts.account import COLUMNS, UserChange
 from sallyport.areas.users.accounts.fields import CredentialType, Did, Password, Seed, SshKeys, UserName, UserType
 from sallyport.areas.users.bodies import MAX_ENTRIES, Privileged, StatusAnswer
 from sallyport.areas.users.user import UserKey
-from sallyport.base.model import Model
+from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import Body, DomainId, Flag, Id, Many, OfDomain, Text
 

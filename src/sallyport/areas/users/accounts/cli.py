@@ -13,7 +13,8 @@ from sallyport.base.errors import Invalid
 from sallyport.base.text import plain_code
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_argument, pass_body, password_option, read_password
+from sallyport.shell.options import Group, as_json, in_domain, json_form
 
 COLUMNS = ("userId", "userName", "source", "userType", "hasTotp", "updated")
 TRIES = 5
@@ -25,30 +26,22 @@ def user() -> None:
     """Endpoint users: users whose passwords are stored in the service."""
 
 
-_password = click.option(
-    "--password",
-    metavar="-",
-    help="Password of the user. Give - to read the password from standard input. Default: the command asks for "
-    "the password.",
-)
-
-
 @user.command()
-@click.argument("name")
-@files.domain
-@_password
-@click.pass_obj
-def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
+@field_argument("userName", "name")
+@in_domain
+@password_option
+@pass_body
+def add(line: CommandLine, body: Row, *, domain: str, password: str | None) -> None:
     """Add a user. The user can log in at once."""
-    body: Row = {"userName": name, "password": {"hex": _read(line, password).hex()}}
-    line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)
-    line.note(f"user {name} was added to {domain}")
+    octets = _read(line, password)
+    line.run("/api/v1/endpointUsers/addEpmUserInfo", {**body, "password": {"hex": octets.hex()}}, domain=domain)
+    line.note(f"user {body['userName']} was added to {domain}")
 
 
 @user.command("password")
 @click.argument("name")
-@files.domain
-@_password
+@in_domain
+@password_option
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
     """Set a user's password. The password must meet the password policies of the user's machines."""
@@ -58,24 +51,17 @@ def password_(line: CommandLine, *, name: str, domain: str, password: str | None
 
 
 def _read(line: CommandLine, password: str | None) -> bytes:
-    """Read a password from standard input, or prompt for it twice."""
-    if password not in (None, "-"):
-        raise click.UsageError(
-            "--password accepts only - (read the password from standard input), because all users of a machine can see "
-            "command lines"
-        )
-    if password is None and not sys.stdin.isatty():
-        raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
-    octets = line.read_secret("Password")
+    """Read a password that must not be empty."""
+    octets = read_password(line, password)
     if not octets:
         raise click.UsageError("the password is empty")
     return octets
 
 
 @user.command("list")
-@files.domain
+@in_domain
 @click.option("--search", default="", help="Part of the name of a user.")
-@files.json_form
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the users of a domain."""
@@ -85,7 +71,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 
 @user.command()
 @click.argument("name")
-@files.domain
+@in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a user. The user cannot log in any more."""
@@ -95,10 +81,10 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 
 @user.command("import")
 @files.source
-@files.domain
+@in_domain
 @files.dry_run
 @files.skip_refused
-@files.as_json
+@as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
     """Import users from a CSV or JSON file in the format of `user export`. If a user with the name exists already,
@@ -112,8 +98,8 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 
 
 @user.command()
-@files.domain
-@files.json_form
+@in_domain
+@json_form
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the users of a domain as CSV or JSON, without passwords and seeds."""
@@ -138,7 +124,7 @@ def _cell(column: str, value: JSON) -> JSON:
 
 @user.command()
 @click.argument("name")
-@files.domain
+@in_domain
 @click.option("--code", metavar="CODE", help="First code of the pending seed, to confirm the seed.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the user's seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and do not prompt for the first code.")
@@ -167,9 +153,9 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
     if as_json:
         line.print_json(made)
         return
-    from sallyport.areas.users.totp import qr_blocks
+    from sallyport.base.totp import qr_code
 
-    for text in (qr_blocks(str(made["otpauth"])), str(made["otpauth"]), str(made["link"])):
+    for text in (qr_code(str(made["otpauth"]), "terminal"), str(made["otpauth"]), str(made["link"])):
         line.print(text)
     line.note(
         f"send the link to the user; it is valid until {made['expiresAt']}; the seed becomes valid with "

@@ -28,7 +28,7 @@ from sallyport.areas.users.accounts.bodies import (
 )
 from sallyport.areas.users.accounts.service import Users
 from sallyport.areas.users.bodies import StatusAnswer
-from sallyport.areas.users.totp import LinkTo, OneTimeSeeds, QrImages
+from sallyport.areas.users.totp import LinkTo, OneTimeSeeds
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
@@ -128,8 +128,6 @@ def _declare_changing(users: Operations, service: Users) -> None:
 
 
 def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> None:
-    images = QrImages()
-
     @users.post("/api/v1/endpointUsers/enrolTotp", roles=OPERATORS)
     async def enrol_totp(body: EnrolTotp, caller: Caller) -> TotpEnrolled:
         """Generate a one-time-password seed for a user. The seed becomes valid with its first correct code. Until then,
@@ -144,7 +142,7 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
             userId=made.user.id,
             otpauth=made.otpauth,
             seed=made.seed,
-            qrCode=await images.data_uri(made.otpauth),
+            qrCode=await seeds.image(made),
             link=link,
             expiresAt=iso(made.expires_at),
             warnings=[ONLY_HERE] if is_loopback(urlsplit(link).hostname or "") else [],

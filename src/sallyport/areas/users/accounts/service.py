@@ -193,7 +193,7 @@ class Users:
             return old
 
         def release(tx: Tx, old: Account) -> int:
-            return self._users.renamed(tx, [old.id]) if _renames(change, old) else 0
+            return self._users.release_names(tx, [old.id]) if _renames(change, old) else 0
 
         with self.changing(domain_id, names):
             await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
@@ -216,7 +216,7 @@ class Users:
         if changes:
             renamed = _renames(change, old)
             if renamed:
-                while self._users.renamed(tx, [old.id]):
+                while self._users.release_names(tx, [old.id]):
                     pass
             repo.update(tx, self._vault, old, change, self._clock())
             if renamed:

@@ -3,9 +3,11 @@
 import click
 
 from sallyport.areas.users import files
-from sallyport.base.wire import JSON
+from sallyport.areas.users.groups.bodies import AddGroup, ListGroups
+from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_argument, option, options, pass_body
+from sallyport.shell.options import Group, in_domain, json_form
 
 COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
 
@@ -16,32 +18,29 @@ def group() -> None:
 
 
 @group.command()
-@click.argument("name")
-@files.domain
-@click.option("--ou", default="", help="Organizational unit.")
-@click.option("--cn", default="", help="Common name.")
-@click.option("--dc", default="", help="Domain component.")
-@click.pass_obj
-def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str) -> None:
+@field_argument("groupName", "name")
+@in_domain
+@options(AddGroup, "ou", "cn", "dc")
+@pass_body
+def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add an active group and print its groupId."""
-    body = {"groupName": name, "ou": ou, "cn": cn, "dc": dc}
     line.print(str(line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)["instanceId"]))
-    line.note(f"group {name} was added to {domain}")
+    line.note(f"group {body['groupName']} was added to {domain}")
 
 
 @group.command("list")
-@files.domain
-@click.option("--search", default="", help="Part of the name of a group.")
-@files.json_form
-@click.pass_obj
-def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+@in_domain
+@option(ListGroups, "filter", "--search")
+@json_form
+@pass_body
+def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
     """List the groups of a domain. The JSON output includes their credential policies."""
-    line.print_rows(line.listed(*files.GROUPS, {"filter": search}, domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(*files.GROUPS, body, domain=domain), COLUMNS, form)
 
 
 @group.command()
 @click.argument("name")
-@files.domain
+@in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a group. Its users and instances are not removed."""
@@ -52,7 +51,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @group.command()
 @click.argument("name")
 @click.argument("status")
-@files.domain
+@in_domain
 @click.pass_obj
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
     """Set the status of a group. With the status Active or Enabled, the users of the group have access. With any other
@@ -64,7 +63,7 @@ def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
 
 @group.command()
 @click.argument("name")
-@files.domain
+@in_domain
 @click.option("--user", "users", multiple=True, help="Name of a user; repeatable.")
 @click.option("--instance", "instances", multiple=True, help="Name of an instance; repeatable.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the users and instances from the group.")

@@ -7,16 +7,16 @@ from sallyport.areas.users.groups.group import CredentialPolicy, Group, NewGroup
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, listed
+from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
 from sallyport.store.search import ListQuery, SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 
 COUNTER = "endpoint_groups"
 TAKEN = "the domain already has a group with this name: choose another name"
-_POLICY = f"select {', '.join(CredentialPolicy.__dataclass_fields__)}"
+_POLICY = f"select {', '.join(columns_of(CredentialPolicy))}"
 _SEARCH = SearchIndex("endpoint_groups_search")
-_SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
+_SELECT = f"select {', '.join(columns_of(Group))} from endpoint_groups"
 
 
 def page(tx: Tx, stretch: ListQuery, search: str = "", instance_id: int = 0) -> tuple[list[Group], int]:

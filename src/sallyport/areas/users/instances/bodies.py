@@ -6,9 +6,16 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from sallyport.areas.users.bodies import Assignment, Methods
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import (
+    NAME,
+    PRIVATE_ADDRESS,
+    PUBLIC_ADDRESS,
+    SYSTEM,
+    Instance,
+    NewInstance,
+)
 from sallyport.base.addresses import parse_address
-from sallyport.base.model import Model
+from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
 from sallyport.web.scope import Body, DomainId, Id, Many, Name, OfDomain, Text
@@ -33,10 +40,6 @@ def _address(value: object) -> object:
         raise unfit("must be an IP address") from None
 
 
-_NAME = "Name of the instance, unique within the domain."
-SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device, 0 unknown."
-PUBLIC_ADDRESS = "Public IP address; empty if unknown."
-PRIVATE_ADDRESS = "Private IP address; empty if unknown."
 AddressText = Annotated[Text, BeforeValidator(_address)]
 """An IP address as text. An empty text means that there is no address."""
 InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/list returns it.")]
@@ -45,7 +48,7 @@ InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/l
 class InstanceFields(Body):
     """The values of an instance in a request or in a row of an import file."""
 
-    instanceName: Name = Field(validation_alias=AliasChoices("instanceName", "instance_name"), description=_NAME)
+    instanceName: Name = Field(validation_alias=AliasChoices("instanceName", "instance_name"), description=NAME)
     osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=SYSTEM)
     publicIp: AddressText = Field(
         default="", validation_alias=AliasChoices("publicIp", "public_ip"), description=PUBLIC_ADDRESS
@@ -94,22 +97,9 @@ class ListInstances(OfDomain, Paged):
     groupId: Id = Field(default=0, description="Id of a group, to list only its instances, or 0 to list all instances.")
 
 
+@answer_of(Instance)
 class InstanceEntry(Model):
     """An instance in the answer of the operation `list`."""
-
-    totalUsers: int = Field(description="Number of users assigned to the instance.")
-    instanceName: str = Field(description=_NAME)
-    osName: str = Field(description="Operating system: Linux, Windows, macOS, Network device or Unknown.")
-    publicIp: str = Field(description=PUBLIC_ADDRESS)
-    privateIp: str = Field(description=PRIVATE_ADDRESS)
-    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
-    status: str = Field(description="Active while the instance's agent sends messages, else Inactive.")
-    instanceId: int = Field(description="Id of the instance.")
-    totalGroups: int = Field(description="Number of groups assigned to the instance.")
-    osId: int = Field(description=SYSTEM)
-    authType: Methods
-    created: str = Field(description="Time when the instance was added, ISO 8601 UTC.")
-    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
 
 class InstanceList(Model):

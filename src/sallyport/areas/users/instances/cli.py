@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from sallyport.areas.users import files
-from sallyport.areas.users.instances.bodies import FILE_COLUMNS
+from sallyport.areas.users.instances.bodies import FILE_COLUMNS, AddInstance, ListInstances
 from sallyport.areas.users.instances.instance import SYSTEMS
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_argument, option, options, pass_body
+from sallyport.shell.options import Group, as_json, in_domain, json_form
 
 COLUMNS = (
     "instanceId",
@@ -31,57 +32,30 @@ def instance() -> None:
 
 
 @instance.command()
-@click.argument("name")
-@files.domain
-@click.option(
-    "--os",
-    "system",
-    type=click.IntRange(0, max(SYSTEMS)),
-    default=0,
-    help="Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device.",
-)
-@click.option("--public-ip", default="", help="Public IP address of the machine.")
-@click.option("--private-ip", default="", help="Private IP address of the machine.")
-@click.option("--host-name", default="", help="Host name of the machine.")
-@click.option("--auth-type", default="", help="Authentication methods, separated by commas: SSH, DID, Password.")
-@click.pass_obj
-def add(
-    line: CommandLine,
-    *,
-    name: str,
-    domain: str,
-    system: int,
-    public_ip: str,
-    private_ip: str,
-    host_name: str,
-    auth_type: str,
-) -> None:
+@field_argument("instanceName", "name")
+@in_domain
+@option(AddInstance, "osId", "--os", type=click.IntRange(0, max(SYSTEMS)))
+@options(AddInstance, "publicIp", "privateIp", "hostName", "authType")
+@pass_body
+def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add an instance and print its instanceId."""
-    body: Row = {
-        "instanceName": name,
-        "osId": system,
-        "publicIp": public_ip,
-        "privateIp": private_ip,
-        "hostName": host_name,
-        "authType": auth_type,
-    }
     line.print(str(line.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"]))
-    line.note(f"instance {name} was added to {domain}")
+    line.note(f"instance {body['instanceName']} was added to {domain}")
 
 
 @instance.command("list")
-@files.domain
-@click.option("--search", default="", help="Part of the name, an address or the host name.")
-@files.json_form
-@click.pass_obj
-def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
+@in_domain
+@option(ListInstances, "filter", "--search")
+@json_form
+@pass_body
+def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
     """List the instances of a domain."""
-    line.print_rows(line.listed(*files.INSTANCES, {"filter": search}, domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(*files.INSTANCES, body, domain=domain), COLUMNS, form)
 
 
 @instance.command()
 @click.argument("name")
-@files.domain
+@in_domain
 @click.option("--user", "users", multiple=True, required=True, help="Name of a user; repeatable.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead of adding them.")
 @click.pass_obj
@@ -101,7 +75,7 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
 
 @instance.command()
 @click.argument("name")
-@files.domain
+@in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove an instance, with its assignments."""
@@ -112,10 +86,10 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 
 @instance.command("import")
 @files.source
-@files.domain
+@in_domain
 @files.dry_run
 @files.skip_refused
-@files.as_json
+@as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
     """Import instances from a CSV or JSON file in the format of `instance export`. If an instance with the name exists
@@ -127,8 +101,8 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 
 
 @instance.command()
-@files.domain
-@files.json_form
+@in_domain
+@json_form
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the instances of a domain as CSV or JSON."""

@@ -1,6 +1,17 @@
 """An instance: a machine of a domain."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from sallyport.areas.users.user import METHODS_TEXT
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
+from sallyport.base.wire import Text
+
+NAME = "Name of the instance, unique within the domain."
+SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device, 0 unknown."
+PUBLIC_ADDRESS = "Public IP address; empty if unknown."
+PRIVATE_ADDRESS = "Private IP address; empty if unknown."
 
 SYSTEMS = {1: "Linux", 2: "Windows", 3: "macOS", 4: "Network device"}
 """Names of operating systems, by osId."""
@@ -26,21 +37,26 @@ class NewInstance:
 class Instance:
     """A stored instance. Times are in microseconds."""
 
-    id: int
+    total_users: Annotated[int, Wire("Number of users assigned to the instance.", "totalUsers")]
+    name: Annotated[str, Wire(NAME, "instanceName")]
+    public_ip: Annotated[str, Wire(PUBLIC_ADDRESS, "publicIp", after="osName")]
+    private_ip: Annotated[str, Wire(PRIVATE_ADDRESS, "privateIp", after="publicIp")]
+    host_name: Annotated[
+        str, Wire("Host name that the machine reported; empty if unknown.", "hostName", after="privateIp")
+    ]
+    status: Annotated[str, Wire("Active while the instance's agent sends messages, else Inactive.", after="hostName")]
+    id: Annotated[int, Wire("Id of the instance.", "instanceId", after="status")]
+    total_groups: Annotated[int, Wire("Number of groups assigned to the instance.", "totalGroups", after="instanceId")]
+    os_id: Annotated[int, Wire(SYSTEM, "osId", after="totalGroups")]
+    auth_type: Annotated[str, Wire(METHODS_TEXT, "authType", kind=Annotated[str, Text(255)], after="osId")]
+    created_at: Annotated[
+        int, Wire("Time when the instance was added, ISO 8601 UTC.", "created", iso, after="authType")
+    ]
+    updated_at: Annotated[int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, after="created")]
     domain_id: int
-    name: str
-    os_id: int
-    public_ip: str
-    private_ip: str
-    host_name: str
-    status: str
-    auth_type: str
-    total_users: int
-    total_groups: int
-    created_at: int
-    updated_at: int
 
     @property
+    @Wire("Operating system: Linux, Windows, macOS, Network device or Unknown.", "osName", after="instanceName")
     def os_name(self) -> str:
         """The name of the operating system."""
         return SYSTEMS.get(self.os_id, UNKNOWN_SYSTEM)

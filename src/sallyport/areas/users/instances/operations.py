@@ -11,10 +11,9 @@ from sallyport.areas.users.instances.bodies import (
     ListInstances,
     UpdateAuthType,
 )
-from sallyport.areas.users.instances.instance import Instance, InstanceQuery
+from sallyport.areas.users.instances.instance import InstanceQuery
 from sallyport.areas.users.instances.service import Instances
-from sallyport.base.clock import iso
-from sallyport.base.wire import JSON
+from sallyport.base.answer import answers
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -31,7 +30,7 @@ def operations(service: Instances, gate: Gate) -> Operations:
         found, total = await service.page(
             InstanceQuery(body.domainId, body.filter, body.groupId, offset=page.offset, limit=page.size)
         )
-        entries = [_entry(instance) for instance in found]
+        entries = answers(found)
         return Plain({"domainId": body.domainId, "groupId": body.groupId, **totals(total), "instances": entries})
 
     @instances.post("/api/v1/instances/addInstance", roles=OPERATORS)
@@ -68,21 +67,3 @@ def operations(service: Instances, gate: Gate) -> Operations:
         return CodeAnswer(message="groups assigned" if body.action == "add" else "groups removed")
 
     return instances
-
-
-def _entry(instance: Instance) -> dict[str, JSON]:
-    return {
-        "totalUsers": instance.total_users,
-        "instanceName": instance.name,
-        "osName": instance.os_name,
-        "publicIp": instance.public_ip,
-        "privateIp": instance.private_ip,
-        "hostName": instance.host_name,
-        "status": instance.status,
-        "instanceId": instance.id,
-        "totalGroups": instance.total_groups,
-        "osId": instance.os_id,
-        "authType": instance.auth_type,
-        "created": iso(instance.created_at),
-        "updated": iso(instance.updated_at),
-    }

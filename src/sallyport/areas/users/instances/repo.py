@@ -6,13 +6,13 @@ from sallyport.areas.users.instances.instance import INACTIVE, Instance, Instanc
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, columns_of
 from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"
 _SEARCH = SearchIndex("endpoint_instances_search")
-_SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_instances"
+_SELECT = f"select {', '.join(columns_of(Instance))} from endpoint_instances"
 
 
 def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:

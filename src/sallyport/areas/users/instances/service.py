@@ -27,17 +27,23 @@ from sallyport.web.paging import SHORT
 
 
 class Instances:
-    """The instances of all domains.
+    """The instances of all domains."""
 
-    deleted: functions of other packages. Before an instance is deleted, they delete the rows that these packages have
-    stored for it. Each function takes the id of the instance, and is called until it returns 0.
-    """
-
-    def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
+    def __init__(self, store: Store, clock: Clock = now_us) -> None:
         self._store = store
         self._clock = clock
-        self.slices: Sequence[Slice[int]] = (
-            *deleted,
+        self._before_deletion = list[Slice[int]]()
+
+    def before_deletion(self, delete: Slice[int]) -> None:
+        """Register a function that deletes what another area has stored for an instance. Before an instance is deleted,
+        the function is called with the id of the instance until it returns 0."""
+        self._before_deletion.append(delete)
+
+    @property
+    def slices(self) -> Sequence[Slice[int]]:
+        """The functions that delete the rows of an instance before the instance itself."""
+        return (
+            *self._before_deletion,
             partial(_take_all, USERS_OF_INSTANCE),
             partial(_take_all, GROUPS_OF_INSTANCE),
         )

@@ -257,8 +257,8 @@ async def test_an_untrusted_server_gets_no_login(
     areas = upstream.areas
     domain = areas.domains.table.by_id[areas.domain]
     with trio.fail_after(60):
-        reason = await areas.first.check(upstream.login(pap("ann", "hello")), domain, lambda: False, steps.append)
-    assert reason is Reason.FIRST_FACTOR_UNREACHABLE
+        result = await areas.first.check(upstream.login(pap("ann", "hello")), domain, lambda: False, steps.append)
+    assert result.reason is Reason.FIRST_FACTOR_UNREACHABLE
     assert home.received == []
     assert any(word in " ".join(steps) for word in ("TLS", "connection")), steps
 

@@ -57,7 +57,7 @@ async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
     assert await upstream.reasons() == [PASSED]
     assert upstream.first.names == [b"ann"]
     assert upstream.counted("requests_total", outcome="accept") == 1
-    assert upstream.wire.auth.handed_over == 0
+    assert upstream.wire.auth.pending.handed_over == 0
 
 
 async def test_the_event_has_the_time_of_the_home_server(upstream: Upstream) -> None:

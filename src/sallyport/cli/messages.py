@@ -1,10 +1,8 @@
 """Messages about values that click or the service does not accept. A message names the option or argument that contains
 the value.
 
-An operation names a wrong field by its path in the body, such as `time.from`. Most commands copy the values of their
-options into the body unchanged. So this module finds the option by two things: the value at the path, and the name of
-the field. No command has to list the fields that its options set. The values of options with a secret are never
-repeated.
+An operation names a wrong field by its path in the body, such as `time.from`. The parameter that fills the field is
+known from its declaration (`shell.fields`). The values of options with a secret are never repeated.
 """
 
 import ast
@@ -17,14 +15,14 @@ import click
 
 from sallyport.base.errors import about
 from sallyport.base.text import nearest
-from sallyport.shell.options import Time, option_name, scope_of
+from sallyport.shell.fields import by_options, parameter_of
+from sallyport.shell.options import Time, option_name, scope_of, value_of
 
 if TYPE_CHECKING:
     from sallyport.base.errors import FieldError, Invalid, NotFound
     from sallyport.base.wire import JSON
 
-_SECRET: Final = frozenset({"secret", "password", "token", "code", "key", "pin", "passphrase", "skey", "seed", "motp"})
-_NOT_SECRET: Final = frozenset({"key_type", "keyType", "token_id", "code_digits", "password_verified"})
+_SECRET: Final = re.compile("(^|[-_])(secret|password|token|code|i?key|pin|passphrase|seed|motp)$", re.IGNORECASE)
 _LONGEST: Final = 80
 """Maximum number of characters that a message repeats of a value."""
 _NOT_FOUND: Final = re.compile(
@@ -66,24 +64,13 @@ def refused(error: "Invalid", sent: "JSON") -> str:
 
 def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None) -> str:
     path = wrong.field.split(".")
-    value = _text_of(_at(sent, path))
     names = [part for part in path if not part.isdecimal()]
-    found = None if context is None else _source(names, value, context)
+    parameters = () if context is None else context.command.params
+    found, value = parameter_of(names, parameters), _text_of(_at(sent, path))
     name = option_name(found) if found is not None else (names or path)[-1]
-    is_shown = found is not None and isinstance(value, str | int | float) and not _is_secret(found, names)
-    if not is_shown:
-        return _by_options(wrong.about(name), context)
-    message = _by_options(wrong.message, context)
-    return not_accepted(name, value, message)
-
-
-def _by_options(message: str, context: click.Context | None) -> str:
-    """In a message, replace the names of fields by the names of options. A field name that is also an ordinary word is
-    not replaced."""
-    for each in context.command.params if context is not None else ():
-        if isinstance(each, click.Option) and each.name and not each.name.islower():
-            message = re.sub(rf"\b{each.name}\b", option_name(each), message)
-    return message
+    if found is None or _is_secret(found) or not isinstance(value, str | int | float):
+        return by_options(wrong.about(name), parameters)
+    return not_accepted(name, value, by_options(wrong.message, parameters))
 
 
 def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
@@ -107,68 +94,11 @@ def _text_of(value: "JSON") -> "JSON":
     return value
 
 
-def _source(names: Sequence[str], value: "JSON", context: click.Context) -> click.Parameter | None:
-    """Return the option or argument that has set a field. Return None if no parameter matches.
-
-    The values are compared first. Among the parameters with the value of the field, the parameter with the most similar
-    name is returned. If no parameter has this value, only the names are compared.
-    """
-    by_value = {id(each): _value_score(each, value, context) for each in context.command.params}
-    best, most = None, 0
-    for each in context.command.params:
-        if any(by_value.values()) and not by_value[id(each)]:
-            continue
-        score = by_value[id(each)] + _name_score(each, names)
-        if score > most:
-            best, most = each, score
-    return best
-
-
-def _value_score(parameter: click.Parameter, value: "JSON", context: click.Context) -> int:
-    given = context.params.get(parameter.name or "")
-    source = context.get_parameter_source(parameter.name or "")
-    if value is None or isinstance(value, bool) or source is not click.core.ParameterSource.COMMANDLINE:
-        return 0
-    texts = [str(each) for each in (given if isinstance(given, tuple) else (given,))]
-    if str(value) in texts:
-        return 6
-    return 4 if str(value) and any(str(value) in text for text in texts) else 0
-
-
-def _name_score(parameter: click.Parameter, names: Sequence[str]) -> int:
-    """Return how similar the name of an option is to the names of a path. The last name of the path counts most."""
-    own = {_plain(each) for each in (parameter.name or "", *parameter.opts)}
-    scores = [0]
-    for distance, name in enumerate(reversed(names)):
-        plain = _plain(name)
-        far = min(distance, 1)
-        if plain in own:
-            scores.append(5 - 2 * far)
-        elif any(_resemble(plain, each) for each in own):
-            scores.append(4 - 3 * far)
-    return max(scores)
-
-
-def _resemble(one: str, other: str) -> bool:
-    """Return whether one name begins or ends with the other: userName and user, secret and radius-secret."""
-    short, long = sorted((one, other), key=len)
-    return len(short) > 2 and (long.startswith(short) or long.endswith(short))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_]", "", name).casefold()
-
-
-def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
-    """Return whether an option or a field contains a secret. The words in its name decide."""
-    own = [parameter.name or "", *(each.lstrip("-") for each in parameter.opts), *names]
-    words = {
-        word.casefold()
-        for name in own
-        if name.replace("-", "_") not in _NOT_SECRET
-        for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
-    }
-    return not words.isdisjoint(_SECRET)
+def _is_secret(parameter: click.Parameter) -> bool:
+    """Return whether messages must not repeat the value of an option or argument. Besides the parameters that declare
+    it, these are all whose name ends like that of a secret."""
+    names = (parameter.name or "", *parameter.opts)
+    return getattr(parameter, "is_secret", False) or any(_SECRET.search(each) for each in names)
 
 
 def not_found(error: "NotFound") -> str:
@@ -191,18 +121,17 @@ def _names(kind: str, context: click.Context) -> tuple[object, ...]:
     """Return the names of the objects of a kind that the user has typed in the command line. Return an empty tuple if
     there are none, or if a name may be a secret.
 
-    The names are in the parameter whose name resembles the kind. In the command group of the kind, they can be in the
+    The names are in the parameter with the name of the kind. In the command group of the kind, they can be in the
     argument NAME.
     """
     group = context.parent.info_name if context.parent is not None else None
-    own = {each.name or "": each for each in context.command.params}
-    found = [name for name in own if _resemble(_plain(kind), _plain(name))]
-    if not found and group is not None and _resemble(_plain(kind), _plain(group)):
-        found = [name for name in own if name in ("name", "identifier")]
-    if not found or _is_secret(own[found[0]], ()):
-        return ()
-    value = context.params.get(found[0])
-    return value if isinstance(value, tuple) else (value,) if value else ()
+    last = kind.rsplit(maxsplit=1)[-1].casefold()
+    wanted = {last, f"{last}s", f"{last}_id", f"{last}_ids", *(("name", "identifier") if group == last else ())}
+    for each in context.command.params:
+        value, name = value_of(each, context), option_name(each).lstrip("-").casefold().replace("-", "_")
+        if name in wanted and value and not _is_secret(each):
+            return value if isinstance(value, tuple) else (value,)
+    return ()
 
 
 def _list_of(kind: str, context: click.Context) -> str:
@@ -237,7 +166,7 @@ def _bad_parameter(error: click.BadParameter) -> str:
         hint = error.param_hint if isinstance(error.param_hint, str) else " ".join(error.param_hint or ())
         return about(hint, error.message) if hint else error.message
     name = option_name(error.param)
-    if _is_secret(error.param, ()):
+    if _is_secret(error.param):
         return f"{name} must be {_accepted(error.param.type)}"
     accepted, value = _accepted(error.param.type), _CLICK_VALUE.match(error.message)
     if not accepted or value is None:
