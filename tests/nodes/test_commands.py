@@ -9,8 +9,8 @@ from sallyport.base.wire import JSON, Row
 from sallyport.cli.checks.model import Examination, Finding
 from sallyport.cli.checks.nodes import check_nodes
 from sallyport.cli.line import Line
-from sallyport.nodes.commands import commands
 from sallyport.nodes.node import DEAD_US, LEASE_US
+from sallyport.nodes.operations import local_operations
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas
 from tests.nodes.conftest import Pair, node
@@ -20,7 +20,7 @@ from tests.peers.postgres import needs_postgres
 
 async def run(areas: Areas, command: str, **arguments: object) -> JSON:
     """Run a command of the nodes, as the control socket does."""
-    return await commands(areas.cluster)[command](arguments)()
+    return await local_operations(areas.cluster)[command](arguments)()
 
 
 class Listed:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from sallyport.areas.devices import commands
 from sallyport.areas.devices import operations as api
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings
@@ -43,7 +42,7 @@ class DevicesArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of devices."""
-        return commands.commands(self.service)
+        return api.local_operations(self.service)
 
     def forget_all(self) -> None:
         """Drop the devices and stations in memory."""

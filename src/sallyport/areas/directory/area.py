@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sallyport.areas.directory import commands
 from sallyport.areas.directory import operations as api
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.handover import Handover
 from sallyport.areas.directory.imports.job import Check, Read, Revocations
 from sallyport.areas.directory.imports.readers import checks, readers
 from sallyport.areas.directory.imports.service import Jobs
+from sallyport.areas.directory.local_operations import local_operations
 from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.runs.service import Runs
@@ -96,7 +96,7 @@ class DirectoryArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of imports."""
-        return commands.commands(self.directories, self._domains.id_of)
+        return local_operations(self.directories, self._domains.id_of)
 
     def _domains_of(self, tenant_id: int) -> Collection[int]:
         return {domain.id for domain in self._domains.of_tenant(tenant_id)}

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sallyport.areas.entrance import Area, Parts
-from sallyport.areas.tenancy import commands, repo
+from sallyport.areas.tenancy import operations as api
+from sallyport.areas.tenancy import repo
 from sallyport.areas.tenancy.authentication import BURST, Authentication, guesses_of_all_nodes
 from sallyport.areas.tenancy.keys import operations as keys_api
 from sallyport.areas.tenancy.keys import repo as keys_repo
@@ -59,7 +60,7 @@ class TenancyArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of tenants and access tokens."""
-        return commands.commands(self.service, self.tenants, self._clock)
+        return api.local_operations(self.service, self.tenants, self._clock)
 
     def organization_of(self, tenant_id: int | None) -> int | None:
         """Return the organization (orgId) of a tenant. tenant_id: the internal id."""

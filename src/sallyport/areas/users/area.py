@@ -7,7 +7,8 @@ from starlette.routing import BaseRoute
 
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
-from sallyport.areas.users import commands, page, repo
+from sallyport.areas.users import operations as api
+from sallyport.areas.users import page, repo
 from sallyport.areas.users.accounts import operations as accounts_api
 from sallyport.areas.users.accounts.service import Credentials, PasswordPolicies, Users
 from sallyport.areas.users.groups import operations as groups_api
@@ -104,7 +105,7 @@ class UsersArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands that import and export users and instances, and enrol users."""
-        return commands.commands(self._parts.store, self._instances, self.accounts, self.seeds, self._domains.id_of)
+        return api.local_operations(self._parts.store, self._instances, self.accounts, self.seeds, self._domains.id_of)
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:
         """Return the page of an enrolment link."""

@@ -77,7 +77,7 @@ async def live(visit: Visit) -> Response:
     nodes, assets = await visit.services.events.nodes(), visit.services.assets
 
     def rendered(own: Sequence[DomainEvent]) -> bytes:
-        matching = [each for each in own if _matches(each, asked)]
+        matching = [each for each in own if all(_COMPARED[name](each, text) for name, text in asked.items())]
         if not matching:
             return b""
         newest = matching[-SIZE:]
@@ -236,10 +236,6 @@ _COMPARED: Final[Mapping[str, _Compare]] = {
     "reason": partial(_equal, "reason"),
 }
 """The comparison of each filter with a new login, which is the same as in the operation. The text is case-folded."""
-
-
-def _matches(event: DomainEvent, asked: Mapping[str, str]) -> bool:
-    return all(_COMPARED[name](event, text) for name, text in asked.items())
 
 
 # --- one login ----------------------------------------------------------------------------------------------------
