@@ -64,7 +64,7 @@ $(SERVICE): requirements.lock pyproject.toml tests/setup
 	@tests/setup $(PYTHON) service
 	@touch $@
 
-$(READY): $(SERVICE) tests/requirements.lock requirements-ldap.lock
+$(READY): $(SERVICE) tests/requirements.lock
 	@tests/setup $(PYTHON)
 	@touch $@
 
@@ -73,14 +73,13 @@ deb:
 	@src/sallyport/deploy/debian/build-package
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
-# builds it; tests/requirements.lock the tools of the tests as well. The extra `ldap` has a file of its own: it is built
-# from source, and where that cannot be done, everything else is installed all the same. So has the extra `postgres`.
+# builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres` has
+# a file of its own.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header --no-annotate
 lock:
 	$(COMPILE) --upgrade --group dev pyproject.toml -o tests/requirements.lock
 	$(COMPILE) --constraints tests/requirements.lock --group build pyproject.toml -o requirements.lock
-	sed -n 's/^ldap = \["\(.*\)"\].*/\1/p' pyproject.toml | $(COMPILE) --upgrade - -o requirements-ldap.lock
 	sed -n 's/^postgres = \["\(.*\)"\].*/\1/p' pyproject.toml | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-postgres.lock
 

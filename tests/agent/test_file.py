@@ -115,7 +115,7 @@ def test_defaults_of_a_table(path: Path) -> None:
         pytest.param("1", lambda own: own.table("key"), id="table"),
     ],
 )
-def test_a_value_of_another_type(path: Path, value: str, take: Callable[[file.Table], object]) -> None:
+def test_a_value_of_another_type(path: Path, value: str, take: Callable[[file.SettingsTable], object]) -> None:
     """A value of another type is refused. The error names the key and the accepted type."""
     put(path, f'service = "a"\n[directory]\nkey = {value}\n')
     own = file.read(path, "directory").own

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP
-from sallyport.agent.endpoint.memory import Kept, MemoryFile
+from sallyport.agent.endpoint.memory import ManagedAccount, MemoryFile
 from sallyport.agent.templates import AGENTS
 from tests.agent.endpoint.host import bare_host, needs_shadow
 
@@ -51,7 +51,7 @@ def test_nothing_is_removed_if_an_account_cannot_be_locked(tmp_path: Path) -> No
     assert run("install", "endpoint", "--prefix", str(host.prefix), stdin=ENDPOINT).returncode == 0
     memory = host.path("/var/lib/sallyport-agent/endpoint-memory.json")
     memory.parent.mkdir()
-    MemoryFile(memory).keep(Kept("bob", uid=1500))
+    MemoryFile(memory).keep(ManagedAccount("bob", uid=1500))
     with host.path("/etc/group").open("a") as group:
         group.write(f"{MANAGED_GROUP}:x:200:bob\n")
     shadow = host.path("/etc/shadow")

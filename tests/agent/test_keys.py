@@ -66,7 +66,7 @@ def raising(error: BaseException) -> Callable[[], None]:
     return step
 
 
-def stored(path: Path) -> file.Credentials:
+def stored(path: Path) -> file.AgentCredentials:
     """Return the keys in the file."""
     return file.read(path, "directory").credentials
 
@@ -81,7 +81,7 @@ def test_an_enrolment(path: Path) -> None:
     key = keys.key.reveal().decode()
     assert keeper.asked == [(EXCHANGE, {"instanceId": 7, "keyHash": token_hash(key)})]
     assert key.startswith("spk_")
-    assert stored(path) == file.Credentials(None, keys.key, None, iso(NOW + 30 * DAY))
+    assert stored(path) == file.AgentCredentials(None, keys.key, None, iso(NOW + 30 * DAY))
     assert keys.enrol() is None
     assert not keys.renew_when_due()
     assert len(keeper.asked) == 1

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from sallyport.agent.service import BackOff, ServiceClient
+from sallyport.agent.service import ServiceClient
+from sallyport.base.clock import BackOff
 from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
 from sallyport.base.secret import Secret
 from tests.agent.scripted import HANG, answer, scripted

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from sallyport.store.connections import SqliteTx, open_connection
-from sallyport.store.search import MOST_COUNTED, Entry, SearchIndex
+from sallyport.store.search import MOST_COUNTED, IndexEntry, SearchIndex
 from tests.api.world import LIST_DEVICES, Tenant
 from tests.areas import only_sqlite
 
@@ -47,7 +47,7 @@ def test_a_total_that_is_not_counted_further(tenant: Tenant, path: str, body: Ma
     def add(first: int, last: int) -> None:
         """Add index entries that have no rows. The second page counts them but does not show them."""
         with closing(open_connection(store)) as connection, connection:
-            entries = [Entry(owner, (1 << 30) + number, ("abc",)) for number in range(first, last + 1)]
+            entries = [IndexEntry(owner, (1 << 30) + number, ("abc",)) for number in range(first, last + 1)]
             connection.execute("begin immediate")
             search.add_all(SqliteTx(connection), entries)
 

@@ -35,7 +35,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
 from sallyport.certs.credentials import Credentials
 from sallyport.metrics import StoreMetrics
-from sallyport.nodes.service import Alone, Cluster
+from sallyport.nodes.service import Cluster, SingleNode
 from sallyport.outgoing.egress import LookUp, look_up
 from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.dictionary import Dictionary
@@ -248,7 +248,7 @@ class Areas:
         self.credentials: Credentials | None = None
         overrides = Overrides(
             clock=clock,
-            cluster=cluster or Alone("node", "1.0", lambda: "http://node", clock),
+            cluster=cluster or SingleNode("node", "1.0", lambda: "http://node", clock),
             http=HttpFactory(egress=ANYWHERE, verify=trust(), look_up=look_up),
             timers=TIMERS,
             providers=self.kinds,

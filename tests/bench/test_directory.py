@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.peers.programs import needs
 
 from .directory import measure
@@ -13,7 +12,6 @@ from .directory import measure
 @pytest.mark.bench
 @pytest.mark.peer
 @needs("slapd", "slapadd", "ldapsearch")
-@needs_bonsai
 def test_a_few_people(tmp_path: Path) -> None:
     """Each program reads all people, and the service imports them."""
     told = measure(tmp_path, entries=1000, rounds=1)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sallyport.areas.audit.cli import ALL_COLUMNS
-from sallyport.areas.audit.commands import PAGE
+from sallyport.areas.audit.operations import PAGE
 from sallyport.base.clock import SECOND, now_us
 from tests.cli import Service, add_domain
 from tests.running_service import RunningService

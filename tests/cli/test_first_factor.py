@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.clock import from_iso, now_us
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.cli import Service, add_domain, add_user
 from tests.peers.authority import Authority
 from tests.running_service import RunningService
@@ -33,7 +32,6 @@ def test_the_default_first_factor_is_local(service: Service, corp: str) -> None:
     assert shown(service, corp) == {"domainId": service.domains()["corp"]["domainId"], "firstFactor": "local"}
 
 
-@needs_bonsai
 def test_an_ldap_first_factor_is_set(service: Service) -> None:
     """Every option is stored in its field. The password is read from standard input and is not shown."""
     domain = add_domain(service, "ldap")
@@ -53,7 +51,6 @@ def test_an_ldap_first_factor_is_set(service: Service) -> None:
     }  # fmt: skip
 
 
-@needs_bonsai
 def test_a_certificate_is_shown_by_its_content(service: Service, tmp_path: Path) -> None:
     """Instead of its PEM, a certificate is shown with its subject, its fingerprint and its expiry."""
     authority = Authority("The directory's CA")
@@ -131,7 +128,6 @@ def test_check_reports_why_a_login_is_refused(service: Service, corp: str, user:
     assert "nothello" not in wrong.stdout + wrong.stderr
 
 
-@needs_bonsai
 def test_check_works_without_a_service(stopped: RunningService) -> None:
     """While no service runs, the check reports that it cannot connect to the LDAP server."""
     stopped.ok("db", "migrate")

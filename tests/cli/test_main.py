@@ -20,6 +20,7 @@ from tests.cli import TENANT, Service, add_domain
 from tests.running_service import PROGRAM, RunningService
 
 LISTS = (("token",), ("client",), ("domain",), ("device",), ("user", "--domain", "default"))
+DOMAIN = ("--domain", "default")
 HEAVY = ("trio", "starlette", "sqlite_utils", "httpx", "cryptography", "pyrad", "sqlite3")
 
 
@@ -101,7 +102,13 @@ def test_every_list_has_json(service: Service, words: tuple[str, ...]) -> None:
     assert isinstance(json.loads(service.ok(name, "list", "--json", *options)), list)
 
 
-@pytest.mark.parametrize("words", [("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list"), ("lockout", "list")),
+        *(("session", "list"), ("bypass", "list", *DOMAIN), ("rule", "list", *DOMAIN), ("event", "list", *DOMAIN)),
+    ],
+)
 def test_a_running_service_is_asked_without_heavy_imports(service: Service, words: tuple[str, ...]) -> None:
     """If the service does the work, the command line imports no event loop, web framework or database."""
     code = (

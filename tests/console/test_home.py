@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.events.hours import HOUR
 from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN
@@ -163,7 +163,9 @@ async def test_a_failed_import_and_an_expiring_authority_are_named(site: Site, t
         "baseDN": "dc=corp",
         "caCertificate": Authority(tmp_path).file.read_text(),
     }
-    await areas.directory.directories.save([(areas.domain, Configuration("ad", DirectoryKind.LDAP, settings=settings))])
+    await areas.directory.directories.save(
+        [(areas.domain, DirectoryConfiguration("ad", DirectoryKind.LDAP, settings=settings))]
+    )
     for kind, state, message in (("reading", "FAILED", "no route"), ("mapping", "DONE", "")):
         await job(site, kind, state, message)
     async with site.visitor() as admin:

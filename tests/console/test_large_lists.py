@@ -15,7 +15,7 @@ from sallyport.console.pages.enforcement import MOST_DECIDED
 from sallyport.console.table import SEARCHED
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import FAR, MOST_COUNTED, Entry, SearchIndex, from_end
+from sallyport.store.search import FAR, MOST_COUNTED, IndexEntry, SearchIndex, from_end
 from tests.console.test_logins import add, users
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -222,7 +222,7 @@ async def test_a_search_in_a_common_filter(site: Site) -> None:
     def write(tx: Tx) -> None:
         tx.execute(sql, d=areas.domain, most=2 * MOST_COUNTED + 2)
         added = tx.rows("select id, nas_identifier from devices")
-        texts = [Entry(areas.domain, int(str(each)), (str(name),)) for each, name in added]
+        texts = [IndexEntry(areas.domain, int(str(each)), (str(name),)) for each, name in added]
         SearchIndex("devices_search").add_all(tx, texts)
 
     await areas.store.write(write)

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from pyotp import TOTP
 
 from sallyport.areas.domains.domain import FirstFactor
@@ -59,7 +58,6 @@ async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> Non
 
 async def test_a_local_password_is_shown_only_if_it_is_checked(site: Site, admin: Visitor) -> None:
     """If a directory checks the passwords, the page of a user does not speak of a local password."""
-    pytest.importorskip("bonsai")
     await with_alice(site)
     assert "local users, with a password" in text_of(await admin.get(ALICE))
     ldap = {"servers": ["ldaps://dc.example.com"], "baseDN": "dc=example", "bindDN": "cn=s", "bindPassword": "secret"}

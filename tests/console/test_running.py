@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from sallyport.console.running import FIRST_S, KEPT_S, MOST_OF_SESSION, Running, Work
 from sallyport.nodes.answers import OwnAnswers
-from sallyport.web.content import MOST, Answers
+from sallyport.web.content import MOST, LargeAnswers
 from tests.console.visitor import Site, Visitor, text_of
 
 OWN, OTHER, TENANT = 1, 2, 7
@@ -18,7 +18,7 @@ OWN, OTHER, TENANT = 1, 2, 7
 @pytest.fixture
 async def running(nursery: trio.Nursery) -> Running:
     """Return the slow actions of a process, which run."""
-    running = Running(OwnAnswers(), Answers())
+    running = Running(OwnAnswers(), LargeAnswers())
     await nursery.start(running.run)
     return running
 
@@ -73,7 +73,7 @@ async def test_work_over_the_limit_is_done_in_its_request(running: Running, auto
 async def test_kept_answers_count_as_large_answers(nursery: trio.Nursery, autojump_clock: trio.abc.Clock) -> None:
     """The answers that a tenant does not fetch have a limit of octets. They count until they are fetched or
     forgotten, also if there is no further action."""
-    large = Answers()
+    large = LargeAnswers()
     running = Running(OwnAnswers(), large)
     await nursery.start(running.run)
 

@@ -22,7 +22,7 @@ from sallyport.console.running import Running
 from sallyport.service.commands import commands
 from sallyport.service.operations import console, operations, pages
 from sallyport.web.app import create_app
-from sallyport.web.content import Answers
+from sallyport.web.content import LargeAnswers
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate, Role
 from tests.areas import Areas, SetClock
@@ -103,7 +103,7 @@ class Site:
     app: ASGIApp
     declared: list[Operations]
     running: Running
-    answers: Answers
+    answers: LargeAnswers
 
     @asynccontextmanager
     async def visitor(self, source: str = "127.0.0.1", base: str = "https://console.example") -> AsyncIterator[Visitor]:

@@ -114,7 +114,7 @@ def first_command() -> list[str]:
 
 def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[str, ...]]) -> None:
     """The documented first command adds a RADIUS client. The health check succeeds, the service runs as its own user,
-    and the libraries of the first factor ldap and of PostgreSQL are installed."""
+    and the library of PostgreSQL is installed."""
     machine, inside = container
     secret = machine.run(*inside, *first_command()).strip()
     machine.run(*inside, "sh", "-c", "echo correct-horse | sallyport user add ann --domain default --password -")
@@ -122,9 +122,7 @@ def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[
     assert "Access-Accept" in machine.run(*inside, "sallyport", "check", "radius", "127.0.0.1:1812", *login)
     machine.run(*inside, *probe())
     assert machine.run(*inside, "id", "-u").strip() == str(USER)
-    machine.run(
-        *inside, "/opt/sallyport/bin/python", "-c", "import bonsai, psycopg; assert psycopg.pq.__impl__ == 'binary'"
-    )
+    machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import psycopg; assert psycopg.pq.__impl__ == 'binary'")
 
 
 def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: str) -> None:
@@ -135,5 +133,5 @@ def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: st
     names = subprocess.run(
         [*builder.in_container(name), "sh", "-c", listed], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "bonsai" in names
+    assert "psycopg" in names
     assert not [each for each in names if each in ("hatchling", "setuptools") or "gcc" in each]

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.docs.commands import Walk, problem, walked
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import PEOPLE, SERVICE_PASSWORD, Slapd, slapd
 
-pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify"), needs_bonsai]
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify")]
 
 GUEST = """dn: uid=guest,dc=example,dc=org
 objectClass: inetOrgPerson

@@ -37,7 +37,6 @@ async def test_a_directory_s_certificate(areas: Areas, authority: tuple[str, flo
 
 async def test_a_first_factor_s_certificate(areas: Areas, authority: tuple[str, float]) -> None:
     """The expiry of the authority of a domain's LDAP servers is exported, and ends when the certificate is removed."""
-    pytest.importorskip("bonsai")
     domain = areas.domains.table.by_id[areas.domain]
     ldap = {"servers": ["ldaps://ldap.example.org"], "baseDN": "dc=x"}
     await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {**ldap, "caCertificate": authority[0]}})

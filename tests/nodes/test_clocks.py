@@ -20,7 +20,7 @@ async def test_a_restore_voids_the_codes_of_a_node_that_is_ahead(pair: Pair, clo
 
     def restore(tx: Tx) -> None:
         repo.set_seed(tx, areas.vault, ann, SEED, 0, clock())
-        areas.app._void(tx, False)
+        areas.app.areas.void(tx, False)
 
     await areas.store.write(restore)
     clock.pass_by(CLOCKS_US / SECOND)

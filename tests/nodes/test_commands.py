@@ -9,8 +9,8 @@ from sallyport.base.wire import JSON, Row
 from sallyport.cli.checks.model import Examination, Finding
 from sallyport.cli.checks.nodes import check_nodes
 from sallyport.cli.line import Line
-from sallyport.nodes.commands import commands
 from sallyport.nodes.node import DEAD_US, LEASE_US
+from sallyport.nodes.operations import local_operations
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas
 from tests.nodes.conftest import Pair, node
@@ -20,7 +20,7 @@ from tests.peers.postgres import needs_postgres
 
 async def run(areas: Areas, command: str, **arguments: object) -> JSON:
     """Run a command of the nodes, as the control socket does."""
-    return await commands(areas.cluster)[command](arguments)()
+    return await local_operations(areas.cluster)[command](arguments)()
 
 
 class Listed:
@@ -87,7 +87,7 @@ async def test_the_embedded_engine_has_one_node(areas: Areas) -> None:
     assert isinstance(found, list) and isinstance(found[0], dict)
     assert (len(found), found[0]["state"], found[0]["leads"]) == (1, "alive", True)
     assert str(found[0]["address"]).startswith("http://")
-    await areas.app.installation.watch.look()
+    await areas.app.installation.node_metrics.update()
     assert areas.sample("sallyport_nodes", state="alive") == 1
     assert areas.sample("sallyport_lease_held") == 1
 
@@ -114,7 +114,7 @@ async def test_metrics_of_nodes(pair: Pair) -> None:
     """Every node exports how many are alive and silent, whether a node has the lease, and whether it leads itself."""
     one, two = pair.one, pair.two
     for each in (one, two):
-        await each.app.installation.watch.look()
+        await each.app.installation.node_metrics.update()
         assert each.sample("sallyport_nodes", state="alive") == 2
         assert each.sample("sallyport_nodes", state="silent") == 0
         assert each.sample("sallyport_lease_held") == 1
@@ -123,7 +123,7 @@ async def test_metrics_of_nodes(pair: Pair) -> None:
     assert (one.sample("sallyport_node_leads"), two.sample("sallyport_node_leads")) == (1, 0)
     assert one.sample("sallyport_node_heartbeat_age_seconds") < 5
     await silent(one.store, "one", max(DEAD_US, LEASE_US))  # type: ignore[arg-type]
-    await two.app.installation.watch.look()
+    await two.app.installation.node_metrics.update()
     assert two.sample("sallyport_nodes", state="silent") == 1
     assert two.sample("sallyport_lease_held") == 0
 

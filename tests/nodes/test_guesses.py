@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import trio
 
-from sallyport.areas.login.login import Reason
+from sallyport.areas.login.login import Answer, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.signin.area import FAILED_SIGN_INS
@@ -62,7 +62,7 @@ async def guess_codes(nodes: Nodes, times: int) -> list[Reason]:
 async def challenged(node: FakeListener, password: str = "hello", body: bytes = b"") -> bytes:  # noqa: S107
     """Log in, and return the State of the challenge as an attribute."""
     login = node.login(pap("ann", password, body))
-    login.decision = await node.decide(login)
+    login.answer = Answer(await node.decide(login))
     node.areas.journal.add(login)
     node.areas.journal.flush()
     await node.areas.journal.drained()

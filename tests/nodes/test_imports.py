@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration
+from sallyport.areas.directory.directory import DirectoryConfiguration
 from sallyport.areas.directory.entry.entry import Batch
 from sallyport.areas.directory.imports.handover import RESTART_US
-from sallyport.areas.directory.imports.job import Job, Source
+from sallyport.areas.directory.imports.job import DirectorySource, Job
 from sallyport.base.errors import NotFound
 from sallyport.nodes.node import DEAD_US
 from tests.areas import Areas
@@ -31,7 +31,7 @@ class Reader:
     readings: int = 0
 
     @asynccontextmanager
-    async def read(self, _source: Source, _cursor: str, _full: bool) -> AsyncIterator[AsyncIterator[Batch]]:
+    async def read(self, _source: DirectorySource, _cursor: str, _full: bool) -> AsyncIterator[AsyncIterator[Batch]]:
         """Yield the person."""
         self.readings += 1
         await self.goes_on.wait()
@@ -48,7 +48,7 @@ async def readers(pair: Pair) -> tuple[Reader, Reader]:
     found = Reader(), Reader()
     for areas, reader in zip((pair.one, pair.two), found, strict=True):
         areas.directory.jobs.collector._readers = {"ldap": reader.read}
-    await pair.one.directory.directories.save([(pair.one.domain, Configuration("hq", app_url="ldap://dc1"))])
+    await pair.one.directory.directories.save([(pair.one.domain, DirectoryConfiguration("hq", app_url="ldap://dc1"))])
     return found
 
 
@@ -103,10 +103,10 @@ async def test_a_reading_of_a_dead_node_is_taken_over(pair: Pair, readers: tuple
     async with at_work(pair.two):
         job_id = await pair.two.directory.directories.sync(pair.two.domain, "hq")
         await until(lambda: paused.readings == 1)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         assert (await job(pair.one, job_id)).node_id == pair.nodes[1].id
         await silent(pair, 1, DEAD_US)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         async with at_work(pair.one):
             await until(lambda: fresh.readings == 1)
             paused.goes_on.set()
@@ -127,11 +127,11 @@ async def test_an_uploaded_file_is_lost_with_its_node(pair: Pair) -> None:
     async with at_work(pair.one):
         pair.one.directory.jobs.wake()
         await silent(pair, 1, DEAD_US)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         await trio.sleep(0.2)
         assert (await job(pair.one, job_id)).state == "QUEUED"
         await silent(pair, 1, RESTART_US)
-        await pair.one.directory.handover.look()
+        await pair.one.directory.handover.hand_over()
         assert (await job(pair.one, job_id)).message == "the file was lost with the node two: send it again"
 
 

@@ -15,7 +15,7 @@ from sallyport.nodes.node import DEAD_US
 from sallyport.nodes.service import Nodes
 from sallyport.store.postgres.connection import Connection, connect
 from sallyport.store.postgres.engine import PostgresStore
-from sallyport.store.postgres.migration import BASELINE, STEPS, Step, Steps, inspect, migrate
+from sallyport.store.postgres.migration import BASELINE, STEPS, MigrationStep, Steps, inspect, migrate
 from tests.areas import Areas, SetClock, keep_files_in
 from tests.nodes.cluster import DATABASE, MASTER_KEY, running_cluster
 from tests.nodes.conftest import node
@@ -41,8 +41,8 @@ def _fail(connection: Connection) -> None:
     connection.execute("select 1 / 0")
 
 
-NEXT: Steps = (*STEPS, Step("p0003_colours", _expand, beside=STEPS[-1].name))
-LATER: Steps = (*NEXT, Step("p0004_no_marks", _contract, beside="p0003_colours"))
+NEXT: Steps = (*STEPS, MigrationStep("p0003_colours", _expand, beside=STEPS[-1].name))
+LATER: Steps = (*NEXT, MigrationStep("p0004_no_marks", _contract, beside="p0003_colours"))
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_database_of_the_baseline_gets_the_tables_of_the_console(tmp_path: Pat
 
 async def test_a_failed_step_changes_nothing(url: str) -> None:
     """If a step fails, the database has the schema of before, and the error names the cause."""
-    broken = (*STEPS, Step("p0003_broken", _fail, beside=STEPS[-1].name))
+    broken = (*STEPS, MigrationStep("p0003_broken", _fail, beside=STEPS[-1].name))
     with pytest.raises(Exception, match="division by zero"):
         migrated(url, broken)
     with connect(url) as connection:

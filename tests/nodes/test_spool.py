@@ -15,6 +15,7 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.login.journal import Journal
 from sallyport.areas.login.login import AccountingRecord
 from sallyport.areas.login.spool import Spool
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.errors import StoreError
 from sallyport.metrics import SpoolMetrics
 from sallyport.radius.duplicates import Entry
@@ -77,7 +78,7 @@ class Nas:
             request = opened(accounting(body))
             known = Entry((SOURCE, request.identifier), request.authenticator)
             at = self.areas.clock() + number
-            record = AccountingRecord(request, self.client, SOURCE, at, self.answers, known)
+            record = AccountingRecord(Arrival(request, self.client, SOURCE, at), self.answers, known)
             record.domain_id = self.areas.domain
             record.device = self.areas.devices.sightings.device(request, SOURCE[0], self.client, record.domain_id, at)
             record.behind = self.areas.devices.sightings.station(record.device, record.report.station, "ann", at)

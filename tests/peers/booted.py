@@ -18,7 +18,7 @@ import pytest
 
 from tests.peers.programs import find, needs
 
-PACKAGES = "python3,python3-venv,libldap-2.5-0,systemd,systemd-sysv,dbus,iproute2"
+PACKAGES = "python3,python3-venv,systemd,systemd-sysv,dbus,iproute2"
 BOOT_S = 60
 COMMAND_S = 180
 _CGROUPS = Path("/sys/fs/cgroup")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from sallyport.areas.login.login import Reason
-from tests.areas.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
+from tests.areas.login.first.ldap.checkers import Asked, asking, host
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.samba import (
@@ -25,7 +25,7 @@ from tests.peers.samba import (
     needs_samba,
 )
 
-pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba]
 
 R = Reason
 

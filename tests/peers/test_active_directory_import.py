@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind, User
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
 from sallyport.store.search import ListQuery
 from tests.areas import Areas, SetClock, running_areas
-from tests.areas.directory.reading.readings import needs_bonsai
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
 
-pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba]
 
 
 async def synced(areas: Areas) -> Job:
@@ -48,7 +47,7 @@ async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
         ["group", "addmembers", "all-staff", "staff,moves"],
     )
     settings = {"baseDN": BASE, "bindDN": f"reader@{REALM.lower()}", "caCertificate": corp.authority.pem}
-    said = Configuration(
+    said = DirectoryConfiguration(
         "ad", DirectoryKind.LDAP, app_url=f"ldaps://{DC_NAME}", settings=settings, secret=PASSWORD.encode()
     )
     with in_network(corp):

@@ -11,11 +11,11 @@ from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.reader import LdapSource
 from sallyport.areas.directory.reading.server import Server
-from tests.areas.directory.reading.readings import Reading, names, needs_bonsai, read
+from tests.areas.directory.reading.readings import Reading, names, read
 from tests.peers.authority import Authority
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, STAFF, Corp, in_network, look_up, needs_samba
 
-pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba]
 
 USERS = f"CN=Users,{BASE}"
 

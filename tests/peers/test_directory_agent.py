@@ -26,13 +26,12 @@ from sallyport.base.clock import now_us
 from sallyport.base.secret import Secret
 from sallyport.outgoing.egress import Egress
 from sallyport.settings.values import ANYWHERE
-from tests.areas.directory.reading.readings import needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, dn_of, slapd
 from tests.running_service import PROGRAM, RunningService, running_service
 
-pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch")]
 
 TENANT = ("--org", "1", "--tenant", "1")
 PATIENCE_S = 60.0

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.cli import Service, add_domain
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, slapd
 
-pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch")]
 
 
 @pytest.fixture(scope="module")

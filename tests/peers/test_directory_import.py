@@ -10,13 +10,12 @@ import pytest
 
 from tests.api.test_directory_runs import job
 from tests.api.world import Tenant, World
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, SIZE_LIMIT, STAFF, Slapd, dn_of, slapd
 from tests.running_service import running_service
 
-pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch")]
 
 IMPORT, SAVE, SYNC = "/api/v1/importUsers", "/api/v1/saveDirectoryConfig", "/api/v1/directory/sync"
 STATUS, RECONFIGURE = "/api/v1/getImportStatus", "/api/v1/reConfigure"

@@ -11,13 +11,13 @@ import trio
 
 from sallyport.areas.login.login import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.areas.login.first.ldap.checkers import asking, host, needs_bonsai
+from tests.areas.login.first.ldap.checkers import asking, host
 from tests.peers.authority import Authority
 from tests.peers.programs import needs
 from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, dn_of, slapd
 from tests.running_service import RunningService, running_service
 
-pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch")]
 
 R = Reason
 ACCOUNT = {"bindDN": SERVICE, "bindPassword": SERVICE_PASSWORD}

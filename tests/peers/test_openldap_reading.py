@@ -21,7 +21,7 @@ from sallyport.areas.directory.reading.server import Server
 from sallyport.base.clock import SECOND, now_us
 from sallyport.outgoing.egress import Egress
 from sallyport.settings.values import ANYWHERE
-from tests.areas.directory.reading.readings import names, needs_bonsai, read
+from tests.areas.directory.reading.readings import names, read
 from tests.peers.authority import Authority
 from tests.peers.programs import find, needs
 from tests.peers.slapd import (
@@ -38,7 +38,7 @@ from tests.peers.slapd import (
     slapd,
 )
 
-pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch")]
 
 MANY = 7 * SIZE_LIMIT
 ACCOUNT = Account(SERVICE, SERVICE_PASSWORD)

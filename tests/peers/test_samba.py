@@ -29,7 +29,6 @@ from sallyport.radius.mschap import (
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode, decode_reply
 from sallyport.radius.password import reveal_blocks
 from tests.areas import SECRET
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.packets import mschap1, mschap2, pap
 from tests.peers.programs import needs, radclient
 from tests.peers.samba import (
@@ -49,7 +48,7 @@ from tests.peers.second_factor import event
 from tests.radius_client import RadiusClient
 from tests.running_service import RunningService
 
-pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba]
 
 DOMAIN = "corp.example"
 

@@ -21,7 +21,7 @@ from sallyport.radius.attributes import (
     pull_attributes,
     push_attribute,
 )
-from sallyport.radius.dynamic import ROOM, Reply, RequestKind, decode, encode
+from sallyport.radius.dynamic import ROOM, DynamicReply, RequestKind, decode, encode
 from sallyport.radius.packet import SharedSecret
 from tests.areas.dynamic.nas import answer
 
@@ -73,13 +73,13 @@ def test_pyrads_answers_are_read(kind: RequestKind, acknowledged: bool) -> None:
         reply[ERROR_CAUSE] = [(503).to_bytes(4)]
         if signed:
             reply.add_message_authenticator()
-        assert decode(reply.ReplyPacket(), request, SECRET) == Reply(acknowledged, 503)
+        assert decode(reply.ReplyPacket(), request, SECRET) == DynamicReply(acknowledged, 503)
 
 
 def test_an_error_cause_of_no_length_is_none() -> None:
     """An Error-Cause that does not have four octets is ignored."""
-    assert decode(answered(42, push_attribute(ERROR_CAUSE, b"\1\2")), REQUEST, SECRET) == Reply(False, None)
-    assert decode(answered(41), REQUEST, SECRET) == Reply(True, None)
+    assert decode(answered(42, push_attribute(ERROR_CAUSE, b"\1\2")), REQUEST, SECRET) == DynamicReply(False, None)
+    assert decode(answered(41), REQUEST, SECRET) == DynamicReply(True, None)
 
 
 @pytest.mark.parametrize(

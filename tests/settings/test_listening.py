@@ -15,7 +15,7 @@ import pytest
 
 from sallyport.base.errors import StartError
 from sallyport.settings.listening import (
-    Holder,
+    SocketOwner,
     bound,
     cannot_listen,
     holder,
@@ -147,7 +147,7 @@ def test_an_address_of_no_interface_is_reported() -> None:
 
 def test_a_holder_without_a_name_is_shown_as_a_number() -> None:
     """If a user has no name or a process has ended, its number is shown."""
-    assert str(Holder(4_000_000)).startswith("a process of user 4000000")
+    assert str(SocketOwner(4_000_000)).startswith("a process of user 4000000")
     assert process_name(2**22 + 1) == f"process {2**22 + 1}"
 
 

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sallyport.base.errors import BODY, Invalid, NotFound
 from sallyport.base.wire import JSON
-from sallyport.shell.command import Command, Commands, command
+from sallyport.shell.command import Command, Commands, LocalOperations, command
 
 
 class Greet(BaseModel):
@@ -50,3 +50,31 @@ def test_a_name_belongs_to_one_slice() -> None:
     """If two slices define the same command, an error is raised at the start."""
     with pytest.raises(ValueError, match="greet"):
         Commands([commands(), commands()])
+
+
+async def test_a_local_operation_is_declared_by_its_annotation() -> None:
+    """The annotation of the parameter is the body. A function without a parameter refuses every argument."""
+    local = LocalOperations()
+
+    @local("greet")
+    async def greeting(body: Greet) -> JSON:
+        return await greet(body)
+
+    @local("silence")
+    async def silence() -> JSON:
+        return None
+
+    assert await Commands([local]).ready("greet", {"name": "you"})() == ["hello you"]
+    assert await Commands([local]).ready("silence", {})() is None
+    with pytest.raises(Invalid):
+        Commands([local]).ready("silence", {"name": "you"})
+
+
+def test_a_local_operation_needs_an_annotation() -> None:
+    """Without the model of the body, the declaration fails when the service starts."""
+    with pytest.raises(TypeError, match="signature"):
+        LocalOperations()("greet")(lambda body: silence())
+
+
+async def silence() -> JSON:
+    return None

@@ -12,7 +12,7 @@ from sallyport.base.errors import LimitReached
 from sallyport.settings.limits import DEFAULTS, HISTORIES, UNCHECKED
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx, open_connection
-from sallyport.store.schema.limits import COUNTED, Counted
+from sallyport.store.schema.limits import COUNTED, CountedTable
 from tests.areas import new_database, running_store
 
 OTHER_ROWS = {
@@ -83,7 +83,7 @@ class Rows:
             self.parents[table, tenant] = self.add(table, tenant)
         return self.parents[table, tenant]
 
-    def add_counted(self, counted: Counted, tenant: int) -> int:
+    def add_counted(self, counted: CountedTable, tenant: int) -> int:
         """Add a row that counts towards a limit; return its number."""
         values = {"state": "QUEUED"} if counted.limit == "waiting_imports" else {}
         return self.add(counted.table, tenant, **values)
@@ -115,12 +115,12 @@ def rows(tmp_path: Path) -> Iterator[Rows]:
         yield Rows(connection)
 
 
-def _id(counted: Counted) -> str:
+def _id(counted: CountedTable) -> str:
     return f"{counted.limit}-{counted.table}"
 
 
 @pytest.mark.parametrize("counted", REFUSED, ids=_id)
-def test_a_row_too_many_is_refused(rows: Rows, counted: Counted) -> None:
+def test_a_row_too_many_is_refused(rows: Rows, counted: CountedTable) -> None:
     """A tenant adds rows up to its limit and no more; another tenant adds rows all the same."""
     rows.add_counted(counted, 1)
     rows.add_counted(counted, 2)
@@ -135,7 +135,7 @@ def test_a_row_too_many_is_refused(rows: Rows, counted: Counted) -> None:
 
 
 @pytest.mark.parametrize("counted", COUNTED, ids=_id)
-def test_a_deleted_row_makes_room(rows: Rows, counted: Counted) -> None:
+def test_a_deleted_row_makes_room(rows: Rows, counted: CountedTable) -> None:
     """The count of a tenant follows deletions, and no other tenant's count does."""
     rows.add_counted(counted, 1)
     rows.add_counted(counted, 2)
@@ -154,7 +154,7 @@ def _key(rows: Rows, table: str) -> list[str]:
 
 
 @pytest.mark.parametrize("counted", PRUNED, ids=_id)
-def test_a_history_loses_its_oldest_row(rows: Rows, counted: Counted) -> None:
+def test_a_history_loses_its_oldest_row(rows: Rows, counted: CountedTable) -> None:
     """The newest rows of a tenant's history are kept; those of another tenant are not concerned."""
     other = rows.add_counted(counted, 2)
     for _ in range(3):

@@ -13,7 +13,7 @@ from sallyport.base.wire import Minimum
 from sallyport.store.connections import LONGEST_PHRASE, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, ROW_BITS, Entry, ListQuery, SearchIndex
+from sallyport.store.search import MOST_COUNTED, ROW_BITS, IndexEntry, ListQuery, SearchIndex
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3
@@ -69,7 +69,7 @@ def test_a_search_reads_no_row_of_another_domain(connection: sqlite3.Connection,
     tx, steps = SqliteTx(connection), 0
     connection.execute("create table searched (id integer primary key)")
     for domain_id in (DOMAIN - 1, DOMAIN + 1):
-        INDEX.add_all(tx, [Entry(domain_id, row_id, ("abc",)) for row_id in range(1, 3001)])
+        INDEX.add_all(tx, [IndexEntry(domain_id, row_id, ("abc",)) for row_id in range(1, 3001)])
 
     def step() -> int:
         nonlocal steps
@@ -98,7 +98,7 @@ def test_a_total_is_exact_up_to_its_maximum(connection: sqlite3.Connection, text
 
     def add(first: int, last: int) -> None:
         tx.insert("searched", ("id",), [(number,) for number in range(first, last + 1)])
-        INDEX.add_all(tx, [Entry(DOMAIN, number, ("abc",)) for number in range(first, last + 1)])
+        INDEX.add_all(tx, [IndexEntry(DOMAIN, number, ("abc",)) for number in range(first, last + 1)])
 
     add(1, MOST_COUNTED)
     INDEX.add(tx, DOMAIN + 1, 1, ("abc",))
@@ -120,7 +120,7 @@ async def test_an_index_is_merged_by_its_writers(sqlite: SqliteStore) -> None:
     index = SearchIndex("directory_users_search")
 
     def add(tx: Tx, number: int) -> None:
-        index.add_all(tx, [Entry(1, number, [f"person {number:05}"])])
+        index.add_all(tx, [IndexEntry(1, number, [f"person {number:05}"])])
         index.merge(tx)
 
     for number in range(1, COUNT + 1):

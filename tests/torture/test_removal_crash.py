@@ -15,8 +15,8 @@ import pytest
 from sallyport.areas.domains.removal import GRACE_S
 from sallyport.base.clock import SECOND, now_us
 from sallyport.store.connections import SqliteTx, open_connection
-from sallyport.store.schema.limits import COUNTED, Counted
-from sallyport.store.search import ROW_BITS, Entry, SearchIndex
+from sallyport.store.schema.limits import COUNTED, CountedTable
+from sallyport.store.search import ROW_BITS, IndexEntry, SearchIndex
 from tests.areas import declared
 from tests.running_service import PROGRAM, RunningService
 from tests.store.test_limits import Rows
@@ -67,7 +67,7 @@ def fill(service: RunningService) -> None:
                 own = {"at": now} if table == "events" else {}
                 ids = [rows.add(table, 1, **own) for _ in range(times)]
                 if table in SEARCHED:
-                    texts = [Entry(domain_id, each, [f"{table} {each}"]) for each in ids]
+                    texts = [IndexEntry(domain_id, each, [f"{table} {each}"]) for each in ids]
                     SearchIndex(f"{table}_search").add_all(SqliteTx(connection), texts)
         connection.execute("commit")
 
@@ -142,7 +142,7 @@ def check_gone(service: RunningService, other: State) -> None:
         assert kept == [(sum(count(service, each) for each in COUNTED if each.limit == limit),)], limit
 
 
-def count(service: RunningService, counted: Counted) -> int:
+def count(service: RunningService, counted: CountedTable) -> int:
     """Return the number of rows that count towards a limit of the first tenant."""
     tenant, only = (condition.format(row="t") for condition in (counted.tenant, counted.only))
     found = service.rows(f"select count(*) from {counted.table} t where {tenant} = 1 and {only}")  # noqa: S608

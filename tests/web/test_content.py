@@ -5,7 +5,7 @@ import trio.testing
 from starlette.responses import Response
 from starlette.types import Message
 
-from sallyport.web.content import LARGE, MOST, Answers
+from sallyport.web.content import LARGE, MOST, LargeAnswers
 
 
 class Client:
@@ -15,7 +15,7 @@ class Client:
         self.reads = trio.Event()
         self.status = 0
 
-    async def take(self, answers: Answers, tenant_id: int, size: int) -> None:
+    async def take(self, answers: LargeAnswers, tenant_id: int, size: int) -> None:
         """Receive an answer with a body of `size` octets."""
         await answers.counted(Response(bytes(size)), tenant_id)(
             {"type": "http", "path": "/"}, self._receive, self._send
@@ -36,7 +36,7 @@ async def test_a_tenant_has_a_limit_of_unread_large_answers() -> None:
 
     Small answers are sent, and so are the answers of other tenants.
     """
-    answers, slow = Answers(), [Client() for _ in range(2)]
+    answers, slow = LargeAnswers(), [Client() for _ in range(2)]
     async with trio.open_nursery() as nursery:
         for client in slow:
             nursery.start_soon(client.take, answers, 1, MOST // 2)
@@ -55,7 +55,7 @@ async def test_a_tenant_has_a_limit_of_unread_large_answers() -> None:
 
 async def test_a_cancelled_answer_is_no_longer_counted() -> None:
     """If the client disconnects before it has read the answer, the memory is released."""
-    answers = Answers()
+    answers = LargeAnswers()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(Client().take, answers, 1, MOST)
         await trio.testing.wait_all_tasks_blocked()

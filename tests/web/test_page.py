@@ -64,6 +64,12 @@ async def test_every_page_has_strict_headers(error: Exception | None) -> None:
     assert ("&lt;Title&gt;" in answer.text) == (error is None)
 
 
+async def test_the_text_of_a_page_is_escaped() -> None:
+    async with Site(NotFound("<b>gone</b>")).client() as client:
+        answer = await client.get(f"/link/{SECRET}")
+    assert "<p>&lt;b&gt;gone&lt;/b&gt;</p>" in answer.text
+
+
 @pytest.mark.parametrize(
     ("error", "status"), [(NotFound("gone"), 404), (StoreError("full"), 503), (RuntimeError(SECRET[:3]), 500)]
 )

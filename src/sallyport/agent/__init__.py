@@ -9,7 +9,7 @@ renews its key long before the key expires. The file contains a valid key at eve
 Both agents use these modules, which need only the standard library, so that an agent starts quickly and stays small:
 
     file         reads and rewrites the configuration file, and locks the state directory
-    service      the HTTPS client of the service, with one connection; the back-off after a failure
+    service      the HTTPS client of the service, with one connection
     keys         the agent's own key: enrolment and renewal
 
     endpoint     the agent that manages the accounts of a machine

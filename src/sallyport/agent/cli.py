@@ -15,7 +15,8 @@ from sallyport.base.errors import ConfigError
 from sallyport.base.wire import Row
 from sallyport.host import systemd
 from sallyport.shell.command import CommandLine, Form, named
-from sallyport.shell.options import FUTURE, Group
+from sallyport.shell.fields import field_option, pass_body
+from sallyport.shell.options import FUTURE, Group, json_form
 
 if TYPE_CHECKING:
     from sallyport.agent.templates import Installed
@@ -112,8 +113,8 @@ def key() -> None:
 
 
 @key.command()
-@click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
-@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
+@field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the domain.")
+@field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
 @click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the agents (name or domainId).")
 @click.option("--instance", help="Generate a key for this instance only, even if it has an agent already.")
 @click.option(
@@ -123,64 +124,47 @@ def key() -> None:
     show_default=True,
     help="endpoint: the accounts of a machine; directory: an LDAP directory to which the service cannot connect.",
 )
-@click.option("--name", default="", help="Name of the key in lists and in the audit trail.")
-@click.option("--uses", type=NUMBER, help="Number of machines that may use the key. Default: unlimited.")
-@click.option(
+@field_option("name", "--name", help="Name of the key in lists and in the audit trail.")
+@field_option("uses", "--uses", type=NUMBER, help="Number of machines that may use the key. Default: unlimited.")
+@field_option(
+    "expiresAt",
     "--expires",
     type=FUTURE,
     help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23. Default: 30d.",
 )
-@click.option(
-    "--service", metavar="URL", help="URL at which agents reach the service. Default: the setting public_url."
+@field_option(
+    "service",
+    "--service",
+    metavar="URL",
+    help="URL at which agents reach the service. Default: the setting public_url.",
 )
-@click.option("--directory-name", help="Name of the directory in the service. Default: the name of the domain.")
-@click.option(
-    "--ldap-server", "servers", multiple=True, metavar="URL", help="URL of a server of the directory; repeatable."
+@field_option(
+    "directoryName",
+    "--directory-name",
+    help="Name of the directory in the service. Default: the name of the domain.",
 )
-@click.option("--base-dn", help="DN below which the directory's people and groups are.")
-@click.option("--bind-dn", help="DN of the account that reads the directory.")
-@click.option("--start-tls", is_flag=True, help="Encrypt ldap:// connections with StartTLS.")
+@field_option(
+    "servers", "--ldap-server", multiple=True, metavar="URL", help="URL of a server of the directory; repeatable."
+)
+@field_option("baseDN", "--base-dn", help="DN below which the directory's people and groups are.")
+@field_option("bindDN", "--bind-dn", help="DN of the account that reads the directory.")
+@field_option("startTls", "--start-tls", is_flag=True, help="Encrypt ldap:// connections with StartTLS.")
 @click.option("--key-only", is_flag=True, help="Print only the key.")
-@click.pass_obj
-def create(
-    line: CommandLine,
-    *,
-    org: int,
-    tenant: int,
-    domain: str,
-    instance: str | None,
-    kind: str,
-    name: str,
-    uses: int | None,
-    expires: str | None,
-    key_only: bool,
-    service: str | None,
-    directory_name: str | None,
-    servers: tuple[str, ...],
-    base_dn: str | None,
-    bind_dn: str | None,
-    start_tls: bool,
-) -> None:
+@pass_body
+def create(line: CommandLine, body: Row, *, domain: str, instance: str | None, kind: str, key_only: bool) -> None:
     """Generate an enrolment key, and print an agent's configuration file with the key. The key cannot be shown again.
 
     The options for a directory can be omitted if the domain's first factor is `ldap`.
     """
-    place: Row = {
-        "service": service,
-        "directoryName": directory_name,
-        "servers": list(servers),
-        "baseDN": base_dn,
-        "bindDN": bind_dn,
-        "startTls": start_tls,
-    }
-    scope: Row = {"orgId": org, "tenantId": tenant}
-    given = {field: value for field, value in place.items() if value}
-    body: Row = {**scope, "agent": kind, "name": name, "uses": uses, **given}
+    body["agent"] = kind
     if instance is not None:
-        found = line.listed("/api/v1/instances/list", "instances", {**scope, "filter": instance}, domain=domain)
+        found = line.listed(
+            "/api/v1/instances/list",
+            "instances",
+            {"orgId": body["orgId"], "tenantId": body["tenantId"], "filter": instance},
+            domain=domain,
+        )
         body["instanceId"] = named(found, "instanceName", instance, "instance")["instanceId"]
-    if expires is not None:
-        body["expiresAt"] = expires
     made = line.run("/api/v1/agent/createKey", body, domain=domain)
     if key_only:
         line.print(str(made["apiKey"]))
@@ -195,7 +179,7 @@ def create(
 
 @key.command("list")
 @click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the key.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List enrolment keys and the keys of agents, without their secrets."""

@@ -32,7 +32,7 @@ STATE_DIR: Final = "/var/lib/sallyport-agent"
 _TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
-class Table:
+class SettingsTable:
     """A TOML table of the file. Each method removes one key from the table and returns its value. At the end, `end`
     raises an error if keys are left, because they are unknown."""
 
@@ -86,13 +86,13 @@ class Table:
             raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
         return str(value)
 
-    def table(self, name: str) -> "Table":
+    def table(self, name: str) -> "SettingsTable":
         """Remove a key whose value is a table, and return the table. If the key is missing, return an empty table.
         Raises ConfigError."""
         value = self._values.pop(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, "must be a table")
-        return Table(value, f"{self._where} [{name}]")
+        return SettingsTable(value, f"{self._where} [{name}]")
 
     def wrong(self, name: str, what: str) -> ConfigError:
         """Return an error about a key of this table. The error does not contain the value. what: the fault, such as
@@ -106,7 +106,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class AgentCredentials:
     """The API keys in the file.
 
     key: the agent's own key. next_key: a key that the agent has generated and that the service has not accepted yet.
@@ -130,21 +130,21 @@ class AgentFile:
     service: str
     ca_certificate: Path | None
     state_dir: Path
-    credentials: Credentials
-    own: Table
+    credentials: AgentCredentials
+    own: SettingsTable
 
 
 def read(path: Path, agent: str) -> AgentFile:
     """Return the settings in an agent's file. agent: the name of the agent's table. Raises ConfigError if the file is
     missing, not private, or invalid."""
-    table = Table(_parsed(_text(path), path), str(path))
+    table = SettingsTable(_parsed(_text(path), path), str(path))
     ca_certificate = table.text("ca_certificate", "")
     file = AgentFile(
         path,
         service=table.text("service"),
         ca_certificate=Path(ca_certificate) if ca_certificate else None,
         state_dir=Path(table.text("state_dir", STATE_DIR)),
-        credentials=Credentials(
+        credentials=AgentCredentials(
             _secret(table.text("enrolment_key", "")),
             _secret(table.text("key", "")),
             _secret(table.text("next_key", "")),

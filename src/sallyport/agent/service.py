@@ -11,7 +11,6 @@ The client uses the standard library's http.client, so that an agent starts quic
 
 import http.client
 import json
-import random
 import socket
 import ssl
 import time
@@ -29,8 +28,6 @@ TIMEOUT_S: Final = 30.0
 ANSWER_LIMIT: Final = 16 << 20
 IDLE_S: Final = 15.0
 """Idle time in seconds after which a connection is not used again. It is shorter than the service's idle timeout."""
-FIRST_WAIT_S: Final = 1.0
-MOST_WAIT_S: Final = 300.0
 _LATER: Final = frozenset({408, 425, 429})
 _MAX_TEXT: Final = 300
 _CHUNK: Final = 65_536
@@ -158,30 +155,6 @@ class ServiceClient:
             raise TimeoutError
         if connection.sock is not None:  # the response owns the socket of a connection that closes
             connection.sock.settimeout(left)
-
-
-class BackOff:
-    """An exponential back-off. The wait doubles with each failure. Each wait is then shortened at random, to no less
-    than half, so that agents do not retry all at the same time. chance: a function that returns a random number from 0
-    to 1."""
-
-    def __init__(
-        self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
-    ) -> None:
-        self._first_s = first_s
-        self._most_s = most_s
-        self._chance = chance
-        self._wait_s = first_s
-
-    def failed(self, at_least_s: float = 0.0) -> float:
-        """Return the seconds to wait after a failure. at_least_s: the seconds in the Retry-After header, or 0."""
-        wait_s = self._wait_s * (1 - self._chance() / 2)
-        self._wait_s = min(self._most_s, 2 * self._wait_s)
-        return max(wait_s, min(at_least_s, self._most_s))
-
-    def worked(self) -> None:
-        """Reset the wait after a success."""
-        self._wait_s = self._first_s
 
 
 def _split(url: str) -> tuple[str, int, str, bool]:

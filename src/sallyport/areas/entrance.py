@@ -83,7 +83,7 @@ class Area:
         return ()
 
     def commands(self) -> Mapping[str, Command]:
-        """Return the commands of the control socket that are not operations, by name."""
+        """Return the local operations, by name: those that HTTP does not route."""
         return {}
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:

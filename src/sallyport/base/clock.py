@@ -1,5 +1,6 @@
-"""Time: integer microseconds UTC inside the program, text in input and output."""
+"""Time: integer microseconds UTC inside the program, text in input and output. The waits after failures."""
 
+import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -66,3 +67,27 @@ def from_iso(text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+class BackOff:
+    """An exponential back-off. The wait doubles with each failure. Each wait is then shortened at random, to no less
+    than half, so that nodes and agents do not retry all at the same time. chance: a function that returns a random
+    number from 0 to 1."""
+
+    def __init__(
+        self, *, first_s: float = 1.0, most_s: float = 300.0, chance: Callable[[], float] = random.random
+    ) -> None:
+        self._first_s = first_s
+        self._most_s = most_s
+        self._chance = chance
+        self._wait_s = first_s
+
+    def failed(self, at_least_s: float = 0.0) -> float:
+        """Return the seconds to wait after a failure. at_least_s: the seconds in the Retry-After header, or 0."""
+        wait_s = self._wait_s * (1 - self._chance() / 2)
+        self._wait_s = min(self._most_s, 2 * self._wait_s)
+        return max(wait_s, min(at_least_s, self._most_s))
+
+    def worked(self) -> None:
+        """Reset the wait after a success."""
+        self._wait_s = self._first_s

@@ -154,7 +154,7 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class PeerCertificate:
     """The content of a peer's certificate.
 
     fingerprint: the SHA-256 of the certificate in hex. names: the host names and addresses in canonical form. If the
@@ -167,14 +167,16 @@ class Peer:
     expires: datetime
 
 
-def read_peer(certificate: bytes) -> Peer:
+def read_peer(certificate: bytes) -> PeerCertificate:
     """Return the content of a certificate in DER. Raises ValueError if the certificate cannot be parsed."""
     shown = x509.load_der_x509_certificate(certificate)
     try:
         names = host_names(shown) or [common_name(shown)]
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from None
-    return Peer(fingerprint(shown), tuple(canonical_host(name) for name in names if name), shown.not_valid_after_utc)
+    return PeerCertificate(
+        fingerprint(shown), tuple(canonical_host(name) for name in names if name), shown.not_valid_after_utc
+    )
 
 
 def checked_name(name: str) -> str:

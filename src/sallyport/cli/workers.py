@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import Final
@@ -26,6 +26,7 @@ import structlog
 import trio
 
 from sallyport import __version__
+from sallyport.base.clock import BackOff
 from sallyport.cli.main import run
 from sallyport.host.notify import Notifier, ToParent
 from sallyport.service.serve import GRACE_S, STATUS, Worker, serve_until_signal
@@ -65,10 +66,11 @@ class _Process:
 
 @dataclass(slots=True)
 class _Place:
-    """The restart state of a worker. ends: how many times in succession the worker has ended. due: the time at which
-    the parent must start the worker again."""
+    """The restart state of a worker. due: the time at which the parent must start the worker again."""
 
-    ends: int = 0
+    back_off: BackOff = field(
+        default_factory=lambda: BackOff(first_s=PAUSE_S, most_s=LONGEST_PAUSE_S, chance=lambda: 0.0)
+    )
     due: float = 0.0
     process: _Process | None = None
 
@@ -239,9 +241,9 @@ class Workers:
             self._stop()
             return
         now = time.monotonic()
-        is_steady = process.is_ready and now - process.started_at > STEADY_S
-        place.ends = 1 if is_steady else place.ends + 1
-        pause_s = min(LONGEST_PAUSE_S, PAUSE_S * 2 ** (place.ends - 1))
+        if process.is_ready and now - process.started_at > STEADY_S:
+            place.back_off.worked()
+        pause_s = place.back_off.failed()
         place.due = now + pause_s
         log.error("worker_ended", worker=number, status=code, restart_in_s=pause_s)
         if process.is_reloading:

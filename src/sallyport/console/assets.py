@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import trio
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,6 +24,7 @@ from sallyport.base.text import counted
 from sallyport.base.totp import qr_code
 from sallyport.console import columns
 from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
+from sallyport.web.page import templates
 from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
@@ -44,13 +44,7 @@ class Assets:
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._files = {name: files(__package__).joinpath("static", name).read_bytes() for name in TYPES}
-        self._environment = Environment(
-            loader=ChoiceLoader([PackageLoader(__package__), *map(FileSystemLoader, folders)]),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._environment = templates(Path(__file__).parent / "templates", *folders)
         self._environment.filters |= {
             "time": columns.as_time,
             "ago": columns.as_age,

@@ -22,7 +22,7 @@ from sallyport.console.guard import HEADERS
 from sallyport.console.table import MOST_EXPORTED, Table
 from sallyport.console.visit import Visit
 from sallyport.web import problem
-from sallyport.web.content import Answers
+from sallyport.web.content import LargeAnswers
 
 READERS: Final = 2
 """Maximum number of parts that are read at the same time."""
@@ -33,7 +33,7 @@ OF_A_FILE: Final = 4 << 20
 class Exports:
     """The CSV files that are being sent. answers: the large answers of all tenants."""
 
-    def __init__(self, assets: Assets, answers: Answers) -> None:
+    def __init__(self, assets: Assets, answers: LargeAnswers) -> None:
         self._assets = assets
         self._answers = answers
         self._turns: FairLimiter[int] = FairLimiter(READERS)
@@ -67,7 +67,7 @@ class _File(Response):
     def __init__(
         self,
         exports: Exports,
-        answers: Answers,
+        answers: LargeAnswers,
         page: Page,
         visit: Visit,
         first: Table,

@@ -26,7 +26,7 @@ from sallyport.base.errors import StoreError
 from sallyport.base.secret import new_error_id
 from sallyport.nodes.answers import KEPT_US, SlowAnswers
 from sallyport.web import problem
-from sallyport.web.content import Answers
+from sallyport.web.content import LargeAnswers
 
 PARAMETER: Final = "running"
 FIRST_S: Final = 0.7
@@ -60,7 +60,7 @@ class Running:
     """The slow actions of this process. Call `run` to execute them; without it, each request waits for its answer.
     answers: the answers of all processes. large: the large answers of all tenants."""
 
-    def __init__(self, answers: SlowAnswers, large: Answers) -> None:
+    def __init__(self, answers: SlowAnswers, large: LargeAnswers) -> None:
         self._answers = answers
         self._large = large
         self._actions: dict[str, _Action] = {}

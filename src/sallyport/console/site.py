@@ -21,7 +21,7 @@ from sallyport.console.export import Exports
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
 from sallyport.console.sign_in import SignIn
 from sallyport.console.table import Table, is_export
-from sallyport.console.visit import Problem, Services, Visit, address
+from sallyport.console.visit import FormProblem, Services, Visit, address
 from sallyport.nodes.answers import SlowAnswers
 from sallyport.web import problem
 from sallyport.web.connections import PEER
@@ -49,7 +49,7 @@ _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MenuGroup:
     """A group of the menu. symbol: the name of its icon in `symbols.svg`."""
 
     heading: str
@@ -170,7 +170,7 @@ class Site:
         except Refused as error:
             # A browser logs an answer with an error status as an error of the page. Typing is none.
             status = 200 if QUIET in headers_of(visit.request) else error.status
-            return await self._shown(place.page, replace(visit, problem=Problem.of(error)), status)
+            return await self._shown(place.page, replace(visit, problem=FormProblem.of(error)), status)
         if isinstance(answer, Redirect):
             response = RedirectResponse(answer.to, 303, HEADERS)
             self._guard.set_notice(visit.request, response, answer.notice)
@@ -229,18 +229,18 @@ class Site:
             self._guard.set_cookie(request, response, NOTICE, "")
         return response
 
-    def _menu(self, person: Person, shown: Page | None) -> list[Group]:
+    def _menu(self, person: Person, shown: Page | None) -> list[MenuGroup]:
         """Return the groups of the menu, with the pages that the person may open. shown: the page that is shown."""
         pages = [place.page for place in self._places.values() if person.roles & place.page.roles]
         if person.is_installation:
             pages = [page for page in pages if page.path != CLOSED_PAGES]
-        groups = list[Group]()
+        groups = list[MenuGroup]()
         for heading in MENU:
             listed = [page for page in pages if page.menu == heading]
             symbol = heading.lower().replace(" ", "-") or "home"
             is_open = heading not in CLOSED or len(listed) == 1 or any(_is_under(shown, page) for page in listed)
             if listed:
-                groups.append(Group(heading, symbol, listed, is_open))
+                groups.append(MenuGroup(heading, symbol, listed, is_open))
         return groups
 
     # --- session ----------------------------------------------------------------------------------------------

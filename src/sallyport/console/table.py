@@ -38,7 +38,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RowSelection:
     """A deletion of rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
     the deletion. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
     field that names a row. button: the text of the button."""
@@ -79,7 +79,7 @@ class Table:
     searched: str = ""
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
-    choice: Choice | None = None
+    choice: RowSelection | None = None
     no_match: str = ""
     no_match_url: str = ""
     sizes: Sequence[int] = ()

@@ -144,7 +144,7 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FormProblem:
     """The reason why a form was refused. fields: the reason for each wrong field, by the name that the field has in the
     operation."""
 
@@ -152,7 +152,7 @@ class Problem:
     fields: Mapping[str, str]
 
     @classmethod
-    def of(cls, error: Refused) -> "Problem":
+    def of(cls, error: Refused) -> "FormProblem":
         """Return the problem of an error."""
         wrong = error.errors if isinstance(error, Invalid) else ()
         return cls(str(error), {each.field: each.message for each in wrong})
@@ -172,7 +172,7 @@ class Visit:
     query: QueryParams
     main: int = 0
     fields: QueryParams = field(default_factory=QueryParams)
-    problem: Problem | None = None
+    problem: FormProblem | None = None
     key: str = ""
 
     @property

@@ -3,8 +3,8 @@ nodes have changed.
 
 node          a node as other nodes see it
 repo          the SQL of the tables that only PostgreSQL has, such as `nodes`, `leases` and `master_keys`
-service       `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `Alone` for the embedded database;
-              `NodeMetricsTask` counts the nodes
+service       `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `SingleNode` for the embedded
+              database; `NodeMetricsTask` counts the nodes
 periodic      runs the periodic work on the node with the lease
 follower      removes values from memory if other nodes have changed them in the database
 certificates  the certificates of `sallyport cert` on every node

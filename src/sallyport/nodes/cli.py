@@ -3,7 +3,7 @@
 import click
 
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.options import Group, json_form
 
 COLUMNS = ("name", "id", "state", "version", "address", "started", "leads")
 
@@ -14,7 +14,7 @@ def node() -> None:
 
 
 @node.command("list")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the nodes. One node leads: it does the periodic work for all nodes."""

@@ -74,7 +74,7 @@ class Cluster(Protocol):
         """Delete a dead node. Return False if there is no dead node with this name. Raises StoreError."""
 
 
-class Alone:
+class SingleNode:
     """The implementation for the embedded database, where this node is the only one."""
 
     id = 0

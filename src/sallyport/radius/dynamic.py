@@ -31,7 +31,7 @@ class RequestKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DynamicReply:
     """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5); None if the answer has none. Even an
     ACK may contain an Error-Cause."""
 
@@ -52,7 +52,7 @@ def encode(kind: RequestKind, identifier: int, secret: SharedSecret, attributes:
     return head + response_authenticator(head, ZERO, body, secret) + body
 
 
-def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
+def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> DynamicReply:
     """Decode and verify the answer to a request that `encode` has returned.
 
     request: the octets of the request. Raises PacketError if a length, the identifier, the code, the Response
@@ -62,4 +62,4 @@ def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
     if code - request[0] not in (1, 2):
         raise PacketError(f"the answer has the unexpected code {code}", "unknown_type")
     cause = first.get(ERROR_CAUSE, b"")
-    return Reply(code - request[0] == 1, int.from_bytes(cause) if len(cause) == 4 else None)
+    return DynamicReply(code - request[0] == 1, int.from_bytes(cause) if len(cause) == 4 else None)

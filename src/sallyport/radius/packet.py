@@ -139,6 +139,12 @@ class Request:
             self._vendors = found
         return self._vendors
 
+    def integer(self, kind: int) -> int | None:
+        """Return the first value of an attribute as a number. Return None if the attribute is absent, or does not have
+        four octets."""
+        octets = self.first.get(kind)
+        return int.from_bytes(octets) if octets and len(octets) == 4 else None
+
     def text(self, kind: int) -> str:
         """Return the first value of an attribute as text for people (see `as_text`). Return "" if the attribute is
         absent."""

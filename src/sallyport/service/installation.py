@@ -17,22 +17,22 @@ from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.siblings import Siblings
-from sallyport.areas.tenancy.commands import new
+from sallyport.areas.tenancy.operations import new
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base import log
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
-from sallyport.certs import commands as certificate_commands
+from sallyport.certs import operations as certificate_operations
 from sallyport.certs.expiry import FileExpiries, certificates_of
 from sallyport.certs.folder import CertificateFolder
-from sallyport.deploy import commands as setting_commands
+from sallyport.deploy import operations as setting_operations
 from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, render
-from sallyport.nodes import commands as node_commands
+from sallyport.nodes import operations as node_operations
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.service import NodeMetricsTask
 from sallyport.service.certificates import CertificateWatch
-from sallyport.shell.command import Arguments, Command, command
-from sallyport.store import commands as store_commands
+from sallyport.shell.command import Arguments, Command, LocalOperations
+from sallyport.store import operations as store_operations
 from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
 from sallyport.store.foreign import CERTIFICATES
@@ -66,7 +66,7 @@ class CertificatesArea(Area):
         used: dict[str, Path] = {
             name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None
         }
-        return certificate_commands.commands(
+        return certificate_operations.local_operations(
             self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, used
         )
 
@@ -123,22 +123,25 @@ class InstallationArea(Area):
         self.rotation = Rotation(
             parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
         )
-        self.watch = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
-        self.node_tasks = (parts.cluster.run, self.watch.run, parts.configuration.watch)
+        self.node_metrics = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
+        self.node_tasks = (parts.cluster.run, self.node_metrics.run, parts.configuration.watch)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of nodes, workers, settings and the store."""
-        return {
-            **node_commands.commands(self._parts.cluster),
-            **setting_commands.commands(self._parts.settings),
-            **store_commands.commands(self.copies, self.rotation),
-            "domain.add": command(AddDomain, self._add_domain),
-            "listen.senders": command(Unanswered, self._senders),
-            "log.level": command(Level, self._set_level),
-            "worker.level": command(Level, self._set_own_level),
-            "worker.metrics": command(Arguments, self._own_metrics),
-            "worker.senders": command(Arguments, self._own_senders),
-        }
+        local = LocalOperations(
+            {
+                **node_operations.local_operations(self._parts.cluster),
+                **setting_operations.local_operations(self._parts.settings),
+                **store_operations.local_operations(self.copies, self.rotation),
+            }
+        )
+        local("domain.add")(self._add_domain)
+        local("listen.senders")(self._senders)
+        local("log.level")(self._set_level)
+        local("worker.level")(self._set_own_level)
+        local("worker.metrics")(self._own_metrics)
+        local("worker.senders")(self._own_senders)
+        return local
 
     async def prepare(self) -> None:
         """Delete unfinished copies, and read the time of the last backup."""
@@ -160,7 +163,7 @@ class InstallationArea(Area):
         made = await added(self._domains, self._tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": new(before, wanted.orgId, wanted.tenantId)}
 
-    async def _own_senders(self, _: Arguments) -> JSON:
+    async def _own_senders(self) -> JSON:
         return list[JSON](self._login.own_senders())
 
     async def _senders(self, wanted: Unanswered) -> JSON:
@@ -180,7 +183,7 @@ class InstallationArea(Area):
         await self.siblings.ask("worker.level", level=wanted.level)
         return await self._set_own_level(wanted)
 
-    async def _own_metrics(self, _: Arguments) -> JSON:
+    async def _own_metrics(self) -> JSON:
         return (await trio.to_thread.run_sync(render, self._parts.registry)).decode()
 
 

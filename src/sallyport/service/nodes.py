@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sallyport.areas.entrance import Parts
 from sallyport.base.clock import Clock
 from sallyport.nodes.answers import OwnAnswers, SharedAnswers, SlowAnswers
-from sallyport.nodes.service import Alone, Cluster, Nodes
+from sallyport.nodes.service import Cluster, Nodes, SingleNode
 from sallyport.settings.settings import Settings
 from sallyport.store.data_folder import installation_id
 from sallyport.store.model import Engine
@@ -18,7 +18,7 @@ def cluster_of(
 ) -> Cluster:
     """Return this node as a member of the cluster. With the embedded database, there are no other nodes."""
     if not store.is_shared:
-        return Alone(settings.node, version, link_base, clock)
+        return SingleNode(settings.node, version, link_base, clock)
     return Nodes(
         store,
         settings.node,

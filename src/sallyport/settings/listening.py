@@ -28,7 +28,7 @@ UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 changed it."""
 
 
-class Holder(NamedTuple):
+class SocketOwner(NamedTuple):
     """The process that has a socket open. user_id: the user of the process. process_id: the id of the process; None if
     /proc denies access to it."""
 
@@ -109,7 +109,7 @@ def lowest_unprivileged_port() -> int:
         return 1024
 
 
-def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
+def holder(address: Address, kind: socket.SocketKind) -> SocketOwner | None:
     """Return the process whose socket prevents a bind to an address. Return None if /proc lists no such socket.
 
     If several sockets prevent the bind, a listening socket is chosen before the others. Among equal sockets, a socket
@@ -120,7 +120,7 @@ def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
         return None
     family = ipaddress.ip_address(address.host).version
     entry = min(entries, key=lambda entry: (entry.state != TCP_LISTEN, entry.host.version != family))
-    return Holder(entry.user_id, _process_of(entry.inode))
+    return SocketOwner(entry.user_id, _process_of(entry.inode))
 
 
 def process_name(process_id: int) -> str:

@@ -10,20 +10,26 @@ tenantId and domainId to the body if a domain is given:
     def confirm(line: CommandLine, name: str) -> None:
         line.run("/ad/updateDomainEnforcement", {"confirm": True}, domain=name)
 
-For a task without an operation in the API, the package defines a command for the control socket:
+A task that HTTP must not offer is a local operation: an operation of the installation that HTTP does not route. It is
+declared like an operation of the API, but without a path and roles, because its caller is a user of the service's host:
 
-    def commands(service: Tenancy) -> dict[str, Command]:
-        async def revoke(arguments: RevokeToken) -> JSON:
+    def local_operations(service: Tenancy) -> LocalOperations:
+        local = LocalOperations()
+
+        @local("token.revoke")
+        async def revoke(body: RevokeToken) -> JSON:
             ...
-        return {"token.revoke": command(RevokeToken, revoke)}
+
+        return local
 
     line.call("token.revoke", token="ci")
 """
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Literal, Protocol, TextIO, TypeAlias, TypeVar
+from typing import Literal, Protocol, TextIO, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -39,6 +45,7 @@ Form = Literal["table", "json", "csv", "jsonl"]
 """The output format of rows."""
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
+WorkT = TypeVar("WorkT", bound=Callable[..., Awaitable[JSON]])
 
 
 Ready: TypeAlias = Callable[[], Awaitable[JSON]]
@@ -60,8 +67,26 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
     return ready
 
 
+class LocalOperations(dict[str, Command]):
+    """The local operations of an area, by name. Call it to declare one: the annotation of the function's parameter is
+    the model of the body. A function without a parameter has an empty body."""
+
+    def __call__(self, name: str) -> Callable[[WorkT], WorkT]:
+        """Return a decorator that declares a local operation. Raises TypeError if the annotation is missing."""
+
+        def declare(work: WorkT) -> WorkT:
+            parameters, hints = list(inspect.signature(work).parameters), get_type_hints(work)
+            if len(parameters) > 1 or not set(parameters) <= hints.keys():
+                raise TypeError(f"{work!r} must have the signature (body: Model) -> JSON, or () -> JSON")
+            body: type[BaseModel] = hints[parameters[0]] if parameters else Arguments
+            self[name] = command(body, work if parameters else lambda _: work())
+            return work
+
+        return declare
+
+
 class Commands:
-    """The commands of all packages, by name. Raises ValueError if two commands have the same name."""
+    """The local operations of all packages, by name. Raises ValueError if two commands have the same name."""
 
     def __init__(self, areas: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}
@@ -232,6 +257,12 @@ def named(
         known = existing(name, (str(each[field]) for each in (rows if all_rows is None else all_rows())))
         raise NotFound(f'{kind} "{name}" not found{known}; see: {list_command(kind.rsplit(maxsplit=1)[-1])}')
     return found[0]
+
+
+def note_warnings(line: CommandLine, warnings: JSON, after: str = "") -> None:
+    """Print the warnings of an answer on standard error. after: a text that follows each warning."""
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}{after}")
 
 
 def note_new(line: CommandLine, made: Row) -> None:

@@ -2,8 +2,8 @@
 
 Each area declares its tables (`Area.erased_rows`). A table comes before the tables that it refers to: the tables of an
 area come before those of the areas that it needs. Before a row is deleted, the rows of other tables that belong only to
-this row (`Part`) are deleted. So no statement reads a whole large table. A test compares the declarations with the
-schema. The audit trail belongs to the tenant and is kept.
+this row (`DependentTable`) are deleted. So no statement reads a whole large table. A test compares the declarations
+with the schema. The audit trail belongs to the tenant and is kept.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ _LISTED: Final = f"in {LISTED}"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DependentTable:
     """A table of dependent rows. Each row belongs to one row of another table, its owner.
 
     key: the columns of the primary key. column: the column that contains the owner's id.
@@ -50,7 +50,7 @@ class Rows:
     table: str
     name: str = ""
     key: str = "id"
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DependentTable, ...] = ()
     searched: Literal["", "domain_id", "tenant_id"] = ""
     has_index: bool = True
 

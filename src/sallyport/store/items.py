@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Item:
+class QueuedWrite:
     """An item of the writer's queue: the work of one caller.
 
     work: a function that runs in a transaction. alone: a function that runs outside of a transaction. An item has only
@@ -36,7 +36,7 @@ def nobody(_result: object, _error: BaseException | None) -> None:
     """Do nothing. This is the callback of an item if no caller waits for its result."""
 
 
-def finish(items: list[Item], error: StoreError | None) -> None:
+def finish(items: list[QueuedWrite], error: StoreError | None) -> None:
     """Pass the results to the callers. This runs on the event loop. error: the error of the transaction, or None.
 
     The items lose their functions, because the writer's thread keeps them until its next transaction, and a function
@@ -51,7 +51,7 @@ def finish(items: list[Item], error: StoreError | None) -> None:
             log.exception("store_callback_failed")
 
 
-def runs_of(items: list[Item]) -> Iterator[list[Item]]:
+def runs_of(items: list[QueuedWrite]) -> Iterator[list[QueuedWrite]]:
     """Split the queue into lists of items, in the order of their transactions.
 
     All items of one list may run in the same transaction. Submitted items come first, then the items of the service,
@@ -61,7 +61,7 @@ def runs_of(items: list[Item]) -> Iterator[list[Item]]:
         if alone:
             yield from ([item] for item in group)
         else:
-            first, own, then = list[Item](), list[Item](), list[Item]()
+            first, own, then = list[QueuedWrite](), list[QueuedWrite](), list[QueuedWrite]()
             for item in group:
                 (first if item.submitted else own if item.own else then).append(item)
             yield from filter(None, (first, own, then))

@@ -37,7 +37,7 @@ class ListQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """A row for the search index. texts: the case-folded texts of the row."""
 
     domain_id: int
@@ -53,9 +53,9 @@ class SearchIndex:
 
     def add(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
         """Add a row with its case-folded texts."""
-        self.add_all(tx, [Entry(domain_id, row_id, texts)])
+        self.add_all(tx, [IndexEntry(domain_id, row_id, texts)])
 
-    def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
+    def add_all(self, tx: Tx, entries: Sequence[IndexEntry]) -> None:
         """Add many rows. Call this method at the end of a transaction. FTS5 writes its buffer to the table when a
         statement on another table follows, and this should happen only once."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
@@ -86,7 +86,7 @@ class SearchIndex:
         tx: Tx,
         shape: Callable[..., T],
         select: str,
-        stretch: ListQuery,
+        list_query: ListQuery,
         text: str,
         only: str = "true",
         **more: Value,
@@ -97,10 +97,10 @@ class SearchIndex:
         only: a condition as in `find`. The rows are read in order until the page and the count are complete, so the
         condition should hold for many rows. more: the parameters of the condition.
         """
-        ids, parameters = self.find(tx, stretch.domain_id, text, only)
+        ids, parameters = self.find(tx, list_query.domain_id, text, only)
         parameters |= more
-        rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
-        return rows, _searched_total(tx, rows, stretch, ids, parameters)
+        rows = _rows(tx, shape, select, f"{ids} order by rowid", list_query, parameters)
+        return rows, _searched_total(tx, rows, list_query, ids, parameters)
 
 
 def _first(domain_id: int) -> int:
@@ -116,7 +116,7 @@ def page(
     shape: Callable[..., T],
     select: str,
     ids: str,
-    stretch: ListQuery,
+    list_query: ListQuery,
     *,
     counter: str | None,
     searched: bool = False,
@@ -128,31 +128,31 @@ def page(
     ids of the list. counter: the name of the stored total; None to count the rows. searched: whether the list is the
     result of a search. In a search, at most MOST_COUNTED rows are counted.
     """
-    rows = _rows(tx, shape, select, f"{ids} order by id", stretch, parameters)
+    rows = _rows(tx, shape, select, f"{ids} order by id", list_query, parameters)
     if counter is not None:
-        return rows, counters.total(tx, stretch.domain_id, counter)
+        return rows, counters.total(tx, list_query.domain_id, counter)
     if searched:
-        return rows, _searched_total(tx, rows, stretch, ids, parameters)
-    total = _total_in_sight(len(rows), stretch.offset, stretch.limit)
+        return rows, _searched_total(tx, rows, list_query, ids, parameters)
+    total = _total_in_sight(len(rows), list_query.offset, list_query.limit)
     return rows, _count(tx, ids, parameters) if total is None else total
 
 
 def _rows(
-    tx: Tx, shape: Callable[..., T], select: str, ids: str, stretch: ListQuery, parameters: Mapping[str, Value]
+    tx: Tx, shape: Callable[..., T], select: str, ids: str, list_query: ListQuery, parameters: Mapping[str, Value]
 ) -> list[T]:
     return tx.all(
         shape,
         f"{select} where id in ({ids} limit :limit offset :offset) order by id",
-        limit=stretch.limit,
-        offset=stretch.offset,
+        limit=list_query.limit,
+        offset=list_query.offset,
         **parameters,
     )
 
 
 def _searched_total(
-    tx: Tx, rows: Sequence[object], stretch: ListQuery, ids: str, parameters: Mapping[str, Value]
+    tx: Tx, rows: Sequence[object], list_query: ListQuery, ids: str, parameters: Mapping[str, Value]
 ) -> int:
-    return bounded_total(tx, ids, len(rows), offset=stretch.offset, limit=stretch.limit, **parameters)
+    return bounded_total(tx, ids, len(rows), offset=list_query.offset, limit=list_query.limit, **parameters)
 
 
 def bounded_total(tx: Tx, ids: str, found: int, *, offset: int, limit: int, **parameters: Value) -> int:
@@ -188,7 +188,7 @@ def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
 
 
 def whole_page(
-    tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: ListQuery, *, counter: str, only: str = "true"
+    tx: Tx, shape: Callable[..., T], select: str, table: str, list_query: ListQuery, *, counter: str, only: str = "true"
 ) -> tuple[list[T], int]:
     """Return a page of all rows of a domain, and the total.
 
@@ -196,14 +196,14 @@ def whole_page(
     call `counters.add_row`. table: the table of the list; its rows have the columns `id` and `domain_id`. counter: the
     name of the total. only: SQL condition for the rows of the list.
     """
-    start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
+    start, offset = counters.seek(tx, list_query.domain_id, counter, list_query.offset)
     ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608
     rows = tx.all(
         shape,
         f"{select} where id in ({ids} limit :limit offset :offset) order by id",
-        d=stretch.domain_id,
+        d=list_query.domain_id,
         start=start,
-        limit=stretch.limit,
+        limit=list_query.limit,
         offset=offset,
     )
-    return rows, counters.total(tx, stretch.domain_id, counter)
+    return rows, counters.total(tx, list_query.domain_id, counter)

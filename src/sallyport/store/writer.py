@@ -46,7 +46,7 @@ from sallyport.store.connections import (
     primary_code,
 )
 from sallyport.store.data_folder import Reserve
-from sallyport.store.items import Item, finish, nobody, runs_of
+from sallyport.store.items import QueuedWrite, finish, nobody, runs_of
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.slices import BATCH_S
 
@@ -78,9 +78,9 @@ class Writer:
         self._written_generation = 0  # number of replacements of the database (see `exclusive`)
         self._manner = (BUSY_MS, LONG_LOG)
         self._refill_at = 0.0
-        self._queue: SimpleQueue[Item | None] = SimpleQueue()
-        self._first: deque[Item] = deque()  # submitted items that have not started
-        self._own: deque[Item] = deque()  # items of the service that have not started
+        self._queue: SimpleQueue[QueuedWrite | None] = SimpleQueue()
+        self._first: deque[QueuedWrite] = deque()  # submitted items that have not started
+        self._own: deque[QueuedWrite] = deque()  # items of the service that have not started
         self._pending = 0  # items in the queue or in the thread; only the event loop uses this and the next values
         self._generation = 0
         self._stopped = False
@@ -104,7 +104,10 @@ class Writer:
         """Run `work`, and return when its changes are on disk (see `Store.write`)."""
         context = copy_context()  # the caller's context variables, which the writer's thread uses
         return cast(
-            T, await self._wait(Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service"))
+            T,
+            await self._wait(
+                QueuedWrite(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service")
+            ),
         )
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
@@ -113,7 +116,7 @@ class Writer:
         replaces: whether `work` replaces the database. If so, items that are queued until `acknowledge` fail, because
         they may depend on rows of the old database.
         """
-        return cast(T, await self._wait(Item(nobody, alone=lambda: work(self._connection), replaces=replaces)))
+        return cast(T, await self._wait(QueuedWrite(nobody, alone=lambda: work(self._connection), replaces=replaces)))
 
     def acknowledge(self) -> None:
         """Accept writes again after a restore. Call this method when no cache contains rows of the old database any
@@ -122,12 +125,12 @@ class Writer:
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """Run `work` without a waiting task (see `Store.submit`)."""
-        item = Item(cast("Done[object]", done), work=work, submitted=True)
+        item = QueuedWrite(cast("Done[object]", done), work=work, submitted=True)
         if not self._write_here(item):
             self._until_merge = MERGE_EVERY  # a commit in the thread merges a long log
             self._put(item)
 
-    def _put(self, item: Item) -> None:
+    def _put(self, item: QueuedWrite) -> None:
         if self._stopped:
             raise StoreError(f"{self._path} is closed")
         item.generation = self._generation
@@ -138,7 +141,7 @@ class Writer:
             self._own.append(item)
         self._queue.put(item)
 
-    async def _wait(self, item: Item) -> object:
+    async def _wait(self, item: QueuedWrite) -> object:
         await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts no write
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
@@ -164,7 +167,7 @@ class Writer:
 
     # --- on the event loop ------------------------------------------------------------------------------------
 
-    def _write_here(self, item: Item) -> bool:
+    def _write_here(self, item: QueuedWrite) -> bool:
         """Write an item on the event loop. Return False if nothing was written; the thread must then write the item."""
         started = time.perf_counter()
         self._until_merge -= 1
@@ -183,7 +186,7 @@ class Writer:
         if seconds > QUICK_S:
             self._slow_until = started + SLOW_FOR_S
         if error is not None:
-            self._put(Item(nobody, work=_probe))  # the thread will notice that the disk fails
+            self._put(QueuedWrite(nobody, work=_probe))  # the thread will notice that the disk fails
         self._tell([item], error, seconds)
         return True
 
@@ -197,12 +200,12 @@ class Writer:
             return False  # the thread will retry, and report the cause
         return True
 
-    def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
+    def _finish(self, items: list[QueuedWrite], error: StoreError | None, seconds: float) -> None:
         """Tell the callers that the thread has processed their items."""
         self._pending -= len(items)
         self._tell(items, error, seconds)
 
-    def _tell(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
+    def _tell(self, items: list[QueuedWrite], error: StoreError | None, seconds: float) -> None:
         self._metrics.commits.seconds.observe(seconds)
         self._metrics.commits.callers.observe(len(items))
         if error is None:
@@ -215,7 +218,7 @@ class Writer:
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
         """Process the queue in the writer's thread until the queue is closed."""
-        ended, left = False, list[Item]()
+        ended, left = False, list[QueuedWrite]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
             ended |= is_last
@@ -229,9 +232,9 @@ class Writer:
                     if together is runs[-1]:
                         break  # first take the items that were added meanwhile
             if self._failing and not items:
-                self._together([Item(nobody, work=_probe)])
+                self._together([QueuedWrite(nobody, work=_probe)])
 
-    def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
+    def _take(self, *, waits: bool) -> tuple[list[QueuedWrite], bool]:
         """Return the next items of the queue, and whether the queue is closed. Once a second while the reserved disk
         space is released, try to reserve the space again.
 
@@ -241,7 +244,7 @@ class Writer:
         if self._reserve.released and time.monotonic() >= self._refill_at:
             self._refill_at = time.monotonic() + PROBE_S
             self._reserve.refill()
-        items: list[Item] = []
+        items: list[QueuedWrite] = []
         try:
             item = self._queue.get(waits, timeout=PROBE_S if self._failing or self._reserve.released else None)
             while item is not None:
@@ -253,7 +256,7 @@ class Writer:
             return items, False
         return items, True
 
-    def _begin(self, items: list[Item]) -> list[Item]:
+    def _begin(self, items: list[QueuedWrite]) -> list[QueuedWrite]:
         """Return the items that have not joined an earlier transaction, and mark them as started."""
         items = [item for item in items if not item.begun]
         for item in items:
@@ -264,7 +267,7 @@ class Writer:
                 self._own.popleft()
         return items
 
-    def _together(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
+    def _together(self, items: list[QueuedWrite]) -> tuple[StoreError | None, list[QueuedWrite]]:
         """Process items that may share a transaction. Return the error of the transaction, and the items that must wait
         for another transaction (see `_transaction`)."""
         with self._using:
@@ -280,7 +283,7 @@ class Writer:
                 return self._failed(error), []
             return self._transaction(items)
 
-    def _alone(self, item: Item) -> None:
+    def _alone(self, item: QueuedWrite) -> None:
         assert item.alone is not None  # noqa: S101
         try:
             item.result = item.alone()
@@ -298,13 +301,13 @@ class Writer:
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
             self._manner = (busy_ms, log_pages)
 
-    def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
+    def _transaction(self, items: list[QueuedWrite]) -> tuple[StoreError | None, list[QueuedWrite]]:
         """Process items and commit the open transaction. Items that are submitted meanwhile join the transaction.
 
         Return the error, and the items that must wait for another transaction. The waiting items are removed from
         `items`. If there is an error, no item was committed.
         """
-        connection, left = self._connection, list[Item]()
+        connection, left = self._connection, list[QueuedWrite]()
         try:
             tx = SqliteTx(connection, self._first)
             current = self._current(items)
@@ -325,7 +328,7 @@ class Writer:
         self._failing = self._full = False
         return None, left
 
-    def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
+    def _each(self, tx: Tx, items: list[QueuedWrite], turn_s: float) -> list[QueuedWrite]:
         """Run items. Stop early in two cases, and return the items that were not run.
 
         If a login waits, the method stops after `turn_s` seconds. If the service has something to write, the method
@@ -342,7 +345,7 @@ class Writer:
                 return items[number:]
         return []
 
-    def _current(self, items: list[Item]) -> list[Item]:
+    def _current(self, items: list[QueuedWrite]) -> list[QueuedWrite]:
         """Return the items that were queued after the last restore. The other items fail."""
         for item in items:
             if item.generation != self._written_generation:
@@ -386,7 +389,7 @@ class Writer:
                 self._connection.execute("pragma wal_checkpoint(truncate)")
 
 
-def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
+def _run(connection: sqlite3.Connection, tx: Tx, item: QueuedWrite, undo: str) -> bool:
     """Run one item. If the item raises an error, undo only this item and return False. Errors of the disk propagate."""
     assert item.work is not None  # noqa: S101
     try:

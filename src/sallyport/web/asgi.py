@@ -21,7 +21,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
-class Wire(Protocol):
+class HttpConnection(Protocol):
     """The methods of a connection that an exchange uses."""
 
     async def fill(self, parser: Parser) -> bool:
@@ -41,7 +41,7 @@ class Wire(Protocol):
 class Exchange:
     """One HTTP request and its answer. closing: whether the connection ends after this answer."""
 
-    def __init__(self, wire: Wire, parser: Parser, head: Head, *, closing: bool) -> None:
+    def __init__(self, wire: HttpConnection, parser: Parser, head: Head, *, closing: bool) -> None:
         self._wire = wire
         self._parser = parser
         self._expects_continue = head.expects_continue

@@ -92,7 +92,7 @@ def _too_large(limit: int) -> problem.TooLarge:
     return problem.TooLarge(f"the body is larger than {size}")
 
 
-class Answers:
+class LargeAnswers:
     """The large answers that are being sent, counted in octets for each tenant."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Answers:
 class _Counted(Response):
     """A large response. It is always sent if the tenant has no other large response in progress."""
 
-    def __init__(self, response: Response, answers: Answers, tenant_id: int) -> None:
+    def __init__(self, response: Response, answers: LargeAnswers, tenant_id: int) -> None:
         super().__init__(response.body, response.status_code)
         self.raw_headers = response.raw_headers
         self._answers = answers

@@ -12,10 +12,12 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from html import escape
+from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import parse_qsl
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -28,7 +30,7 @@ FORM_LIMIT = 4 << 10
 FORM = "application/x-www-form-urlencoded"
 _FIELDS = 16
 
-_STYLE = """
+_STYLE = Markup("""
 body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:26rem;padding:0 1rem;color:#1c2126;background:#fff}
 h1{font-size:1.4rem}img{display:block;margin:1rem auto;max-width:100%;height:auto;background:#fff}
 code{font:14px ui-monospace,monospace;overflow-wrap:anywhere}.name{overflow-wrap:anywhere}
@@ -37,7 +39,7 @@ input{border:1px solid #6b7580;width:9rem;letter-spacing:.15em;color:inherit;bac
 button{border:0;background:#14508c;color:#fff;cursor:pointer}.wrong{border-left:4px solid #b3261e;padding-left:.75rem}
 :focus-visible{outline:3px solid #e0a100;outline-offset:2px}
 @media(prefers-color-scheme:dark){body{background:#14181c;color:#e4e8ec}a{color:#8ab4f8}}
-"""
+""")
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 HEADERS = {
     "cache-control": "no-store",
@@ -56,20 +58,22 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page for people. title: plain text. content: HTML; the caller has escaped all variable text."""
+    """A page for people. content: a paragraph of plain text, or HTML from a template."""
 
     title: str
-    content: str
+    content: str | Markup
     status: int = 200
 
-    def render(self) -> bytes:
-        """Return the HTML document in UTF-8."""
-        title = escape(self.title)
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            '<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex,nofollow">'
-            f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{self.content}</body></html>"
-        ).encode()
+
+def templates(*folders: Path) -> Environment:
+    """Return the templates of folders. They escape variable text, and refuse unknown variables."""
+    return Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 Show: TypeAlias = Callable[[str], Awaitable[Page]]
@@ -81,6 +85,7 @@ Submit: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Page]]
 
 def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
     """Return the route of a link. path: the path of the route, which ends in `/{token}`."""
+    document = templates(Path(__file__).parent / "templates").get_template("link.html")
 
     async def answer(request: Request) -> Response:
         secret = str(request.path_params["token"])
@@ -91,7 +96,8 @@ def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
                 page = await show(secret)
         except Exception as error:
             page = _refused(error, path)
-        return Response(page.render(), page.status, HEADERS, media_type="text/html")
+        html = document.render(title=page.title, content=page.content, style=_STYLE)
+        return Response(html, page.status, HEADERS, media_type="text/html")
 
     return TemplateRoute(path, answer, methods=["GET", "POST"])
 
@@ -108,4 +114,4 @@ def _refused(error: Exception, template: str) -> Page:
     """Return an error as a page. The module `problem` determines the status, the text and the log entry."""
     answer = problem.response(error, template)
     message = json.loads(bytes(answer.body))["message"]
-    return Page("This did not work", f"<p>{escape(message)}</p>", answer.status_code)
+    return Page("This did not work", message, answer.status_code)

@@ -364,13 +364,13 @@ class Gate:
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
         # here, because the command line imports the bodies, but no event loop and no web framework
         from sallyport.base.fair import FairLimiter, LoopTurns
-        from sallyport.web.content import Answers
+        from sallyport.web.content import LargeAnswers
 
         self._tokens = tokens
         self._domains = domains
         self.large_bodies: FairLimiter[int] = FairLimiter(1)
         self.small_bodies = defaultdict[int, LoopTurns](LoopTurns(SMALL_BODIES).for_tenant)
-        self.answers = Answers()
+        self.answers = LargeAnswers()
         self._running = Counter[int]()
         self._large = Counter[int]()
 

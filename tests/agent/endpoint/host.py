@@ -18,7 +18,7 @@ from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
 from sallyport.agent.endpoint.executor import Executor, Options, Tools
 from sallyport.agent.endpoint.files import Files, Mode
-from sallyport.agent.endpoint.identity import FILE, Identity, Known
+from sallyport.agent.endpoint.identity import FILE, Identity, StoredIdentity
 from sallyport.agent.endpoint.memory import MemoryFile, ServiceClock
 from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
@@ -242,7 +242,7 @@ class Agent:
         states = StateFile(host.state_dir / "state.json", host.write)
         path = host.state_dir / FILE
         if not path.exists():
-            Identity(path, Known(INSTANCE, service.public)).save()
+            Identity(path, StoredIdentity(INSTANCE, service.public)).save()
         enrolled = Identity.load(host.state_dir)
         assert enrolled is not None
         identity = Identity(path, enrolled.known, host.write)

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, Stopped, enrolled
-from sallyport.agent.endpoint.identity import Identity, Known
-from sallyport.agent.service import BackOff
+from sallyport.agent.endpoint.identity import Identity, StoredIdentity
 from sallyport.agentwire.fields import MAX_REPORT
 from sallyport.agentwire.report import Poll
 from sallyport.agentwire.state import DesiredUser, Settings, TriggerKind
-from sallyport.base.clock import SECOND
+from sallyport.base.clock import SECOND, BackOff
 from sallyport.base.errors import ServiceAway, ServiceRefused, WireError
 from sallyport.base.wire import dumps
 from sallyport.host.notify import Notifier
@@ -251,7 +250,7 @@ def _received(sock: socket.socket) -> list[bytes]:
 
 def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
     """The daemon waits until the service answers its enrolment, and `--once` does not wait. A signal ends the wait."""
-    answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, Known(7, "A" * 43 + "="))]
+    answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, StoredIdentity(7, "A" * 43 + "="))]
     waits: list[float] = []
     stop = Stop()
     environment = Environment(Notifier({}), stop, lambda: 0.0, waits.append, lambda text: None)

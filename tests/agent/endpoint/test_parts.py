@@ -13,7 +13,7 @@ from sallyport.agent.endpoint.accounts import read
 from sallyport.agent.endpoint.discovery import discover
 from sallyport.agent.endpoint.executor import Tools
 from sallyport.agent.endpoint.files import Files, Mode
-from sallyport.agent.endpoint.memory import Kept, Memory, MemoryFile, ServiceClock
+from sallyport.agent.endpoint.memory import ManagedAccount, Memory, MemoryFile, ServiceClock
 from sallyport.agent.endpoint.passwords import generate
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
 from sallyport.agent.endpoint.sudoers import render
@@ -241,8 +241,8 @@ def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
     """A malformed memory file stops the agent, because with an empty memory the agent would not know its accounts."""
     path = tmp_path / "memory.json"
     memory = MemoryFile(path)
-    memory.keep(Kept("ann", 2000))
-    assert MemoryFile(path).now == Memory(kept=(Kept("ann", 2000),))
+    memory.keep(ManagedAccount("ann", 2000))
+    assert MemoryFile(path).now == Memory(kept=(ManagedAccount("ann", 2000),))
     path.write_text("{")
     with pytest.raises(ConfigError, match="the message is not JSON"):
         MemoryFile(path)
@@ -251,15 +251,17 @@ def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "memory",
     [
-        pytest.param(Memory(kept=tuple(Kept(f"a{n}") for n in range(2001))), id="accounts"),
+        pytest.param(Memory(kept=tuple(ManagedAccount(f"a{n}") for n in range(2001))), id="accounts"),
         pytest.param(Memory(groups=tuple(f"g{n}" for n in range(2001))), id="groups"),
-        pytest.param(Memory(kept=(Kept("a", granted=tuple(f"g{n}" for n in range(2001))),)), id="groups of an account"),
+        pytest.param(
+            Memory(kept=(ManagedAccount("a", granted=tuple(f"g{n}" for n in range(2001))),)), id="groups of an account"
+        ),
     ],
 )
 def test_the_memory_is_bounded(tmp_path: Path, memory: Memory) -> None:
     """A memory that exceeds the read limit is not written, and the old file stays."""
     file = MemoryFile(tmp_path / "memory.json")
-    file.keep(Kept("ann", 2000, granted=tuple(f"g{n}" for n in range(100))))
+    file.keep(ManagedAccount("ann", 2000, granted=tuple(f"g{n}" for n in range(100))))
     before = file.now
     with pytest.raises(ConfigError, match="more than 2000"):
         file.change(memory)

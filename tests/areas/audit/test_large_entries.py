@@ -2,7 +2,7 @@
 
 import json
 
-from sallyport.areas.audit.operations import PAGE, _fair_share, shown
+from sallyport.areas.audit.operations import MOST_CHARACTERS, _fair_share, shown
 from sallyport.areas.audit.repo import AuditRow
 from sallyport.store import audit
 
@@ -23,7 +23,7 @@ def test_an_entry_with_many_long_values_is_truncated() -> None:
 
 
 async def test_a_page_of_long_entries_is_truncated() -> None:
-    """The changes of a page have about PAGE characters, however long its entries are. Entries that are shorter than
+    """The changes of a page have about MOST_CHARACTERS, however long its entries are. Entries that are shorter than
     their share are complete."""
     long = audit.as_kept({f"field{number}": [None, "x" * 1900] for number in range(8)})
     short = audit.as_kept({"name": ["old", "new"]})
@@ -31,7 +31,7 @@ async def test_a_page_of_long_entries_is_truncated() -> None:
     found = await shown(rows)
     assert [entry["auditId"] for entry in found] == list(range(1000))
     assert all(entry["changes"] == {"name": ["old", "new"]} for entry in found[::10])
-    assert 0.5 * PAGE < len(json.dumps([entry["changes"] for entry in found])) < 1.2 * PAGE
+    assert 0.5 * MOST_CHARACTERS < len(json.dumps([entry["changes"] for entry in found])) < 1.2 * MOST_CHARACTERS
 
 
 async def test_a_page_of_common_entries_is_complete() -> None:

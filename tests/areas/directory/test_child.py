@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.areas.directory.imports.child import LIMITS, Limits, Prepared, prepare
+from sallyport.areas.directory.imports.child import LIMITS, ChildLimits, PreparedCounts, prepare
 from sallyport.base.errors import Invalid
 from tests.areas import Areas
 from tests.areas.directory.world import at_work, over, person, queue
@@ -16,7 +16,7 @@ PEOPLE = "".join(person(f"u{number}") for number in range(100))
 LARGE = "dn: cn=g,dc=x\nobjectClass: groupOfNames\ncn: g\n" + "".join(f"member: uid={n},dc=x\n" for n in range(300_000))
 
 
-async def prepared(folder: Path, ldif: str, limits: Limits = LIMITS) -> Prepared:
+async def prepared(folder: Path, ldif: str, limits: ChildLimits = LIMITS) -> PreparedCounts:
     """Prepare a text as an LDIF file."""
     source = folder / "source.ldif"
     source.write_text(ldif)
@@ -29,7 +29,7 @@ async def test_the_current_directory_is_not_on_the_path(tmp_path: Path) -> None:
     for name in ("json.py", "structlog.py", "sallyport/__init__.py"):
         (tmp_path / name).write_text("raise SystemExit(3)\n")
     with chdir(tmp_path):
-        assert await prepared(tmp_path, PEOPLE) == Prepared(total=100, skipped=0)
+        assert await prepared(tmp_path, PEOPLE) == PreparedCounts(total=100, skipped=0)
 
 
 async def test_the_environment_is_empty(tmp_path: Path) -> None:
@@ -53,11 +53,11 @@ async def test_the_environment_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        pytest.param(Limits(cpu_s=1), "CPU time", id="CPU time"),
-        pytest.param(Limits(octets=96 << 20), "memory", id="memory"),
+        pytest.param(ChildLimits(cpu_s=1), "CPU time", id="CPU time"),
+        pytest.param(ChildLimits(octets=96 << 20), "memory", id="memory"),
     ],
 )
-async def test_a_limit_ends_the_import(tmp_path: Path, limits: Limits, message: str) -> None:
+async def test_a_limit_ends_the_import(tmp_path: Path, limits: ChildLimits, message: str) -> None:
     """If a file needs more CPU time or memory than the limit, it is refused with a message that names the limit."""
     with pytest.raises(Invalid, match=message):
         await prepared(tmp_path, LARGE + "\n" + LARGE.replace("cn=g", "cn=h"), limits)
@@ -66,7 +66,7 @@ async def test_a_limit_ends_the_import(tmp_path: Path, limits: Limits, message: 
 
 async def test_a_job_fails_when_a_limit_is_hit(areas: Areas) -> None:
     """If the child process exceeds its memory limit, the import ends as FAILED and writes nothing."""
-    areas.directory.jobs.limits = Limits(octets=96 << 20)
+    areas.directory.jobs.limits = ChildLimits(octets=96 << 20)
     async with at_work(areas):
         job = await over(areas, await queue(areas, LARGE))
     assert (job.state, job.added) == ("FAILED", 0)

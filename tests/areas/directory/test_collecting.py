@@ -11,16 +11,16 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.areas.directory.area import DirectoryArea
 from sallyport.areas.directory.bodies import ImportUsers
-from sallyport.areas.directory.directory import Configuration, DirectoryKind, Reading
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind, ReadRequest
 from sallyport.areas.directory.entry.entry import Batch, Person, Unchanged
 from sallyport.areas.directory.entry.status import Status
-from sallyport.areas.directory.imports.job import Job, Source
+from sallyport.areas.directory.imports.job import DirectorySource, Job
 from sallyport.areas.directory.imports.scheduler import AT_ONCE
 from sallyport.base.errors import Contradiction, Invalid, StoreError
 from tests.areas import Areas
 from tests.areas.directory.world import at_work, names, over, person, queue
 
-CONFIGURATION = Configuration(
+CONFIGURATION = DirectoryConfiguration(
     "hq", app_url="ldaps://dc1.corp.example, ldaps://dc2.corp.example", settings={"bindDN": "cn=a"}, secret=b"hunter2"
 )
 
@@ -36,10 +36,12 @@ class Reader:
         self.unchanged: list[Unchanged] = []
         self.error: Exception | None = None
         self.endless = set[int]()
-        self.sources = list[Source]()
+        self.sources = list[DirectorySource]()
 
     @asynccontextmanager
-    async def read(self, source: Source, cursor: str, full: bool) -> AsyncGenerator[AsyncIterator[Batch], None]:
+    async def read(
+        self, source: DirectorySource, cursor: str, full: bool
+    ) -> AsyncGenerator[AsyncIterator[Batch], None]:
         """Implement imports.job.Read."""
         self.sources.append(source)
         if self.error is not None:
@@ -83,7 +85,7 @@ def reader(areas: Areas) -> Reader:
 async def import_users(areas: Areas, *, secret: bytes | None = None, **fields: Any) -> Job:
     """Run an importUsers in the domain, and return its finished job."""
     asked = ImportUsers.model_validate({"ldapHost": "dc1.corp.example", "baseDN": "dc=x", "domainID": 1, **fields})
-    wanted = [Reading(areas.domain, asked.directoryName, asked.source(), secret, complete=asked.complete)]
+    wanted = [ReadRequest(areas.domain, asked.directoryName, asked.source(), secret, complete=asked.complete)]
     async with at_work(areas):
         return await over(areas, (await areas.directory.directories.import_users(wanted))[0])
 
@@ -111,18 +113,20 @@ async def test_a_secret_is_sent_to_its_directory_only(areas: Areas, reader: Read
 @pytest.mark.parametrize(
     "changed",
     [
-        Configuration("hq", app_url="ldaps://evil.example"),
-        Configuration("hq", app_url=""),
-        Configuration("hq", kind=DirectoryKind.OKTA),
-        Configuration("hq", account_name="cn=b"),
-        Configuration("hq", settings={"caCertificate": "another"}),
-        Configuration("hq", settings={"startTls": "true"}),
-        Configuration("hq", settings={"bindDN": "cn=b"}),
-        Configuration("hq", settings={"bindDN": ""}),
-        Configuration("hq", settings={"clientId": "b"}),
+        DirectoryConfiguration("hq", app_url="ldaps://evil.example"),
+        DirectoryConfiguration("hq", app_url=""),
+        DirectoryConfiguration("hq", kind=DirectoryKind.OKTA),
+        DirectoryConfiguration("hq", account_name="cn=b"),
+        DirectoryConfiguration("hq", settings={"caCertificate": "another"}),
+        DirectoryConfiguration("hq", settings={"startTls": "true"}),
+        DirectoryConfiguration("hq", settings={"bindDN": "cn=b"}),
+        DirectoryConfiguration("hq", settings={"bindDN": ""}),
+        DirectoryConfiguration("hq", settings={"clientId": "b"}),
     ],
 )
-async def test_a_new_destination_needs_a_new_secret(areas: Areas, reader: Reader, changed: Configuration) -> None:
+async def test_a_new_destination_needs_a_new_secret(
+    areas: Areas, reader: Reader, changed: DirectoryConfiguration
+) -> None:
     """The destination of a secret can be changed only together with the secret. A refusal names the field and changes
     nothing.
     """
@@ -130,7 +134,7 @@ async def test_a_new_destination_needs_a_new_secret(areas: Areas, reader: Reader
     await directories.save([(areas.domain, CONFIGURATION)])
     before = await directories.named(areas.domain, "hq")
     with pytest.raises(Invalid) as refused:
-        await directories.save([(areas.domain, Configuration("new")), (areas.domain, changed)])
+        await directories.save([(areas.domain, DirectoryConfiguration("new")), (areas.domain, changed)])
     assert [each.field for each in refused.value.fields] == ["bindPassword"]
     assert await directories.of_domain(areas.domain) == [before]
     await directories.save([(areas.domain, replace(changed, secret=b"another"))])
@@ -241,7 +245,7 @@ async def test_import_users_finds_its_directory_by_host_and_port(areas: Areas, r
     ]
     for fields, meant in asked:
         assert (await import_users(areas, **fields)).directory_name == meant
-    await directories.save([(areas.domain, Configuration("dc3", app_url="ldap://dc3"))])
+    await directories.save([(areas.domain, DirectoryConfiguration("dc3", app_url="ldap://dc3"))])
     assert (await import_users(areas, ldapHost="dc3", ldapPort=1389)).directory_name == "dc3:1389"
 
 

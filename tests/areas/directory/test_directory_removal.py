@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration
+from sallyport.areas.directory.directory import DirectoryConfiguration
 from sallyport.areas.domains.repo import Update
 from sallyport.base.errors import Conflict, NotFound
 from tests.areas import Areas
@@ -91,7 +91,7 @@ async def test_a_directory_being_removed_refuses_other_requests(areas: Areas) ->
     is cancelled, imports, readings and changes of settings are refused.
     """
     service = areas.directory.directories
-    wanted = Configuration("hq", app_url="ldap://127.0.0.1", secret=b"hunter2")
+    wanted = DirectoryConfiguration("hq", app_url="ldap://127.0.0.1", secret=b"hunter2")
     await service.save([(areas.domain, wanted)])
     (job,) = await areas.directory.directories.remove([(areas.domain, "hq")])
     assert await areas.directory.directories.remove([(areas.domain, "HQ")]) == [job]

@@ -9,7 +9,7 @@ import trio
 
 from sallyport.areas.directory.imports import applier
 from sallyport.areas.directory.imports import repo as jobs_repo
-from sallyport.areas.directory.imports.job import Counts, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun
 from sallyport.areas.directory.imports.lines import MOST_ALIASES, MOST_GROUPS
 from sallyport.areas.directory.imports.service import MOST_WAITING
 from sallyport.areas.directory.mappings.mapping import FieldMapping
@@ -211,20 +211,22 @@ async def test_a_person_with_too_many_groups_or_names_is_an_error(areas: Areas, 
 @only_sqlite  # on PostgreSQL, logins write over another connection, so an import waits for nobody
 async def test_transactions_are_short(areas: Areas) -> None:
     """A transaction ends when its time limit is reached or when another writer waits."""
-    run = Run(areas.domain, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
+    run = ImportRun(
+        areas.domain, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0
+    )
     loop = trio.lowlevel.current_trio_token()
 
-    def is_slow(_tx: Tx, _entry: int, _turn: object) -> Counts:
+    def is_slow(_tx: Tx, _entry: int, _turn: object) -> EntryCounts:
         time.sleep(BATCH_S)
-        return Counts()
+        return EntryCounts()
 
-    def another_writer_waits(tx: Tx, entry: int, _turn: object) -> Counts:
+    def another_writer_waits(tx: Tx, entry: int, _turn: object) -> EntryCounts:
         if entry == 2:
             loop.run_sync_soon(areas.store.submit, lambda _: None, lambda _result, _error: None)
             until = time.monotonic() + 30
             while not tx.others_wait() and time.monotonic() < until:
                 time.sleep(0.001)
-        return Counts()
+        return EntryCounts()
 
     for put, done in ((is_slow, 1), (another_writer_waits, 3)):
         turn = await areas.store.write(partial(applier._some, run=run, entries=range(100), put=put))

@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 from sallyport.areas.directory.imports.finish import WRITTEN_AT_ONCE, _read, _write
-from sallyport.areas.directory.imports.job import Run
+from sallyport.areas.directory.imports.job import ImportRun
 from sallyport.areas.directory.imports.lines import PreparedChange, key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.stored.changes import group_after
 from sallyport.areas.directory.stored.memberships import SPREAD, _spread, difference
-from sallyport.areas.directory.stored.rows import Stored
+from sallyport.areas.directory.stored.rows import StoredEntry
 from sallyport.store.connections import open_connection
 from sallyport.store.migrations import migrate
 from tests.plans import statements
@@ -51,9 +51,9 @@ def test_people_of_groups_are_written_in_parts(tmp_path: Path) -> None:
 
 def test_a_change_without_members_reads_no_members(tmp_path: Path) -> None:
     """A change of another attribute of a group reads none of its members. A change of its members reads all."""
-    run = Run(1, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
+    run = ImportRun(1, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
     dn = "cn=staff,dc=example,dc=com"
-    known = Stored(1, "", dn, key_of(dn), "staff", b"", 0)
+    known = StoredEntry(1, "", dn, key_of(dn), "staff", b"", 0)
 
     def reads(attribute: str) -> list[str]:
         change = PreparedChange(

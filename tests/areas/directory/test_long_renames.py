@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.areas.directory.imports.job import Run
+from sallyport.areas.directory.imports.job import ImportRun
 from sallyport.areas.directory.imports.lines import key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.stored import repo
@@ -35,7 +35,7 @@ async def _step(areas: Areas, dn: str, new_dn: str) -> bool:
 
     def work(tx: Tx) -> bool:
         directory_id = tx.value(int, "select id from directories") or 0
-        run = Run(areas.domain, directory_id, 9, False, False, FieldMapping({}), frozenset(), areas.clock.now)
+        run = ImportRun(areas.domain, directory_id, 9, False, False, FieldMapping({}), frozenset(), areas.clock.now)
         person = PEOPLE.find(tx, run, dn_key=key_of(dn))
         if person is not None:
             return PEOPLE.rename(tx, run, person, key_of(new_dn))

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind, User
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
 from sallyport.store.search import ListQuery
 from tests.areas import Areas
@@ -46,7 +46,7 @@ class Cloud:
 
 
 @asynccontextmanager
-async def cloud(areas: Areas, said: Configuration) -> AsyncIterator[Cloud]:
+async def cloud(areas: Areas, said: DirectoryConfiguration) -> AsyncIterator[Cloud]:
     """Save a directory and read it once. Run the imports until the block ends."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.directory.jobs.run)
@@ -71,10 +71,12 @@ async def graph() -> AsyncIterator[GraphServer]:
         yield server
 
 
-def entra(server: GraphServer) -> Configuration:
+def entra(server: GraphServer) -> DirectoryConfiguration:
     """Return the configuration of the tenant."""
     settings = {"tenant": TENANT, "clientId": CLIENT_ID}
-    return Configuration("c", DirectoryKind.GRAPH, app_url=server.url, settings=settings, secret=CLIENT_SECRET.encode())
+    return DirectoryConfiguration(
+        "c", DirectoryKind.GRAPH, app_url=server.url, settings=settings, secret=CLIENT_SECRET.encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,9 +206,9 @@ async def okta() -> AsyncIterator[OktaServer]:
         yield server
 
 
-def organization(server: OktaServer) -> Configuration:
+def organization(server: OktaServer) -> DirectoryConfiguration:
     """Return the configuration of the organization."""
-    return Configuration("c", DirectoryKind.OKTA, app_url=server.url, secret=TOKEN.encode())
+    return DirectoryConfiguration("c", DirectoryKind.OKTA, app_url=server.url, secret=TOKEN.encode())
 
 
 @pytest.mark.parametrize(

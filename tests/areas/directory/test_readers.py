@@ -6,8 +6,8 @@ import pytest
 import trio
 from joserfc.jwk import RSAKey
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind
-from sallyport.areas.directory.imports.job import ATTRIBUTES, Source
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind
+from sallyport.areas.directory.imports.job import ATTRIBUTES, DirectorySource
 from sallyport.areas.directory.imports.readers import graph_source, ldap_source, okta_source
 from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.connection import Account
@@ -27,9 +27,9 @@ from tests.waiting import until
 SECRET = Secret(b"hunter2")
 
 
-def source(app_url: str, account: str = "", secret: Secret | None = SECRET, **settings: str) -> Source:
+def source(app_url: str, account: str = "", secret: Secret | None = SECRET, **settings: str) -> DirectorySource:
     """Return the settings of a directory."""
-    return Source(1, "ldap", app_url, account, settings, secret)
+    return DirectorySource(1, "ldap", app_url, account, settings, secret)
 
 
 def test_ldap_settings_are_read() -> None:
@@ -63,7 +63,7 @@ def test_ldap_settings_are_read() -> None:
         (source("ldap://dc1", "ann", baseDN="dc=x"), "unencrypted"),
     ],
 )
-def test_wrong_ldap_settings_are_reported(given: Source, why: str) -> None:
+def test_wrong_ldap_settings_are_reported(given: DirectorySource, why: str) -> None:
     """If a setting is wrong, the message names it and does not contain the secret."""
     with pytest.raises(ReadError, match=why) as error:
         ldap_source(given)
@@ -91,7 +91,7 @@ def test_graph_settings_are_read() -> None:
         source("", "app", None, tenant="corp"),
     ],
 )
-def test_wrong_graph_settings_are_refused(given: Source) -> None:
+def test_wrong_graph_settings_are_refused(given: DirectorySource) -> None:
     """The secret is sent only to the login host of the selected cloud."""
     with pytest.raises(ReadError):
         graph_source(given)
@@ -109,7 +109,7 @@ def test_okta_settings_are_read() -> None:
     [source("http://corp.okta.com"), source("", "x"), source("https://corp.okta.com", secret=None)],
     ids=["unencrypted", "no URL", "no secret"],
 )
-def test_wrong_okta_settings_are_refused(wrong: Source) -> None:
+def test_wrong_okta_settings_are_refused(wrong: DirectorySource) -> None:
     """If the settings are wrong, the reading fails before its first request."""
     with pytest.raises(ReadError):
         okta_source(wrong)
@@ -125,7 +125,7 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
         graph.add_group("g1", "vpn", "u1", "g2")
         graph.add_group("g2", "admins", "u2")
         settings = {"tenant": TENANT, "clientId": CLIENT_ID}
-        said = Configuration(
+        said = DirectoryConfiguration(
             "entra", DirectoryKind.GRAPH, app_url=graph.url, settings=settings, secret=CLIENT_SECRET.encode()
         )
         await directories.save([(areas.domain, said)])
@@ -151,7 +151,7 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
         ]  # fmt: skip
 
         graph.leads_to = "http://127.0.0.1:1"
-        await directories.save([(areas.domain, Configuration("entra", secret=b"wrong"))])
+        await directories.save([(areas.domain, DirectoryConfiguration("entra", secret=b"wrong"))])
         job = await over(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.message) == (
             "FAILED",
@@ -187,9 +187,9 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
 async def test_an_unusable_private_key_is_not_saved(areas: Areas, key: str) -> None:
     """A clientSecret that is not a usable private key, in PEM or as a JWK, is refused. Nothing is saved."""
     directories = areas.directory.directories
-    said = Configuration("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
+    said = DirectoryConfiguration("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
     with pytest.raises(Invalid) as refused:
-        await directories.save([(areas.domain, Configuration("other")), (areas.domain, said)])
+        await directories.save([(areas.domain, DirectoryConfiguration("other")), (areas.domain, said)])
     assert [each.field for each in refused.value.fields] == ["clientSecret"]
     assert not await directories.of_domain(areas.domain)
 
@@ -198,9 +198,9 @@ async def test_other_secrets_are_not_checked_as_keys(areas: Areas) -> None:
     """A valid JWK is saved. Without a clientId, any password or API token is saved."""
     key = json.dumps(RSAKey.generate_key(2048).as_dict(private=True)).encode()
     saved = [
-        Configuration("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),
-        Configuration("okta", DirectoryKind.OKTA, secret=b"{an API token"),
-        Configuration("ldap", DirectoryKind.LDAP, secret=b"{a password"),
+        DirectoryConfiguration("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),
+        DirectoryConfiguration("okta", DirectoryKind.OKTA, secret=b"{an API token"),
+        DirectoryConfiguration("ldap", DirectoryKind.LDAP, secret=b"{a password"),
     ]
     await areas.directory.directories.save([(areas.domain, each) for each in saved])
     assert len(await areas.directory.directories.of_domain(areas.domain)) == 3

@@ -5,8 +5,8 @@ import random
 from sallyport.areas.directory import repo
 from sallyport.areas.directory.entry.entry import Person
 from sallyport.areas.directory.entry.status import Status
-from sallyport.areas.directory.imports.applier import Item, _together
-from sallyport.areas.directory.imports.job import Run
+from sallyport.areas.directory.imports.applier import FileEntry, _together
+from sallyport.areas.directory.imports.job import ImportRun
 from sallyport.areas.directory.imports.lines import PreparedPerson, keys_of, prepared_person
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.stored import people
@@ -31,7 +31,7 @@ class Ignored:
         return False
 
 
-def drawn(chance: random.Random, place: int) -> Item:
+def drawn(chance: random.Random, place: int) -> FileEntry:
     """Return a person with an identifier and a name that other people may have too."""
     dn = chance.choice(NAMES)
     member_of = tuple(chance.sample(GROUPS, chance.randrange(3)))
@@ -44,12 +44,12 @@ def drawn(chance: random.Random, place: int) -> Item:
         member_of=member_of,
         attributes={"title": (chance.choice("xyz"),)},
     )
-    return Item(place, prepared_person(person, keys_of(member_of)))
+    return FileEntry(place, prepared_person(person, keys_of(member_of)))
 
 
-async def rows_after(areas: Areas, parts: list[list[Item]], directory_id: int, domain_id: int) -> list[object]:
+async def rows_after(areas: Areas, parts: list[list[FileEntry]], directory_id: int, domain_id: int) -> list[object]:
     """Write people in one transaction, and return the rows of their directory without the ids."""
-    run = Run(domain_id, directory_id, 7, False, True, FieldMapping({}), frozenset(), started_at=1)
+    run = ImportRun(domain_id, directory_id, 7, False, True, FieldMapping({}), frozenset(), started_at=1)
 
     def write(tx: Tx) -> None:
         unindexed: people.Unindexed = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.areas.domains.clean_cli import BEGINS
+from sallyport.areas.domains.cli import BEGINS
 from sallyport.service.control import serve_control
 from tests.running_service import PROGRAM
 

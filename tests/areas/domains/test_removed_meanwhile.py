@@ -7,9 +7,9 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.areas.domains.bodies import Impact
-from sallyport.areas.domains.commands import commands
 from sallyport.areas.domains.domain import Domain, FirstFactor, Mode
 from sallyport.areas.domains.enforcement import Enforcement, Switch
+from sallyport.areas.domains.operations import local_operations
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.operations import operations
@@ -117,7 +117,7 @@ class RemovingDomains(Domains):
 async def test_the_end_of_break_glass_leaves_out_a_removed_domain(areas: Areas, branch: Domain) -> None:
     """A domain that is removed after its mode was restored is not in the result."""
     await areas.domains.break_glass()
-    restore = commands(RemovingDomains(areas, branch), areas.removal)["domain.restore"]
+    restore = local_operations(RemovingDomains(areas, branch), areas.removal)["domain.restore"]
     (answer,) = entries([await restore({})()])
     assert [each["domainName"] for each in entries(answer["domains"])] == ["corp"]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sallyport.areas.domains.domain import Domain, Fallback, FirstFactor, Mode
-from sallyport.areas.events import commands as event_commands
+from sallyport.areas.events import operations as event_operations
 from sallyport.areas.events import repo
 from sallyport.areas.events.bodies import EventEntry
 from sallyport.areas.events.cli import ALL_COLUMNS, COLUMNS
-from sallyport.areas.events.commands import PAGE
 from sallyport.areas.events.event import FOREVER, EventQuery, ExportQuery
+from sallyport.areas.events.operations import PAGE
 from sallyport.areas.events.service import Events
 from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.errors import Invalid, NotFound
@@ -79,7 +79,7 @@ async def events(tmp_path: Path) -> AsyncIterator[Log]:
     """An empty log."""
     path = tmp_path / "s.db"
     async with running_store(path) as store:
-        yield Log(path, store, Commands([event_commands.commands(Events(store), corp)]))
+        yield Log(path, store, Commands([event_operations.local_operations(Events(store), corp)]))
 
 
 @pytest.mark.parametrize("size", [1, 2, 6, 7, 20, 21])

@@ -8,7 +8,8 @@ import trio
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices.device import UNKNOWN, Device
-from sallyport.areas.login.login import Answered, Decision, Login, Reason, Verdict
+from sallyport.areas.login.login import Answer, Answered, Decision, Login, Reason, Verdict
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
 from tests.areas import Areas, areas, clock
@@ -63,7 +64,7 @@ class FakeListener:
         client = client or self.client
         request = opened(datagram)
         known = Entry((SOURCE, request.identifier), request.authenticator)
-        return Login(request, client, SOURCE, self.areas.clock(), self.answers, known)
+        return Login(Arrival(request, client, SOURCE, self.areas.clock()), self.answers, known)
 
     async def decide(self, login: Login) -> Decision:
         """Return the decision of a login, with or without reading the store."""
@@ -88,10 +89,10 @@ class FakeListener:
     async def ready(self, datagram: bytes) -> Login:
         """Return a decided login for the journal, with its device, its station and its answer."""
         login = self.login(datagram)
-        login.decision = await self.decide(login)
+        login.answer = Answer(await self.decide(login))
         self.areas.pipeline.note(login)
-        code = ACCESS_ACCEPT if login.decision.applied is Verdict.ACCEPT else ACCESS_REJECT
-        login.reply = encode_reply(code, login.request, self.client.secret)
+        code = ACCESS_ACCEPT if login.answer.decision.applied is Verdict.ACCEPT else ACCESS_REJECT
+        login.reply = encode_reply(code, login.arrival.request, self.client.secret)
         return login
 
 
@@ -104,6 +105,6 @@ async def listener(areas: Areas) -> FakeListener:
 
 def unproven(login: Login) -> None:
     """Give a login a device that is not stored, as for an unproven sender."""
-    login.device = Device(0, SOURCE[0], SOURCE[0], "", login.at)
+    login.device = Device(0, SOURCE[0], SOURCE[0], "", login.arrival.at)
     login.device.id = 0
     login.device.device_name = UNKNOWN

@@ -52,7 +52,7 @@ async def test_a_rule_on_a_user_holds_for_all_names(listener: FakeListener, list
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.BLOCK, users=[named]))
     for name in (*spelled, "ben"):
         login = await listener.ready(pap(name, "s3cret"))
-        assert login.decision.applied is Verdict.ACCEPT
+        assert login.answer.decision.applied is Verdict.ACCEPT
         areas.journal.add(login)
     areas.journal.flush()
     await areas.journal.drained()

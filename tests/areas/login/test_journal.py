@@ -3,17 +3,20 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import cast
 
 import trio
 import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sallyport.areas.clients.client import Client
 from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
-from sallyport.areas.login.login import AccountingRecord, Answered, Login, Waits
+from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Login, Waits
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import StoreError
 from sallyport.radius.attributes import STATE, push_attribute
@@ -56,7 +59,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
     The event uses the terms of the API.
     """
     login = await listener.ready(pap("Ann@CORP", "hello", SWITCH))
-    login.latency_us = 1234
+    login.answer = replace(login.answer, latency_us=1234)
     await written(listener, login)
     (event,) = await events(listener.areas)
     assert event == EventRow(
@@ -84,7 +87,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         detail=None,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
-    authenticator = login.request.authenticator
+    authenticator = login.arrival.request.authenticator
     assert await listener.areas.journal.recent() == [KeptAnswer(0, SOURCE, 0, authenticator, login.reply, signed=True)]
     assert listener.answers.sent == [login]
 
@@ -117,7 +120,8 @@ async def test_a_login_is_written_with_the_attributes_of_its_answer(listener: Fa
     plain, asked, waited = [
         await listener.ready(pap(user, "hello", identifier=n)) for n, user in enumerate(("bob", "bob", "ann"))
     ]
-    asked.sent, waited.sent = push_attribute(STATE, b"12345678"), waited.attributes
+    asked.answer = replace(asked.answer, attributes=push_attribute(STATE, b"12345678"))
+    waited.answer = replace(waited.answer, attributes=waited.attributes)
     waited.waits = Waits(first_us=2500)
     await written(listener, plain, asked, waited)
     found = [(each.user_name, each.first_us, each.attributes) for each in await events(areas)]
@@ -144,9 +148,9 @@ async def test_a_login_without_a_domain_is_kept(listener: FakeListener) -> None:
     areas = listener.areas
     bare = await areas.client("192.0.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
     login = listener.login(pap("ann", "hello"), bare)
-    login.decision = await listener.decide(login)
+    login.answer = Answer(await listener.decide(login))
     unproven(login)
-    login.reply = encode_reply(3, login.request, bare.secret)
+    login.reply = encode_reply(3, login.arrival.request, bare.secret)
     await written(listener, login)
     kept = await areas.store.read(lambda tx: tx.all(lambda domain_id: domain_id, "select domain_id from events"))
     assert kept == [0]
@@ -162,7 +166,9 @@ async def test_an_accounting_record_is_written_and_answered(listener: FakeListen
     )
     request = opened(accounting(body))
     known = Entry((SOURCE, request.identifier), request.authenticator)
-    record = AccountingRecord(request, listener.client, SOURCE, listener.areas.clock(), listener.answers, known)
+    record = AccountingRecord(
+        Arrival(request, listener.client, SOURCE, listener.areas.clock()), listener.answers, known
+    )
     record.domain_id, record.user = listener.areas.domain, "ann"
     record.device = listener.areas.devices.sightings.device(
         request, SOURCE[0], listener.client, listener.areas.domain, record.at
@@ -196,7 +202,9 @@ async def test_an_accounting_record_that_is_sent_again(listener: FakeListener) -
         body = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s", ACCT_DELAY_TIME=delay.to_bytes(4))
         request = opened(accounting(body, identifier=identifier))
         known = Entry((SOURCE, identifier), request.authenticator)
-        made = AccountingRecord(request, listener.client, SOURCE, listener.areas.clock(), listener.answers, known)
+        made = AccountingRecord(
+            Arrival(request, listener.client, SOURCE, listener.areas.clock()), listener.answers, known
+        )
         made.domain_id = listener.areas.domain
         made.device = listener.areas.devices.sightings.device(
             request, SOURCE[0], listener.client, made.domain_id, made.at
@@ -251,7 +259,7 @@ async def test_tenants_take_turns(listener: FakeListener) -> None:
     other = await listener.areas.client("192.0.2.9/32", tenant=await listener.areas.tenancy.ensure_tenant(2, 1))
     flood = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MOST)]
     login = await listener.ready(pap("ann", "hello", SWITCH))
-    login.client = other
+    login.arrival = login.arrival._replace(client=other)
     await written(listener, *flood, login)
     assert listener.answers.sent.index(login) < MOST
 
@@ -420,7 +428,7 @@ async def test_a_device_beyond_the_limit_of_its_tenant(listener: FakeListener) -
         body = attributes(ACCT_STATUS_TYPE=status.to_bytes(4), ACCT_SESSION_ID=b"s", NAS_IDENTIFIER=b"switch-1")
         request = opened(accounting(body, identifier=status))
         known = Entry((SOURCE, status), request.authenticator)
-        record = AccountingRecord(request, listener.client, SOURCE, areas.clock(), listener.answers, known)
+        record = AccountingRecord(Arrival(request, listener.client, SOURCE, areas.clock()), listener.answers, known)
         record.domain_id, record.device = areas.domain, login.device
         record.reply = encode_reply(ACCOUNTING_RESPONSE, request, listener.client.secret)
         entries.append(record)
@@ -452,17 +460,6 @@ async def test_an_answer_that_fails_stops_no_other(listener: FakeListener) -> No
 # --- answers that outlive a restart -------------------------------------------------------------------------------
 
 
-@dataclass
-class Packed:
-    """The fields of an entry that `pack` reads."""
-
-    exchange: Answers
-    source: tuple[str, int]
-    request: object
-    reply: bytes
-    known: Entry
-
-
 HOSTS = st.one_of(st.ip_addresses().map(str), st.just("fe80::1%eth0"))
 ANSWERS = st.lists(
     st.tuples(
@@ -482,8 +479,8 @@ def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int,
         reply = bytes((2, identifier)) + (20 + len(body)).to_bytes(2) + bytes(16) + body
         request = opened(access_request(identifier=identifier, authenticator=authenticator))
         known = Entry(((host, port), identifier), authenticator, signed=signed)
-        entry = Packed(Answers(listener), (host, port), request, reply, known)
-        packed += pack(entry)  # type: ignore[arg-type]
+        arrival = Arrival(request, cast("Client", None), (host, port), 0)  # pack does not read the client
+        packed += pack(Answered(arrival, Answers(listener), known, reply=reply))
         kept.append(KeptAnswer(listener, (host, port), identifier, authenticator, reply, signed))
     assert unpack(packed) == kept
 

@@ -142,5 +142,5 @@ async def compare(areas: Areas, scene: Scene) -> None:
     )  # fmt: skip
     tested = await areas.app.preview.rule_test.run(areas.domain, asked)
     assert (tested.decision.applied, tested.decision.reason) == (live.applied, live.reason), scene
-    monitored = recorded.decision.applied.value
+    monitored = recorded.answer.decision.applied.value
     assert impact.counts.denied >= (monitored == "accept" and live.applied.value == "reject" and not scene.gone)

@@ -198,7 +198,7 @@ async def test_open_prompts_of_the_user_are_listed(office: Areas) -> None:
     await office.add_user(office.domain, "bob", b"hello")
     listener = FakeListener(office, office.client_named("vpn"), Answers())
     login = await listener.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=b"vpn-1")))
-    assert login.decision is not None and login.decision.applied is Verdict.CHALLENGE
+    assert login.answer.decision.applied is Verdict.CHALLENGE
     office.journal.add(login)
     office.journal.flush()
     await office.journal.drained()

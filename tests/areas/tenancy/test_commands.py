@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from sallyport.areas.tenancy.commands import commands
+from sallyport.areas.tenancy.operations import local_operations
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.areas.tenancy.tenants import Tenants
 from sallyport.base.clock import SECOND, iso
@@ -24,7 +24,7 @@ def tenancy(store: SqliteStore, clock: SetClock) -> Tenancy:
 @pytest.fixture
 def run(store: SqliteStore, tenancy: Tenancy, clock: SetClock) -> Commands:
     """The commands of the tenancy area."""
-    return Commands([commands(tenancy, Tenants(store, tenancy, clock), clock)])
+    return Commands([local_operations(tenancy, Tenants(store, tenancy, clock), clock)])
 
 
 async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:

@@ -12,7 +12,7 @@ from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Certificate, Done, Failure, Offer, Offers, Resumed
-from sallyport.radius.eap.resumption import Holder, Resumptions
+from sallyport.radius.eap.resumption import Resumptions, SessionUser
 from sallyport.radius.eap.ttls import TtlsPhase
 from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_state
 from sallyport.radius.eap.tunnelled import Tunnelled
@@ -250,7 +250,7 @@ def test_the_table_is_bounded() -> None:
         table.keep([bytes((number,))], table.holder(b"%d" % number, now=0), 1)
     assert len(table) == 3
     assert table.find(b"\x01", now=0) is None
-    assert table.find(b"\x04", now=59) == Holder(b"4", 60)
+    assert table.find(b"\x04", now=59) == SessionUser(b"4", 60)
     assert table.find(b"\x04", now=60) is None
     table.forget([b"\x03"])
     assert table.find(b"\x03", now=0) is None
@@ -262,5 +262,5 @@ def test_each_owner_has_a_share_of_the_table() -> None:
     table.keep([b"ours"], table.holder(b"ann", now=0), 1)
     for number in range(100):
         table.keep([b"%d" % number], table.holder(b"mallory", now=0), 2)
-    assert table.find(b"ours", now=0) == Holder(b"ann", 60)
+    assert table.find(b"ours", now=0) == SessionUser(b"ann", 60)
     assert len(table) == 10

@@ -13,14 +13,14 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.agent.directory.sender import Sender
+from sallyport.agent.directory.sender import BatchSender
 from sallyport.agent.directory.settings import DirectorySettings
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.service import BackOff, ServiceClient
+from sallyport.agent.service import ServiceClient
 from sallyport.areas.directory.entry import wire
 from sallyport.areas.directory.entry.entry import Batch, Entry
 from sallyport.areas.directory.reading.reader import LdapReader
-from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.clock import SECOND, BackOff, Clock, iso
 from sallyport.base.errors import ConfigError, SallyportError, ServiceAway, ServiceRefused
 from sallyport.host import disk
 from sallyport.host.notify import Notifier
@@ -97,10 +97,10 @@ class DirectoryAgent:
 
         patient: whether to raise ServiceAway if the service may still be applying the last run. If `patient` is False,
         the changes of the last run may be sent a second time. Raises ReadError if the directory cannot be read. Raises
-        ServiceAway, ServiceRefused, ConfigError. An error before `Sender.finish` changes nothing in the service.
+        ServiceAway, ServiceRefused, ConfigError. An error before `BatchSender.finish` changes nothing in the service.
         """
         await self._in_thread(self._prepare_key)
-        sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
+        sender = BatchSender(self._ask, self._settings.domain_id, self._settings.name)
         cursor = await sender.begin()
         began = self._clock()
         if patient and self._is_applying(cursor, began):
@@ -154,7 +154,7 @@ class DirectoryAgent:
                 systemd.status(f"sent {summary}; the directory is read again in {wait_s:.0f} s")
             await trio.sleep(wait_s)
 
-    async def _send(self, sender: Sender, gathered: list[Entry], counts: Counter[str]) -> None:
+    async def _send(self, sender: BatchSender, gathered: list[Entry], counts: Counter[str]) -> None:
         await sender.send(gathered)
         counts.update(type(entry).__name__.lower() for entry in gathered)
         gathered.clear()

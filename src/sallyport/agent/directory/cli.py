@@ -14,11 +14,9 @@ from sallyport.agent.directory.agent import DirectoryAgent, StateFile
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
-from sallyport.areas.directory.reading.connection import WITHOUT_LDAP, has_ldap
 from sallyport.areas.directory.reading.reader import LdapReader
 from sallyport.base import log as logging
 from sallyport.base.clock import now_us
-from sallyport.base.errors import StartError
 from sallyport.host.notify import Notifier
 from sallyport.outgoing.egress import Egress
 from sallyport.settings.values import ANYWHERE
@@ -50,8 +48,6 @@ log = structlog.get_logger()
 def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
     """Read a directory to which the service cannot connect, and send its groups, units and users to the service."""
     logging.configure(level=log_level)
-    if not has_ldap():
-        raise StartError(WITHOUT_LDAP)
     found = file.read(path, TABLE)
     settings = settings_of(found)
     service = ServiceClient(found.service, ca_certificate=found.ca_certificate)

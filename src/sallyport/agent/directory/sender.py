@@ -15,9 +15,9 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.agent.service import BackOff
 from sallyport.areas.directory.entry import wire
 from sallyport.areas.directory.entry.entry import Entry
+from sallyport.base.clock import BackOff
 from sallyport.base.errors import ServiceAway, ServiceRefused
 
 PREFIX: Final = "/api/v1/agent/directory/"
@@ -35,7 +35,7 @@ Ask = Callable[[str, Wire], Awaitable[Wire]]
 ServiceAway or ServiceRefused."""
 
 
-class Sender:
+class BatchSender:
     """The sender of the entries from one reading of a directory (a run)."""
 
     def __init__(self, ask: Ask, domain_id: int, name: str) -> None:

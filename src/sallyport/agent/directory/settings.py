@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from sallyport.agent.file import AgentFile, Table
+from sallyport.agent.file import AgentFile, SettingsTable
 from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.fields import Filter, LdapUrl, Line, Name
 from sallyport.areas.directory.reading.reader import LdapSource
@@ -47,7 +47,7 @@ def settings_of(file: AgentFile) -> DirectorySettings:
     return found
 
 
-def _source(table: Table) -> LdapSource:
+def _source(table: SettingsTable) -> LdapSource:
     start_tls = table.flag("start_tls", False)
     urls = [_checked(LdapUrl, table, "servers", url) for url in table.texts("servers")]
     if not 1 <= len(urls) <= MOST_SERVERS:
@@ -71,14 +71,14 @@ def _source(table: Table) -> LdapSource:
     )
 
 
-def _account(table: Table) -> Account | None:
+def _account(table: SettingsTable) -> Account | None:
     name, secret = table.text("bind_dn", ""), table.text("bind_secret", "")
     if bool(name) != bool(secret):
         raise table.wrong("bind_secret" if name else "bind_dn", "is missing")
     return Account(_checked(Line, table, "bind_dn", name), secret) if name else None
 
 
-def _authorities(table: Table) -> str | None:
+def _authorities(table: SettingsTable) -> str | None:
     """Return the trusted certificates in PEM, or None if the file has no ca_certificate. The value of ca_certificate is
     either the certificates themselves or the path of a PEM file."""
     text = table.long_text("ca_certificate")
@@ -93,7 +93,7 @@ def _authorities(table: Table) -> str | None:
     return _checked(Certificates, table, "ca_certificate", text)
 
 
-def _checked(kind: type[str], table: Table, name: str, value: str) -> str:
+def _checked(kind: type[str], table: SettingsTable, name: str, value: str) -> str:
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:

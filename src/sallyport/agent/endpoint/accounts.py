@@ -114,17 +114,15 @@ def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tupl
         if _is_id(start) and _is_id(count):
             ranges = own if name in {account.name, str(account.uid)} else others
             ranges.append(range(int(start), int(start) + int(count)))
-    return tuple(each for each in own if not any(_overlap(each, other) for other in others))
+    return tuple(
+        each for each in own if not any(each.start < other.stop and other.start < each.stop for other in others)
+    )
 
 
 def expiry_day(moment: int | None) -> int | None:
     """Return the day on which an account expires, in days since 1970, or None if the account never expires. moment: the
     time until which the account is usable, in microseconds."""
     return None if moment is None else max(-(-moment // DAY), EXPIRED + 1)
-
-
-def _overlap(one: range, other: range) -> bool:
-    return one.start < other.stop and other.start < one.stop
 
 
 def _lines(files: Files, path: str, fields: int, *, numbers: tuple[int, ...] = ()) -> Iterator[list[str]]:

@@ -19,7 +19,7 @@ from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.keys import printable
 from sallyport.agent.endpoint.memory import ServiceClock
-from sallyport.agent.endpoint.plan import Plan, Step, plan
+from sallyport.agent.endpoint.plan import Plan, PlanStep, plan
 from sallyport.agent.endpoint.rotation import KIND, Rotator
 from sallyport.agent.endpoint.service import Service
 from sallyport.agentwire.envelope import Position, believe, content, follow, open_envelope
@@ -222,7 +222,7 @@ class Endpoint:
             discovery=discovery,
         )
 
-    def _execute(self, steps: tuple[Step, ...]) -> Iterator[Action]:
+    def _execute(self, steps: tuple[PlanStep, ...]) -> Iterator[Action]:
         """Execute every step, even if an earlier step has failed. Yield an action with the result of each step."""
         for step in steps:
             self._alive()
@@ -306,7 +306,7 @@ class Endpoint:
             yield Drift(DriftKind.CLOCK, "", f"{abs(ahead) // SECOND} s {way} the service")
 
 
-def _try(step: Step) -> str:
+def _try(step: PlanStep) -> str:
     try:
         step.do()
     except (HostError, ConfigError, OSError) as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts, expiry_day
-from sallyport.agent.endpoint.memory import Kept, Memory
+from sallyport.agent.endpoint.memory import ManagedAccount, Memory
 from sallyport.agent.endpoint.sudoers import ROOT_GROUPS
 from sallyport.agentwire.report import Drift, DriftKind
 from sallyport.agentwire.state import DesiredUser, Settings
@@ -28,7 +28,7 @@ class Change:
 def change(
     user: DesiredUser,
     account: Account,
-    kept: Kept,
+    kept: ManagedAccount,
     groups: list[str],
     accounts: Accounts,
     memory: Memory,

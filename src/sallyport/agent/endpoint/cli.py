@@ -14,7 +14,7 @@ from sallyport.base.errors import ConfigError, HostError
 
 if TYPE_CHECKING:
     from sallyport.agent.endpoint.plan import Plan
-    from sallyport.agent.endpoint.wiring import Parts
+    from sallyport.agent.endpoint.wiring import AgentParts
     from sallyport.agent.file import AgentFile
 
 CONFIG = Path("/etc/sallyport/endpoint-agent.toml")
@@ -51,7 +51,7 @@ def endpoint(*, config: Path, prefix: Path, once: bool, dry_run: bool) -> int:
         return _run(agent_file, host, once=once, dry_run=dry_run)
 
 
-def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, dry_run: bool) -> int:
+def _run(agent_file: "AgentFile", host: "AgentParts", *, once: bool, dry_run: bool) -> int:
     from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, enrolled
     from sallyport.agent.endpoint.identity import enrol
     from sallyport.agent.endpoint.service import HttpService

@@ -19,10 +19,9 @@ from sallyport.agent.endpoint.agent import Endpoint
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.service import BackOff
 from sallyport.agentwire.report import PrivilegeStatus, Report
 from sallyport.agentwire.state import Settings
-from sallyport.base.clock import SECOND
+from sallyport.base.clock import SECOND, BackOff
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
 from sallyport.base.text import counted
 from sallyport.host.notify import Notifier

@@ -19,7 +19,7 @@ from sallyport.agent.endpoint.accounts import (
 )
 from sallyport.agent.endpoint.files import Files, Mode
 from sallyport.agent.endpoint.keys import CommandKeys, UserKeys, for_command, printable
-from sallyport.agent.endpoint.memory import Former, Kept, MemoryFile, digest
+from sallyport.agent.endpoint.memory import DeletedAccount, ManagedAccount, MemoryFile, digest
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Ids, Processes
 from sallyport.agent.endpoint.sudoers import BITS, FILE, render
 from sallyport.agentwire.fields import NO_PASSWORD
@@ -152,7 +152,7 @@ class Executor:
         """Create an account with its home directory. The new account accepts no password yet."""
         accounts = read(self.files)
         before = self.memory.now
-        own = before.of(user.name) or Kept(user.name)
+        own = before.of(user.name) or ManagedAccount(user.name)
         self.memory.keep(replace(own, made=True, making=True, granted=tuple(groups)))
         options = ["--no-log-init", "--create-home", "--password", NO_PASSWORD]
         options += ["--groups", ",".join((MANAGED_GROUP, *groups))]
@@ -175,7 +175,7 @@ class Executor:
         """Put an existing account into the group of managed accounts. made: True if the agent itself created the
         account, but crashed before it put the account into the group."""
         account = self._account(name)
-        kept = self.memory.now.of(name) or Kept(name)
+        kept = self.memory.now.of(name) or ManagedAccount(name)
         self.memory.keep(replace(kept, uid=account.uid, made=made, making=True))
         self._tools.account("usermod", "--groups", ",".join(sorted({*account.groups, MANAGED_GROUP})), name)
         self._marked(name)
@@ -209,7 +209,7 @@ class Executor:
         """Make root the owner of an account's home directory. Call this before the account is deleted."""
         account = self._own(name)
         if self.files.belongs_to(account.home, account.uid):
-            self.memory.former(name, Former(name, account.uid, printable(account.home, 512)))
+            self.memory.former(name, DeletedAccount(name, account.uid, printable(account.home, 512)))
             self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
 
     def give_home_back(self, name: str) -> None:
@@ -245,7 +245,7 @@ class Executor:
             self.command_keys.write(name, b"")
         kept = self.memory.now.of(name)
         if kept is not None and kept.made and kept.uid and self.memory.now.former_of(name) is None:
-            self.memory.former(name, Former(name, kept.uid))
+            self.memory.former(name, DeletedAccount(name, kept.uid))
         self.memory.forget(name)
 
     # --- passwords, keys and sudo ---------------------------------------------------------------------------
@@ -304,7 +304,7 @@ class Executor:
             raise HostError("the account does not exist any more, or is not managed")
         return accounts.users[name]
 
-    def _kept(self, name: str) -> Kept:
+    def _kept(self, name: str) -> ManagedAccount:
         kept = self.memory.now.of(name)
         if kept is None:
             raise HostError("the account is not managed")

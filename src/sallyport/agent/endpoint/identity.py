@@ -32,7 +32,7 @@ _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredIdentity:
     """The stored identity of the agent. state_key: the public key that verifies states (32 octets in base64).
     former_key: the previous public key, or empty if there was none."""
 
@@ -44,7 +44,7 @@ class Known:
 class Identity:
     """The identity of the agent, and the file that stores it. write: a function that replaces a file atomically."""
 
-    def __init__(self, path: Path, known: Known, write: Callable[[Path, bytes], None] = disk.write) -> None:
+    def __init__(self, path: Path, known: StoredIdentity, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
         self.known = known
         self._write = write
@@ -55,7 +55,7 @@ class Identity:
         ConfigError if the file is invalid."""
         path = directory / FILE
         try:
-            known = decode(Known, loads(path.read_bytes(), most=_MOST))
+            known = decode(StoredIdentity, loads(path.read_bytes(), most=_MOST))
         except FileNotFoundError:
             return None
         except (OSError, WireError) as error:
@@ -93,7 +93,7 @@ class Identity:
         Raises ConfigError.
         """
         if key not in {"", self.known.state_key}:
-            before, self.known = self.known, Known(self.known.instance, key, self.known.state_key)
+            before, self.known = self.known, StoredIdentity(self.known.instance, key, self.known.state_key)
             try:
                 self.save()
             except ConfigError:
@@ -125,8 +125,8 @@ def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
     key = ring.enrolment_key or ring.key
     answer = posts.post(REGISTER, _machine(), key=key)
     try:
-        registered = Known(int(str(answer.get("instanceId"))), str(answer.get("stateKey")))
-        registered = decode(Known, mapping(registered))
+        registered = StoredIdentity(int(str(answer.get("instanceId"))), str(answer.get("stateKey")))
+        registered = decode(StoredIdentity, mapping(registered))
     except (ValueError, WireError):
         raise ServiceAway("the answer is not from the service: it does not contain the id of the instance") from None
     ring.enrol({"instanceId": registered.instance})

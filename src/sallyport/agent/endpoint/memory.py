@@ -31,7 +31,7 @@ _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ManagedAccount:
     """An account that the agent manages.
 
     made: True if the agent created the account, False if the agent took it over. making: whether the creation or the
@@ -50,7 +50,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class DeletedAccount:
     """An account that the agent deletes or has deleted. Its uid is reserved for an account with the same name.
 
     home: the path of the old home directory, which belongs to root now, or empty if there is none.
@@ -86,26 +86,26 @@ class Memory:
 
     version: Number = 0
     content: _Digest = ""
-    kept: Annotated[tuple[Kept, ...], Many(MAX_FOUND)] = ()
+    kept: Annotated[tuple[ManagedAccount, ...], Many(MAX_FOUND)] = ()
     groups: Annotated[tuple[Name, ...], Many(MAX_FOUND)] = ()
-    former: Annotated[tuple[Former, ...], Many(MAX_FOUND)] = ()
+    former: Annotated[tuple[DeletedAccount, ...], Many(MAX_FOUND)] = ()
     outcomes: Annotated[tuple[Outcome, ...], Many(100)] = ()
     privileged: Annotated[tuple[HostName, ...], Many(MAX_FOUND)] | None = None
     anchor: Anchor | None = None
     sudoers: _Digest = ""
 
-    def of(self, name: str) -> Kept | None:
+    def of(self, name: str) -> ManagedAccount | None:
         """Return the entry of an account, or None if the memory does not contain the account."""
         return next((kept for kept in self.kept if kept.name == name), None)
 
-    def owns(self, accounts: Accounts, account: Account) -> Kept | None:
+    def owns(self, accounts: Accounts, account: Account) -> ManagedAccount | None:
         """Return the entry of an account if the account belongs to the agent, else None."""
         kept = self.of(account.name)
         if kept is None or kept.making:
             return kept
         return kept if kept.uid == account.uid and accounts.in_managed_group(account.name) else None
 
-    def former_of(self, name: str) -> Former | None:
+    def former_of(self, name: str) -> DeletedAccount | None:
         """Return the deleted account with this name, or None."""
         return next((former for former in self.former if former.name == name), None)
 
@@ -157,12 +157,12 @@ class MemoryFile:
         self._write(self._path, octets + b"\n")
         self.now = memory
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: ManagedAccount) -> None:
         """Store the entry of an account. The entry replaces the old entry of the account."""
         others = tuple(each for each in self.now.kept if each.name != kept.name)
         self.change(replace(self.now, kept=(*others, kept)))
 
-    def former(self, name: str, former: Former | None) -> None:
+    def former(self, name: str, former: DeletedAccount | None) -> None:
         """Store the uid and home directory of a deleted account. If `former` is None, delete this entry, because the
         account exists again."""
         others = tuple(each for each in self.now.former if each.name != name)

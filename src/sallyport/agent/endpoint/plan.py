@@ -18,7 +18,7 @@ from sallyport.agent.endpoint.accounts import MANAGED_GROUP, Account, Accounts
 from sallyport.agent.endpoint.change import SUDO_GROUPS, change
 from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.keys import KeyFile, for_command, found, printable
-from sallyport.agent.endpoint.memory import ANYBODY, Kept, Memory, digest
+from sallyport.agent.endpoint.memory import ANYBODY, ManagedAccount, Memory, digest
 from sallyport.agent.endpoint.processes import Process
 from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, named, render
 from sallyport.agentwire.report import Action, Drift, DriftKind
@@ -32,7 +32,7 @@ _SYSTEM_HOMES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """One change of the host. sign: `+` (add), `~` (change) or `-` (remove). kind, name, detail: the description of the
     change for reports. do: the function that makes the change."""
 
@@ -47,7 +47,7 @@ class Step:
 class Plan:
     """The plan of one pass. refused: the parts of the desired state that the agent does not apply, with the reasons."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     refused: tuple[Action, ...]
     drift: tuple[Drift, ...]
 
@@ -76,11 +76,11 @@ class _Planner:
         self.refused: list[Action] = []
         self.drift: list[Drift] = []
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[PlanStep]:
         """Yield all steps in the order of their execution."""
         named_by_state = {user.name for user in self._state.users}
         users = [user for user in self._state.users if self._accepts(user)]
-        active = {user.name for user in users if self._is_active(user)}
+        active = {user.name for user in users if user.expires is None or user.expires > self._now}
         privileged = {user.name for user in users if user.privileged and user.name in active}
         content = self._executor.files.read(FILE, most=1_000_000) or b""
         yield from self._sudoers_less(content, privileged)
@@ -98,9 +98,6 @@ class _Planner:
         yield from self._groups_to_remove(users)
 
     # --- accepted users ---------------------------------------------------------------------------------------
-
-    def _is_active(self, user: DesiredUser) -> bool:
-        return user.expires is None or user.expires > self._now
 
     def _accepts(self, user: DesiredUser) -> bool:
         account = self._accounts.users.get(user.name)
@@ -166,7 +163,7 @@ class _Planner:
 
     # --- removal of access ------------------------------------------------------------------------------------
 
-    def _sudoers_less(self, content: bytes, privileged: set[str]) -> Iterator[Step]:
+    def _sudoers_less(self, content: bytes, privileged: set[str]) -> Iterator[PlanStep]:
         there = named(content)
         remaining = there & privileged
         without = self._settings.sudo_without_password
@@ -176,14 +173,14 @@ class _Planner:
             detail = " ".join(f"-{name}" for name in sorted(there - remaining)) or "restored"
             yield self._step("~", "sudoers", "", detail, self._put_sudoers(remaining))
 
-    def _expired(self, user: DesiredUser) -> Iterator[Step]:
+    def _expired(self, user: DesiredUser) -> Iterator[PlanStep]:
         account = self._accounts.users.get(user.name)
         if account is None:
             return
         yield from self._take_over(user, account)
         yield from self._locked(account, "expired")
 
-    def _leaving(self, kept: Kept) -> Iterator[Step]:
+    def _leaving(self, kept: ManagedAccount) -> Iterator[PlanStep]:
         account = self._accounts.users.get(kept.name)
         delete = kept.made and self._settings.removal is Removal.DELETE
         if account is None:
@@ -204,7 +201,7 @@ class _Planner:
                 do = partial(self._executor.delete_user, kept.name, home=home)
                 yield self._step("-", "delete", kept.name, detail, do)
 
-    def _locked(self, account: Account, why: str) -> Iterator[Step]:
+    def _locked(self, account: Account, why: str) -> Iterator[PlanStep]:
         """Yield the steps that lock an account, end its sessions, and remove its keys. The sessions must end first,
         before the step that writes a file in the account's home directory."""
         if not account.locked:
@@ -228,7 +225,7 @@ class _Planner:
 
     # --- grant of access --------------------------------------------------------------------------------------
 
-    def _groups_to_make(self, users: list[DesiredUser]) -> Iterator[Step]:
+    def _groups_to_make(self, users: list[DesiredUser]) -> Iterator[PlanStep]:
         wanted = {name: DesiredGroup(name) for user in users for name in user.groups}
         wanted |= {group.name: group for group in self._state.groups}
         wanted[MANAGED_GROUP] = DesiredGroup(MANAGED_GROUP)
@@ -241,7 +238,7 @@ class _Planner:
                 detail = "" if gid is None else f"gid {gid}"
                 yield self._step("+", "group", name, detail, partial(self._executor.make_group, wanted[name]))
 
-    def _active(self, user: DesiredUser) -> Iterator[Step]:
+    def _active(self, user: DesiredUser) -> Iterator[PlanStep]:
         account = self._accounts.users.get(user.name)
         groups = self._groups_of(user)
         if account is None:
@@ -256,7 +253,7 @@ class _Planner:
         former = self._memory.former_of(user.name)
         if former is not None and former.uid == account.uid:
             yield self._step("+", "home", user.name, account.home, partial(self._executor.give_home_back, user.name))
-        kept = self._memory.of(user.name) or Kept(user.name)
+        kept = self._memory.of(user.name) or ManagedAccount(user.name)
         wanted = change(user, account, kept, groups, self._accounts, self._memory, self._settings)
         self.drift += wanted.drift
         if wanted.arguments:
@@ -265,7 +262,7 @@ class _Planner:
         yield from self._password(user, account, kept)
         yield from self._keys(account, user.ssh_keys, user.expires)
 
-    def _take_over(self, user: DesiredUser, account: Account) -> Iterator[Step]:
+    def _take_over(self, user: DesiredUser, account: Account) -> Iterator[PlanStep]:
         """Yield the step that takes an account over. If a crash interrupted the creation of the account, this step
         completes the creation."""
         kept = self._memory.owns(self._accounts, account)
@@ -276,7 +273,7 @@ class _Planner:
                 "~", "take-over", user.name, detail, partial(self._executor.take_over, user.name, made=made)
             )
 
-    def _password(self, user: DesiredUser, account: Account, kept: Kept) -> Iterator[Step]:
+    def _password(self, user: DesiredUser, account: Account, kept: ManagedAccount) -> Iterator[PlanStep]:
         if self._rotating in {user.name, ANYBODY}:
             return
         if kept.own and digest(account.password.removeprefix("!")) != kept.own:
@@ -284,11 +281,11 @@ class _Planner:
         if user.password_hash and digest(user.password_hash) not in {kept.wanted, kept.own}:
             yield self._password_step(user)
 
-    def _password_step(self, user: DesiredUser) -> Step:
+    def _password_step(self, user: DesiredUser) -> PlanStep:
         do = partial(self._executor.set_password, user.name, user.password_hash)
         return self._step("~", "password", user.name, "set to the password that the service has", do)
 
-    def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[Step]:
+    def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[PlanStep]:
         if self._executor.options.keys == "off":
             return
         alone = self._settings.remove_unknown_keys
@@ -320,11 +317,11 @@ class _Planner:
             parts += ["replaces a file that cannot be read as a whole"] if is_cut else []
             yield self._keys_step(account.name, keys, expires, " ".join(parts))
 
-    def _keys_step(self, name: str, keys: tuple[str, ...], expires: int | None, detail: str) -> Step:
+    def _keys_step(self, name: str, keys: tuple[str, ...], expires: int | None, detail: str) -> PlanStep:
         alone = self._settings.remove_unknown_keys
         return self._step("~", "keys", name, detail, partial(self._executor.put_keys, name, keys, expires, alone=alone))
 
-    def _sudoers_more(self, content: bytes, privileged: set[str]) -> Iterator[Step]:
+    def _sudoers_more(self, content: bytes, privileged: set[str]) -> Iterator[PlanStep]:
         if new := privileged - named(content):
             detail = " ".join(f"+{name}" for name in sorted(new))
             yield self._step("~", "sudoers", "", detail, self._put_sudoers(privileged))
@@ -333,14 +330,14 @@ class _Planner:
         without = self._settings.sudo_without_password
         return partial(self._executor.put_sudoers, sorted(names), without_password=without)
 
-    def _groups_to_remove(self, users: list[DesiredUser]) -> Iterator[Step]:
+    def _groups_to_remove(self, users: list[DesiredUser]) -> Iterator[PlanStep]:
         wanted = {group.name for group in self._state.groups} | {name for user in users for name in user.groups}
         for name in self._memory.groups:
             if name not in wanted and name != MANAGED_GROUP:
                 yield self._step("-", "group", name, "", partial(self._executor.remove_group, name))
 
-    def _step(self, sign: str, kind: str, name: str, detail: str, do: Callable[[], None]) -> Step:
-        return Step(sign, kind, name, detail, do)
+    def _step(self, sign: str, kind: str, name: str, detail: str, do: Callable[[], None]) -> PlanStep:
+        return PlanStep(sign, kind, name, detail, do)
 
 
 def _difference(before: tuple[str, ...], after: tuple[str, ...]) -> str:

@@ -45,7 +45,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A rotation in the journal. trigger: the id of the order. hash: the hash of the new password in the form of
     shadow(5)."""
 
@@ -63,16 +63,16 @@ class Journal:
         self._path = path
         self._write = write
 
-    def read(self) -> Entry | None:
+    def read(self) -> JournalEntry | None:
         """Return the unfinished rotation, or None if there is none. Raises ConfigError if the file is invalid."""
         try:
-            return decode(Entry, loads(self._path.read_bytes(), most=_MOST))
+            return decode(JournalEntry, loads(self._path.read_bytes(), most=_MOST))
         except FileNotFoundError:
             return None
         except (OSError, WireError) as error:
             raise ConfigError(f"{self._path}: {error}") from None
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: JournalEntry) -> None:
         """Store a rotation. When this method returns, the rotation is on disk. Raises ConfigError."""
         self._write(self._path, dumps(entry) + b"\n")
 
@@ -113,7 +113,7 @@ class Rotator:
         hashed = hash_password(password, read(self._executor.files).hash_method)
         if not matches(password, hashed):
             raise HostError("the host's crypt(3) does not verify a hash of its own")
-        entry = Entry(secrets.token_urlsafe(16), user, Stage.MADE, trigger, hashed)
+        entry = JournalEntry(secrets.token_urlsafe(16), user, Stage.MADE, trigger, hashed)
         self._journal.put(entry)
         message = Rotation(entry.id, user, Phase.ESCROW, trigger, password=password, password_hash=hashed)
         try:
@@ -148,7 +148,7 @@ class Rotator:
         self._finish(entry)
         return Action(KIND, entry.user, "completed after an interruption")
 
-    def _finish(self, entry: Entry) -> None:
+    def _finish(self, entry: JournalEntry) -> None:
         """Complete a rotation whose escrow the service has acknowledged."""
         if entry.stage is Stage.MADE:
             entry = replace(entry, stage=Stage.ESCROWED)
@@ -176,7 +176,7 @@ class Rotator:
             self._executor.memory.keep(replace(kept, own=digest(entry.hash)))
         self._journal.end()
 
-    def _abandon(self, entry: Entry, reason: str) -> None:
+    def _abandon(self, entry: JournalEntry, reason: str) -> None:
         """Abandon a rotation whose password was never valid. Raises ServiceAway if the service cannot be reached. In
         this case, `reconcile` must be called again later."""
         with suppress(ServiceRefused):  # the service does not have this password

@@ -28,7 +28,7 @@ _JOURNAL: Final = "endpoint-rotation.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AgentParts:
     """The parts of the agent that need no connection to the service."""
 
     executor: Executor
@@ -41,7 +41,7 @@ class Parts:
         return Endpoint(self.executor, rotator, service, identity, self.states, alive=systemd.alive)
 
 
-def options(own: file.Table) -> Options:
+def options(own: file.SettingsTable) -> Options:
     """Return the options in the `[endpoint]` table of the agent's file. Raises ConfigError."""
     keys = own.choice("keys", "file", "command", "off")
     keys_dir = own.text("keys_dir", Options().keys_dir)
@@ -52,7 +52,7 @@ def options(own: file.Table) -> Options:
     return Options(cast(Keys, keys), keys_dir.rstrip("/"), protected)
 
 
-def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
+def parts(agent_file: file.AgentFile, prefix: Path) -> AgentParts:
     """Return the parts of the agent for the host whose root directory is `prefix`. Raises ConfigError."""
     folder = agent_file.state_dir
     try:
@@ -62,7 +62,7 @@ def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
     memory = MemoryFile(folder / _MEMORY)
     processes = Processes() if prefix == Path("/") else NO_PROCESSES
     executor = Executor(Files(prefix), Tools(prefix), memory, options(agent_file.own), processes)
-    return Parts(executor, Journal(folder / _JOURNAL), StateFile(folder / _STATE))
+    return AgentParts(executor, Journal(folder / _JOURNAL), StateFile(folder / _STATE))
 
 
 def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from sallyport.areas.audit import commands
 from sallyport.areas.audit import operations as api
 from sallyport.areas.audit.service import Audit, Retention
 from sallyport.areas.domains.service import Domains
@@ -27,4 +26,4 @@ class AuditArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the command that lists the audit trail of the installation."""
-        return commands.commands(self.service, self._tenants, self._domains.id_of)
+        return api.local_operations(self.service, self._tenants, self._domains.id_of)

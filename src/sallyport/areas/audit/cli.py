@@ -8,7 +8,8 @@ import click
 
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
-from sallyport.shell.options import PAST, Group
+from sallyport.shell.fields import field_option, pass_body
+from sallyport.shell.options import PAST, Group, csv_form, json_form
 
 COLUMNS = ("time", "actor", "action", "target", "changes")
 ALL_COLUMNS = (
@@ -33,40 +34,26 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--action", default="", help="Show only entries with this action, such as client.update.")
-@click.option(
+@field_option("domain", "--domain", help="Show only entries of this domain (name or domainId).")
+@field_option("action", "--action", help="Show only entries with this action, such as client.update.")
+@field_option(
+    "actor",
     "--actor",
-    default="",
     help="Show only entries of this actor: the name of a token, of an API key or of a local user.",
 )
-@click.option("--search", default="", help="Show only entries with this text in action, actor, target or changes.")
-@click.option("--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--until", type=PAST, help="End of the period (exclusive), in the same form as --since.")
+@field_option("search", "--search", help="Show only entries with this text in action, actor, target or changes.")
+@field_option("from", "--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@field_option("to", "--until", type=PAST, help="End of the period (exclusive), in the same form as --since.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     help="Maximum number of entries. The default is 100 in a table, and all entries in JSON and CSV.",
 )
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-@click.pass_obj
-def list_(
-    line: CommandLine,
-    *,
-    domain: str | None,
-    action: str,
-    actor: str,
-    search: str,
-    since: str | None,
-    until: str | None,
-    limit: int | None,
-    form: Form | None,
-) -> None:
+@json_form
+@csv_form
+@pass_body
+def list_(line: CommandLine, asked: Row, *, limit: int | None, form: Form | None) -> None:
     """List the changes of the installation, the newest first."""
-    given = {"domain": domain, "from": since, "to": until}
-    asked: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
-    asked |= {"action": action, "actor": actor, "search": search}
     found = islice(_entries(line, asked), limit if form or limit else 100)
     if form == "json":
         line.print_rows(found, ALL_COLUMNS, form)
@@ -76,7 +63,7 @@ def list_(
         line.print_rows(({**each, "changes": _in_one_line(each["changes"])} for each in found), COLUMNS)
 
 
-def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
+def _entries(line: CommandLine, asked: Row) -> Iterator[Row]:
     """Yield the entries of all pages. asked: the arguments of the command audit.list."""
     while True:
         answer = line.row("audit.list", **asked)

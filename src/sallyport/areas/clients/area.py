@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from sallyport.areas.clients import commands
 from sallyport.areas.clients import operations as api
 from sallyport.areas.clients.issued import IssuedCertificates
 from sallyport.areas.clients.service import Clients, Heard
@@ -43,7 +42,7 @@ class ClientsArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of RADIUS clients."""
-        return commands.commands(self.service, self._tenants, self._find_domain)
+        return api.local_operations(self.service, self._tenants, self._find_domain)
 
     def _find_domain(self, tenant_id: int, name: str) -> int:
         return self._domains.named(tenant_id, name).id

@@ -17,13 +17,12 @@ from sallyport.areas.clients.set_cli import (
     mac_fields,
     mac_password,
     set_,
-    warn,
 )
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import StartError
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine, Form, entries
+from sallyport.shell.command import CommandLine, Form, entries, note_warnings
 from sallyport.shell.command import domains as all_domains
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
 from sallyport.shell.options import Group, InputFile, as_json, json_form
@@ -110,7 +109,7 @@ def add(
     if secret is None:
         line.print(str(made["secret"]))
     line.note(f"RADIUS client {body['name']} is added")
-    warn(line, made["warnings"])
+    note_warnings(line, made["warnings"])
 
 
 @client.command("list")
@@ -228,7 +227,7 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
         line.print_json({"applied": applied, "clients": list[JSON](steps), "warnings": list[JSON](warnings)})
         return
     line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
-    warn(line, list[JSON](warnings))
+    note_warnings(line, list[JSON](warnings))
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:

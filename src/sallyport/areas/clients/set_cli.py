@@ -5,7 +5,7 @@ import click
 from sallyport.areas.clients.bodies import UpdateClient
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine, named
+from sallyport.shell.command import CommandLine, named, note_warnings
 from sallyport.shell.fields import check_is_dash, field_option, option, options, pass_body
 
 LIST = "/network_device/ListClients"
@@ -93,7 +93,7 @@ def set_(
     line.note(f"RADIUS client {called} is changed")
     if "address" in given and changed["signatureRequired"] and given.get("requireMessageAuthenticator") != "yes":
         line.note(f"unsigned packets are still dropped; if the client does not sign: sallyport client unlatch {called}")
-    warn(line, changed["warnings"])
+    note_warnings(line, changed["warnings"])
 
 
 def mac_fields(line: CommandLine, password: str | None, secret: str | None) -> Row:
@@ -119,9 +119,3 @@ def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> R
         return named(line.listed(LIST, "clients", scope), "name", name, "RADIUS client") | scope
     found = named(line.listed_everywhere(LIST, "clients"), "name", name, "RADIUS client")
     return found | {"orgId": found["org"], "tenantId": found["tenant"]}
-
-
-def warn(line: CommandLine, warnings: JSON) -> None:
-    """Print the weaknesses of a client on standard error."""
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}")

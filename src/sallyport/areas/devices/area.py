@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from sallyport.areas.devices import commands
 from sallyport.areas.devices import operations as api
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings
@@ -11,7 +10,7 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import InventoryMetrics
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 
@@ -25,7 +24,7 @@ class DevicesArea(Area):
         Rows(
             "devices",
             "network devices",
-            parts=(Part("device_posture", "device_id", "device_id"),),
+            parts=(DependentTable("device_posture", "device_id", "device_id"),),
             searched="domain_id",
         ),
     )
@@ -43,7 +42,7 @@ class DevicesArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of devices."""
-        return commands.commands(self.service)
+        return api.local_operations(self.service)
 
     def forget_all(self) -> None:
         """Drop the devices and stations in memory."""

@@ -1,4 +1,5 @@
-"""HTTP operations of devices and stations: /network_device/...Device(s), ListStations."""
+"""Operations of devices and stations: /network_device/...Device(s), ListStations; local: device.domain,
+device.forwarders."""
 
 from sallyport.areas.devices.bodies import (
     FILTERS,
@@ -20,6 +21,8 @@ from sallyport.base.answer import answer, answers
 from sallyport.base.clock import Clock
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.text import counted
+from sallyport.base.wire import JSON
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -108,3 +111,37 @@ def filter_column(filter_by: str) -> str:
             "invalid filterBy", (FieldError("filter.filterBy", f"must be one of {', '.join(FILTERS)}, or empty"),)
         )
     return column
+
+
+MOST = 10_000  # maximum number of addresses that `sallyport doctor` examines
+
+
+class DomainOf(Arguments):
+    """Arguments of device.domain. device: the id of a device."""
+
+    device: int
+
+
+def local_operations(service: Devices) -> LocalOperations:
+    """Return the local operations of devices by name."""
+    local = LocalOperations()
+
+    @local("device.domain")
+    async def domain(wanted: DomainOf) -> JSON:
+        """Return the domain of a device. The command line accepts a device id without a domain, but the HTTP operations
+        need the domain."""
+        return await service.domain_of(wanted.device)
+
+    @local("device.forwarders")
+    async def forwarders() -> JSON:
+        return [
+            {
+                "domain_id": each.domain_id,
+                "ip_address": each.ip_address,
+                "product": each.device_type,
+                "devices": each.devices,
+            }
+            for each in await service.forwarders(MOST)
+        ]
+
+    return local

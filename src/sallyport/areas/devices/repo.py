@@ -25,7 +25,7 @@ from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import MOST_COUNTED, Entry, ListQuery, SearchIndex, whole_page
+from sallyport.store.search import MOST_COUNTED, IndexEntry, ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -102,7 +102,7 @@ def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
     for device, _ in inserted:
         assert device.id is not None  # noqa: S101
         texts = _texts(device, fold(device.nas_identifier), fold(device.device_type))
-        entries.append(Entry(device.domain_id, device.id, texts))
+        entries.append(IndexEntry(device.domain_id, device.id, texts))
         parts.setdefault(device.domain_id, []).append(device.id)
     _SEARCH.add_all(tx, entries)
     for domain_id, ids in parts.items():

@@ -25,7 +25,7 @@ from sallyport.areas.did.wallets.users import UserCredentials
 from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import CredentialMetrics, PresentationMetrics
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
@@ -42,12 +42,14 @@ class DidArea(Area):
     erased_rows = (
         Rows("presentation_requests", "presentation requests"),
         Rows("credential_users", key="credential_id"),
-        Rows("credentials", "credentials", parts=(Part("credential_tokens", "credential_id", "credential_id"),)),
+        Rows(
+            "credentials", "credentials", parts=(DependentTable("credential_tokens", "credential_id", "credential_id"),)
+        ),
         Rows("credential_schemas", "credential schemas"),
         Rows(
             "dids",
             "DIDs",
-            parts=(Part("did_keys", "id", "did_id"), Part("status_lists", "id", "issuer_id")),
+            parts=(DependentTable("did_keys", "id", "did_id"), DependentTable("status_lists", "id", "issuer_id")),
             searched="tenant_id",
         ),
         WalletRows("wallets", "wallets", searched="domain_id"),

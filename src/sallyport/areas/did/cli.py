@@ -5,10 +5,12 @@ from pathlib import Path
 
 import click
 
+from sallyport.areas.did.credentials.bodies import CreateCredential
+from sallyport.areas.did.dids.bodies import CreateIssuerDid
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.fields import check_is_dash
+from sallyport.shell.fields import check_is_dash, field_argument, field_option, option, options, pass_body
 from sallyport.shell.options import FUTURE, Group, InputFile, in_domain, json_form
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
@@ -23,32 +25,28 @@ def did() -> None:
 
 
 @did.command()
-@click.argument("name")
+@field_argument("name", "name")
 @in_domain
-@click.option(
-    "--method",
+@option(
+    CreateIssuerDid,
+    "method",
     type=click.Choice(["key", "jwk", "web"]),
+    required=False,
     default="key",
     show_default=True,
     help="DID method; only the key of a did:web can be rotated.",
 )
-@click.option(
-    "--key-type",
-    type=click.Choice(["Ed25519", "P-256", "secp256k1"]),
-    default="Ed25519",
-    show_default=True,
-    help="Kind of the signing key.",
-)
-@click.option("--description", default="", help="Description, such as the purpose of the issuer.")
-@click.pass_obj
-def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
+@option(CreateIssuerDid, "keyType", type=click.Choice(["Ed25519", "P-256", "secp256k1"]))
+@options(CreateIssuerDid, "description")
+@pass_body
+def create(line: CommandLine, body: Row, *, domain: str) -> None:
     """Create an issuer and print its DID. The private key never leaves the service."""
+    name = str(body["name"])
     if not name.strip():
         raise click.BadParameter(
             f'"{name}" is not understood; give a name of at least one character', param_hint="NAME"
         )
-    body: Row = {"name": name, "method": method, "keyType": key_type, "description": description}
-    line.print(str(line.run("/api/v1/did/createIssuerDid", body, domain=domain)["id"]))
+    line.print(str(line.run("/api/v1/did/createIssuerDid", {"method": "key", **body}, domain=domain)["id"]))
     line.note(f"issuer {name} is added to {domain}")
 
 
@@ -93,7 +91,7 @@ def schema() -> None:
 @click.argument("name")
 @click.argument("file", type=InputFile())
 @in_domain
-@click.option("--issuer", required=True, help="DID of the author.")
+@field_option("author", "--issuer", "issuer", expose_value=True, required=True, help="DID of the author.")
 @click.option("--unsigned", is_flag=True, help="Store the schema without the author's proof.")
 @click.pass_obj
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
@@ -123,33 +121,26 @@ def credential() -> None:
 
 
 @credential.command()
-@click.argument("name")
+@field_argument("credentialName", "name")
 @in_domain
-@click.option("--issuer", required=True, help="The issuer's DID.")
-@click.option("--holder", required=True, help="The holder's DID.")
-@click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
+@option(CreateCredential, "issuerDid", "--issuer")
+@option(CreateCredential, "holderDid", "--holder")
+@option(CreateCredential, "schemaId", "--schema")
 @click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="Claim of the credential; repeatable.")
-@click.option(
-    "--expires", type=FUTURE, help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never."
+@option(
+    CreateCredential,
+    "expiry",
+    "--expires",
+    type=FUTURE,
+    help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never.",
 )
 @click.option(
     "--password",
     metavar="-",
     help="Password that the holder gets with the credential. Give - to read the password from standard input.",
 )
-@click.pass_obj
-def issue(
-    line: CommandLine,
-    *,
-    name: str,
-    domain: str,
-    issuer: str,
-    holder: str,
-    schema_id: int,
-    claims: tuple[str, ...],
-    expires: str | None,
-    password: str | None,
-) -> None:
+@pass_body
+def issue(line: CommandLine, body: Row, *, domain: str, claims: tuple[str, ...], password: str | None) -> None:
     """Issue a credential and print its number."""
     check_is_dash(password, "--password")
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
@@ -157,14 +148,7 @@ def issue(
         raise click.UsageError("--claim must be NAME=VALUE, each name once; give a password with --password -")
     if password is not None:
         metadata[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
-    body: Row = {
-        "credentialName": name,
-        "issuerDid": issuer,
-        "holderDid": holder,
-        "schemaId": schema_id,
-        "metadata": metadata,
-        "expiry": expires or "",
-    }
+    body["metadata"] = metadata
     line.print(str(line.run("/api/v1/credential/createCredential", body, domain=domain)["id"]))
 
 

@@ -2,23 +2,23 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sallyport.areas.directory import commands
 from sallyport.areas.directory import operations as api
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.handover import Handover
 from sallyport.areas.directory.imports.job import Check, Read, Revocations
 from sallyport.areas.directory.imports.readers import checks, readers
 from sallyport.areas.directory.imports.service import Jobs
+from sallyport.areas.directory.local_operations import local_operations
 from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.runs.service import Runs
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import Directories, Trials
+from sallyport.areas.directory.service import Directories, DirectoryTrials
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.metrics import DirectoryMetrics
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import PRINCIPALS
 from sallyport.store.sealed import Sealed
 from sallyport.web.operation import Operations
@@ -40,7 +40,7 @@ class DirectoryArea(Area):
         Rows(
             "directory_users",
             "directory users",
-            parts=(Part("directory_attributes", "user_id", "user_id"),),
+            parts=(DependentTable("directory_attributes", "user_id", "user_id"),),
             searched="domain_id",
         ),
         Rows("directory_groups", "directory groups", searched="domain_id"),
@@ -48,7 +48,7 @@ class DirectoryArea(Area):
         Rows(
             "directories",
             "directories",
-            parts=(Part("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
+            parts=(DependentTable("directory_members", "directory_id, member_key, group_key, told", "directory_id"),),
         ),
     )
     sealed = (
@@ -77,7 +77,9 @@ class DirectoryArea(Area):
         self.jobs = Jobs(store, vault, files, cluster, revocations, read, clock, metrics=metrics, changed=changed)
         self.handover = Handover(parts.leader_store, cluster, self.jobs)
         self.directories = Directories(store, vault, files, self.jobs, clock)
-        self.trials = Trials(self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock)
+        self.trials = DirectoryTrials(
+            self.directories, check, lambda domain_id: http_of(domain_id).egress.advice(), clock
+        )
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, cluster, self.directories, clock)
@@ -94,7 +96,7 @@ class DirectoryArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of imports."""
-        return commands.commands(self.directories, self._domains.id_of)
+        return local_operations(self.directories, self._domains.id_of)
 
     def _domains_of(self, tenant_id: int) -> Collection[int]:
         return {domain.id for domain in self._domains.of_tenant(tenant_id)}

@@ -354,7 +354,7 @@ class ImportUsers(ScopedIfGiven):
 
     def source(self) -> dict[str, str]:
         """Return the source of the import: the appUrl and the settings of the LDAP server. The keys are those of
-        `imports.job.Source.settings`."""
+        `imports.job.DirectorySource.settings`."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost

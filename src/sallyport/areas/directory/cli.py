@@ -12,7 +12,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named
-from sallyport.shell.fields import field_option, pass_body
+from sallyport.shell.fields import field_argument, field_option, pass_body
 from sallyport.shell.options import Group, InputFile, in_domain, json_form
 
 COLUMNS = (
@@ -85,7 +85,7 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 
 
 @directory.command()
-@click.argument("name")
+@field_argument("directoryName", "name", expose_value=True)
 @in_domain
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str) -> None:
@@ -95,7 +95,7 @@ def show(line: CommandLine, *, name: str, domain: str) -> None:
 
 
 @directory.command()
-@click.argument("name")
+@field_argument("directoryName", "name", expose_value=True)
 @in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
@@ -120,7 +120,7 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 
 
 @directory.command()
-@click.argument("name")
+@field_argument("directoryName", "name", expose_value=True)
 @in_domain
 @click.option("--full", is_flag=True, help="Read everything, not only changes.")
 @wait
@@ -132,7 +132,7 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 
 
 @directory.command()
-@click.argument("name", required=False)
+@field_argument("directoryName", "name", expose_value=True, required=False)
 @in_domain
 @field_option(
     "everyMinutes", "--every", type=int, default=0, help="Read the directory again after this number of minutes."
@@ -202,7 +202,7 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 
 
 @directory.command()
-@click.argument("name")
+@field_argument("directoryName", "name", expose_value=True)
 @in_domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")

@@ -84,7 +84,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class DirectoryConfiguration:
     """New values of a directory. None keeps the stored value. An empty secret keeps the stored secret."""
 
     name: str
@@ -96,12 +96,12 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadRequest:
     """A request to read a directory once.
 
     name: the name of the directory. If the name is empty, the directory is found by the host and port of the appUrl.
-    source: the appUrl and the settings, with the keys of `Source.settings`. complete: whether the import removes stored
-    entries that the reading does not find.
+    source: the appUrl and the settings, with the keys of `DirectorySource.settings`. complete: whether the import
+    removes stored entries that the reading does not find.
     """
 
     domain_id: int
@@ -112,7 +112,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PersonPreview:
     """The fields of a person before and after a change of the mapping."""
 
     user_id: int

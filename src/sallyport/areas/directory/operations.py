@@ -24,7 +24,7 @@ from sallyport.areas.directory.bodies import (
     group_entry,
     user_entry,
 )
-from sallyport.areas.directory.directory import Configuration, Directory, Group, Reading, User
+from sallyport.areas.directory.directory import Directory, DirectoryConfiguration, Group, ReadRequest, User
 from sallyport.areas.directory.imports.bodies import ImportStatus, JobList, OneImport, job_entry
 from sallyport.areas.directory.imports.files import Uploads
 from sallyport.areas.directory.imports.job import OPEN, Job
@@ -49,7 +49,7 @@ from sallyport.areas.directory.schedules.bodies import (
     schedule_entry,
 )
 from sallyport.areas.directory.schedules.service import Schedules
-from sallyport.areas.directory.service import NO_GROUP, Directories, Trials
+from sallyport.areas.directory.service import NO_GROUP, Directories, DirectoryTrials
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
@@ -71,7 +71,12 @@ DomainsOf = Callable[[int], Collection[int]]
 
 
 def operations(
-    service: Directories, trials: Trials, mappings: Mappings, schedules: Schedules, domains_of: DomainsOf, gate: Gate
+    service: Directories,
+    trials: DirectoryTrials,
+    mappings: Mappings,
+    schedules: Schedules,
+    domains_of: DomainsOf,
+    gate: Gate,
 ) -> Operations:
     """Declare the operations for admins."""
     declared = Operations("Directories", gate)
@@ -117,33 +122,33 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
     @declared.post("/ad/GetAllGroupsByDomain", roles=READERS)
     async def groups_by_domain(body: ListDirectoryGroups, caller: Caller) -> Plain[DirectoryGroupList]:
         """List the groups of a domain's directories, or of one directory, ordered by id."""
-        found, total = await service.groups(_stretch(body), body.search, body.directoryId)
+        found, total = await service.groups(_list_query(body), body.search, body.directoryId)
         names = await service.names(body.domainId)
         return Plain({"groups": [group_entry(each, names) for each in found], **_total(total)})
 
     @declared.post("/ad/GetAllUsersByGroup", roles=READERS)
     async def users_by_group(body: ListUsersOfDirectoryGroup, caller: Caller) -> Plain[DirectoryUserList]:
         """List the people in a group and its nested groups, ordered by id."""
-        return await _people(service, *await service.users_of_group(body.groupId, _stretch(body), body.search))
+        return await _people(service, *await service.users_of_group(body.groupId, _list_query(body), body.search))
 
     @declared.post("/ad/GetAllAdUsers", roles=READERS)
     async def all_users(body: ListDirectoryUsers, caller: Caller) -> Plain[DirectoryUserList]:
         """List the people of all directories of a domain, ordered by id."""
-        return await _people(service, *await service.users(_stretch(body), body.search))
+        return await _people(service, *await service.users(_list_query(body), body.search))
 
     @declared.post("/ad/GetCloudUsers", roles=READERS)
     async def cloud_users(body: ListDirectoryUsers, caller: Caller) -> Plain[DirectoryUserList]:
         """List the people of a domain's cloud directories, ordered by id."""
-        return await _people(service, *await service.users(_stretch(body), body.search, cloud=True))
+        return await _people(service, *await service.users(_list_query(body), body.search, cloud=True))
 
 
-def _declare_configuration(declared: Operations, service: Directories, trials: Trials) -> None:
+def _declare_configuration(declared: Operations, service: Directories, trials: DirectoryTrials) -> None:
     @declared.post("/api/v1/directory/list", roles=READERS)
     async def directories(body: ListDirectories, caller: Caller) -> Plain[DirectoryList]:
         """List the directories of a domain with their settings, without secrets, ordered by id."""
         found, page = await service.of_domain(body.domainId), body.page()
         shown = [directory_entry(each) for each in found[page.offset : page.offset + page.size]]
-        return _done(counted(len(found), "directory", "directories"), directories=shown, totalCount=len(found))
+        return _success(counted(len(found), "directory", "directories"), directories=shown, totalCount=len(found))
 
     @declared.post("/api/v1/directory/check", roles=OPERATORS)
     async def check(body: CheckDirectory, caller: Caller) -> DirectoryChecked:
@@ -234,7 +239,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
         a group. A field takes one attribute or several attributes, which are given as a list or as a text with commas.
         Attribute names may have options. The mapping takes effect with the next import. With `apply`, the stored people
         are also updated now. Attributes that hold secrets are refused."""
-        of = await _of(mappings, service, domains_of, body, caller)
+        of = await _mapping_owner(mappings, service, domains_of, body, caller)
         await mappings.set(of, body.fieldMappings, apply=body.apply)
         return (
             "The field mappings are saved. They are applied in the background."
@@ -245,15 +250,15 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
     @declared.post("/api/v1/mapping/list", roles=READERS)
     async def list_mappings(body: ListMappings, caller: Caller) -> Plain[MappingList]:
         """List the mappings of a domain: the mapping of each directory, and the mappings of groups."""
-        found, total = await mappings.of_domain(_stretch(body))
-        return _done(counted(total, "mapping"), mappings=list(map(mapping, found)), totalCount=total)
+        found, total = await mappings.of_domain(_list_query(body))
+        return _success(counted(total, "mapping"), mappings=list(map(mapping, found)), totalCount=total)
 
     @declared.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> Plain[MappingPreview]:
         """Show the fields of at most ten people before and after a change of the mapping. Nothing is stored."""
-        of = await _of(mappings, service, domains_of, body, caller)
+        of = await _mapping_owner(mappings, service, domains_of, body, caller)
         found = await mappings.preview(of, body.fieldMappings)
-        return _done(counted(len(found), "person", "people"), users=list(map(mapping, found)))
+        return _success(counted(len(found), "person", "people"), users=list(map(mapping, found)))
 
 
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
@@ -268,7 +273,7 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
     async def list_schedules(body: ListSchedules, caller: Caller) -> Plain[ScheduleList]:
         """List the schedules of a domain's directories, with the result of each directory's last import."""
         found = [schedule_entry(each) for each in await schedules.of_domain(body.domainId)]
-        return _done(counted(len(found), "schedule"), schedules=found)
+        return _success(counted(len(found), "schedule"), schedules=found)
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
@@ -291,7 +296,7 @@ def _check_size(body: Sequence[object]) -> None:
         raise invalid_field(BODY, f"must be an array of 1 to {MOST_ENTRIES} entries")
 
 
-async def _of(
+async def _mapping_owner(
     mappings: Mappings, service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller
 ) -> Directory | Group:
     """Return the directory or group that a body refers to. Raises NotFound."""
@@ -303,7 +308,7 @@ async def _of(
     return group
 
 
-def _stretch(body: ListBody) -> ListQuery:
+def _list_query(body: ListBody) -> ListQuery:
     page = body.page()
     return ListQuery(body.domainId, page.offset, page.size)
 
@@ -312,7 +317,7 @@ def _total(total: int) -> dict[str, object]:
     return {"totalCount": total, **({"totalIsMinimum": True} if isinstance(total, Minimum) else {})}
 
 
-def _done(message: str, **fields: object) -> Plain[AnswerT]:
+def _success(message: str, **fields: object) -> Plain[AnswerT]:
     return Plain({"code": 200, "status": "Success", "message": message, **fields})
 
 
@@ -321,8 +326,8 @@ async def _people(service: Directories, users: Sequence[User], total: int) -> Pl
     return Plain({"users": [user_entry(*each) for each in zip(users, groups, strict=True)], **_total(total)})
 
 
-def _configuration(body: SaveDirectory) -> Configuration:
-    return Configuration(
+def _configuration(body: SaveDirectory) -> DirectoryConfiguration:
+    return DirectoryConfiguration(
         name=body.directoryName,
         kind=body.kind,
         account_name=body.accountName,
@@ -332,9 +337,9 @@ def _configuration(body: SaveDirectory) -> Configuration:
     )
 
 
-def _reading(body: ImportUsers) -> Reading:
+def _reading(body: ImportUsers) -> ReadRequest:
     secret = _octets(body.bindPassword)
-    return Reading(body.domainID, body.directoryName, body.source(), secret, complete=body.complete)
+    return ReadRequest(body.domainID, body.directoryName, body.source(), secret, complete=body.complete)
 
 
 def _octets(secret: SecretStr | None) -> bytes | None:

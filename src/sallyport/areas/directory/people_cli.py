@@ -9,11 +9,11 @@ from sallyport.base.errors import NotFound, StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import in_domain, json_form
 
 PEOPLE = ("userId", "userName", "displayName", "email", "status", "directoryName", "groups")
 GROUPS = ("groupId", "groupName", "memberCount", "directoryName", "dn")
 
-_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 _search = click.option(
     "--search", default="", help="Part of the name. For people, it may also be part of the mail address."
 )
@@ -21,16 +21,15 @@ _directory = click.option("--directory", metavar="NAME", help="Show only entries
 _limit = click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of rows."
 )
-_json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 
 @click.command()
-@_domain
+@in_domain
 @_search
 @_directory
 @click.option("--group", metavar="NAME", help="Show only people in this group or its nested groups.")
 @_limit
-@_json
+@json_form
 @click.pass_obj
 def people(
     line: CommandLine,
@@ -50,11 +49,11 @@ def people(
 
 
 @click.command()
-@_domain
+@in_domain
 @_search
 @_directory
 @_limit
-@_json
+@json_form
 @click.pass_obj
 def groups(
     line: CommandLine, *, domain: str, search: str, directory: str | None, limit: int, form: Form | None

@@ -14,18 +14,18 @@ from sallyport.areas.directory.directory import (
     CLOUD,
     LDIF_NAME,
     READ_BY_SERVICE,
-    Configuration,
     Directory,
+    DirectoryConfiguration,
     DirectoryKind,
     Group,
-    Reading,
+    ReadRequest,
     User,
     hosts_of,
     kind_of,
 )
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.files import ImportFiles
-from sallyport.areas.directory.imports.job import Check, Job, JobKind, NewJob, Source
+from sallyport.areas.directory.imports.job import Check, DirectorySource, Job, JobKind, NewJob
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.areas.directory.reading.okta import key_flaw
 from sallyport.areas.directory.stored import repo as entries
@@ -75,24 +75,24 @@ class Directories:
 
     # --- people and groups ------------------------------------------------------------------------------------------
 
-    async def groups(self, stretch: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+    async def groups(self, list_query: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
         """Return one page of a domain's groups, and the number of matches. directory_id: the directory of the groups; 0
         for all directories of the domain."""
-        return await self._store.search(lambda tx: entries.groups(tx, stretch, search, directory_id))
+        return await self._store.search(lambda tx: entries.groups(tx, list_query, search, directory_id))
 
-    async def users(self, stretch: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+    async def users(self, list_query: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
         """Return one page of a domain's people, and the number of matches."""
-        return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
+        return await self._store.search(lambda tx: entries.users(tx, list_query, search, cloud=cloud))
 
-    async def users_of_group(self, group_id: int, stretch: ListQuery, search: str) -> tuple[list[User], int]:
+    async def users_of_group(self, group_id: int, list_query: ListQuery, search: str) -> tuple[list[User], int]:
         """Return one page of the people in a group and in its nested groups, and the number of matches. Raises
         NotFound."""
 
         def query(tx: Tx) -> tuple[list[User], int]:
             group = entries.group(tx, group_id)
-            if group is None or group.domain_id != stretch.domain_id:
+            if group is None or group.domain_id != list_query.domain_id:
                 raise NotFound(NO_GROUP)
-            return entries.users_of_group(tx, group, stretch, search)
+            return entries.users_of_group(tx, group, list_query, search)
 
         return await self._store.search(query)
 
@@ -110,7 +110,7 @@ class Directories:
         """Return a domain's directories."""
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
-    async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
+    async def save(self, configuration: Sequence[tuple[int, DirectoryConfiguration]]) -> None:
         """Set the given fields of directories. If a directory does not exist, create it. If any of the directories
         cannot be saved, change nothing.
 
@@ -125,7 +125,7 @@ class Directories:
 
         await self._store.write(transaction)
 
-    def _save(self, tx: Tx, domain_id: int, configuration: Configuration, flaw: str) -> Directory:
+    def _save(self, tx: Tx, domain_id: int, configuration: DirectoryConfiguration, flaw: str) -> Directory:
         """Set the given fields of a directory. flaw: the result of `key_flaw` for the secret."""
         known, at = repo.named_for_use(tx, domain_id, configuration.name), self._clock()
         columns = _columns(tx, known, configuration, flaw)
@@ -140,7 +140,7 @@ class Directories:
         repo.note(tx, "directory.save", after, at, changed({**before, **hidden}, {**_audited(after), **hidden}))
         return after
 
-    async def source(self, domain_id: int, configuration: Configuration) -> Source:
+    async def source(self, domain_id: int, configuration: DirectoryConfiguration) -> DirectorySource:
         """Return the source of a directory. The given values replace the stored values, but nothing is saved. Raises
         Invalid and Conflict in the same cases as `save`. Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
@@ -156,7 +156,7 @@ class Directories:
         app_url = columns.get("app_url", known.app_url if known is not None else "")
         account = columns.get("account_name", known.account_name if known is not None else "")
         settings: dict[str, str] = json.loads(str(columns["settings"]))
-        return Source(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
+        return DirectorySource(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
         """Return the directory with this name in a domain. Create the directory if it does not exist. Raises Conflict
@@ -180,9 +180,9 @@ class Directories:
             new = NewJob(directory.id, JobKind.LDIF, file_name, file, complete)
             return self.queue(tx, directory, new)
 
-        return await self._asked(transaction)
+        return await self._queued(transaction)
 
-    async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
+    async def import_users(self, wanted: Sequence[ReadRequest]) -> list[int]:
         """Queue jobs that read directories. Return the ids of the jobs. If a job cannot be queued, nothing is
         changed."""
 
@@ -195,7 +195,7 @@ class Directories:
                 found.append(self.queue(tx, directory, new))
             return found
 
-        return await self._asked(transaction)
+        return await self._queued(transaction)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
         """Queue a job that reads a directory with the stored settings, and return the job's id. If such a job is
@@ -213,7 +213,7 @@ class Directories:
             waits = jobs_repo.open_reading(tx, directory.id)
             return waits or self.queue(tx, directory, NewJob(directory.id, JobKind.READING, complete=full))
 
-        return await self._asked(transaction)
+        return await self._queued(transaction)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
         """Queue the removal of directories. Return the ids of the jobs. If the removal of any directory cannot be
@@ -223,7 +223,7 @@ class Directories:
         can be queued for the directory. If the removal of a directory is already queued, the id of the queued job is
         returned. Raises Conflict if too many jobs are waiting. Raises NotFound.
         """
-        return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
+        return await self._queued(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
     def _remove(self, tx: Tx, domain_id: int, name: str) -> int:
         directory = repo.named(tx, domain_id, name)
@@ -236,7 +236,7 @@ class Directories:
         repo.note(tx, "directory.remove", directory, self._clock())
         return self.jobs.add(tx, domain_id, NewJob(directory.id, JobKind.REMOVAL))
 
-    async def _asked(self, work: Work[T]) -> T:
+    async def _queued(self, work: Work[T]) -> T:
         result = await self._store.write(work)
         self.jobs.wake()
         return result
@@ -288,14 +288,14 @@ class Directories:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialResult:
+class DirectoryTrialResult:
     """The result of a test. message: a text for an admin. If the directory is not usable, the text is the reason."""
 
     usable: bool
     message: str
 
 
-class Trials:
+class DirectoryTrials:
     """Tests of directories: connect, log in, and read the first accounts. Nothing is stored.
 
     checks: functions that test directories, by kind of directory. advice: a function that takes a domain's id and
@@ -316,7 +316,7 @@ class Trials:
         a minute."""
         self._admitted.admit(domain_id)
 
-    async def run(self, domain_id: int, configuration: Configuration) -> TrialResult:
+    async def run(self, domain_id: int, configuration: DirectoryConfiguration) -> DirectoryTrialResult:
         """Test a directory. The given settings replace the stored settings for the test. Raises Invalid if the service
         cannot read the directory, or if the settings could not be saved. Raises Conflict, StoreError, SecretError."""
         source = await self._directories.source(domain_id, configuration)
@@ -327,15 +327,15 @@ class Trials:
             with trio.fail_after(TRIAL_S):
                 found = await check(source)
         except trio.TooSlowError:
-            return TrialResult(usable=False, message=f"the directory has not answered within {TRIAL_S:.0f} s")
+            return DirectoryTrialResult(usable=False, message=f"the directory has not answered within {TRIAL_S:.0f} s")
         except (Refused, StoreError, SecretError):
             raise
         except (SallyportError, OSError) as error:
-            return TrialResult(usable=False, message=str(error))
-        return TrialResult(usable=True, message=f"the directory answers, and has {found} or more accounts")
+            return DirectoryTrialResult(usable=False, message=str(error))
+        return DirectoryTrialResult(usable=True, message=f"the directory answers, and has {found} or more accounts")
 
 
-def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
+def _columns(tx: Tx, known: Directory | None, configuration: DirectoryConfiguration, flaw: str) -> dict[str, Value]:
     """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the secret.
 
     A directory that has people may not change from a cloud directory to another kind, nor from another kind to a cloud

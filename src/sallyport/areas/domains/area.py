@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from sallyport.areas.domains import commands
 from sallyport.areas.domains import operations as api
 from sallyport.areas.domains.enforcement import Enforcement, ImpactPreview, ProviderChecks, Reverts
 from sallyport.areas.domains.removal import Removal
@@ -49,7 +48,7 @@ class DomainsArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of domains: break-glass and removal."""
-        return commands.commands(self.service, self.removal)
+        return api.local_operations(self.service, self.removal)
 
     async def prepare(self) -> None:
         """Revert the modes whose time is over."""

@@ -1,18 +1,17 @@
 """The commands `sallyport domain ...` for directory domains and their enforcement mode."""
 
+import sys
+
 import click
 
-from sallyport.areas.domains.bodies import AddDomain
-from sallyport.areas.domains.clean_cli import DEVICES, USERS, survey, tell_refusal
+from sallyport.areas.domains.bodies import AddDomain, UpdateDomain
 from sallyport.areas.domains.first_factor_cli import check, first_factor
-from sallyport.areas.domains.removal_cli import remove
-from sallyport.areas.domains.settings_cli import rename, set_
-from sallyport.base.errors import Refused
+from sallyport.base.errors import Conflict, NotFound, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine, Form, domains, entries, note_new
+from sallyport.shell.command import CommandLine, Form, domains, entries, note_new, note_warnings
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
-from sallyport.shell.options import Group, json_form
+from sallyport.shell.options import Group, as_json, json_form
 
 COLUMNS = (
     "domainId",
@@ -27,6 +26,16 @@ COLUMNS = (
     "revertsAt",
     "breakGlass",
 )
+DELETED = ("count", "kind")
+REMOVE = "/ad/RemoveDomain"
+USERS = ("user", "outcome", "reason", "logins", "lastSeen")
+DEVICES = ("device_id", "device_name", "outcome", "reason")
+NEXT = (
+    "next: enrol the users with `reject` at the MFA provider, or exempt them by a login rule; --accept-unknown ignores "
+    "users with `unknown`"
+)
+
+BEGINS = "checking the MFA provider and the enrolments"
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
 NUMBER = click.IntRange(min=1)
@@ -38,9 +47,6 @@ def domain() -> None:
 
 
 domain.add_command(check)
-domain.add_command(rename)
-domain.add_command(remove)
-domain.add_command(set_)
 domain.add_command(first_factor)
 
 
@@ -59,7 +65,7 @@ def add(line: CommandLine, body: Row) -> None:
     made = line.row("domain.add", **body)
     note_new(line, made)
     line.print(str(made["domainId"]))
-    _warn(line, made)
+    note_warnings(line, made["warnings"])
 
 
 @domain.command("list")
@@ -127,7 +133,7 @@ def mode(
             line.note("nothing to restore")
         for each in entries(switched["domains"]):
             _note_mode(line, each)
-        _warn(line, switched)
+        note_warnings(line, switched["warnings"])
     else:
         body: Row = {
             "enforcementMode": wanted,
@@ -174,21 +180,129 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
     _tell_impact(line, impact)
 
 
+@domain.command()
+@click.argument("old", metavar="OLD|ID")
+@field_argument("domainName", "new")
+@pass_body
+def rename(line: CommandLine, body: Row, *, old: str) -> None:
+    """Rename a domain. The former name stays as a realm, so that user@OLD still logs in."""
+    _note_settings(line, line.run("/ad/UpdateDomain", body, domain=old))
+
+
+@domain.command()
+@click.argument("name", metavar="NAME|ID")
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@as_json
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Remove a domain with everything in it, after a list and a confirmation.
+
+    Logins, agents, wallets and DIDs of the domain stop working at once, and its name can be used again. Live sessions
+    and the audit trail stay. The command fails while the domain is the default of a RADIUS client.
+    """
+    found = line.run(REMOVE, {"dryRun": True}, domain=name)
+    label = f"domain {found['domainName']} ({found['domainId']})"
+    if dry_run:
+        _print_deleted(line, found, as_json=as_json)
+        return
+    if not yes:
+        line.print_rows(entries(found["deleted"]), DELETED, to=sys.stderr)
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"{label} would be removed with everything listed; to remove it, add --yes")
+        click.confirm(f"Remove {label} with everything listed? This cannot be undone.", abort=True, err=True)
+    removed = line.run(REMOVE, domain=str(found["domainId"]))
+    if as_json:
+        _print_deleted(line, removed, as_json=True)
+    line.note(f"{label} is removed")
+    if not line.row("domain.erase")["done"]:
+        line.note("the service deletes the domain's rows in the background, and forgets the domain after ten minutes")
+
+
+@domain.command("set")
+@click.argument("name", metavar="NAME|ID")
+@option(UpdateDomain, "addRealms", "--realm", metavar="REALM", help="Realm to add, as in user@REALM; repeatable.")
+@option(UpdateDomain, "removeRealms", metavar="REALM")
+@option(UpdateDomain, "issuerName", metavar="TEXT")
+@option(UpdateDomain, "directoryName", metavar="TEXT")
+@option(UpdateDomain, "disconnectOnRevoke", type=bool, callback=None, metavar="yes|no")
+@pass_body
+def set_(line: CommandLine, body: Row, *, name: str) -> None:
+    """Change settings and realms of a domain. The next login uses them."""
+    if not body:
+        raise click.UsageError(
+            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name or --disconnect-on-revoke"
+        )
+    _note_settings(line, line.run("/ad/UpdateDomain", body, domain=name))
+
+
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
     """Enforce a domain if enforcing would deny no login. Otherwise print the users and devices that would be denied."""
-    survey(line, name)
+    _survey(line, name)
     try:
         _switch(line, name, body)
     except Refused:
-        tell_refusal(line, name)
+        _tell_refusal(line, name)
         raise
+
+
+def _survey(line: CommandLine, domain: str) -> None:
+    """Check the MFA provider, then look up the enrolments of all users. On a terminal, show a progress bar.
+
+    Raises Conflict if the provider does not work.
+    """
+    if sys.stderr.isatty():
+        line.note(BEGINS)
+    try:
+        checked = line.run("/ad/CheckMFAProvider", domain=domain)
+    except NotFound:  # if there is no provider, the switch reports it
+        return
+    if not checked["works"]:
+        raise Conflict(f"the MFA provider does not work: {checked['problem']}; the mode of {domain} is not changed")
+    users, left = _ask(line, domain, again=True)
+    if not users:
+        return
+    with click.progressbar(
+        length=users, label="enrolments", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+    ) as bar:
+        bar.update(users - left)
+        while left:
+            users, still = _ask(line, domain, again=False)
+            if still >= left:  # the provider no longer answers
+                break
+            bar.update(left - still)
+            left = still
+    line.note(f"looked up {users - left} of {users} enrolments")
+
+
+def _tell_refusal(line: CommandLine, domain: str) -> None:
+    """Print the users and devices that enforcing would deny. Also print what the admin can do. The texts go to standard
+    error."""
+    impact = line.run("/ad/PreviewEnforcement", domain=domain)
+    users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
+    devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]
+    for rows, columns in ((users, USERS), (devices, DEVICES)):
+        if rows:
+            line.print_rows(rows, columns, to=sys.stderr)
+    if users or devices:
+        line.note(NEXT)
+
+
+def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:
+    """Continue to ask whether users are enrolled. Return the number of users, and the number of users whose enrolment
+    is still unknown.
+
+    again: whether to ask about all users again.
+    """
+    told: Row = line.run("/ad/CheckEnrolments", {"again": again}, domain=domain)
+    return int(str(told["users"])), int(str(told["left"]))
 
 
 def _switch(line: CommandLine, name: str, body: Row) -> None:
     """Switch one domain. Print the stored mode, its warnings and its impact."""
     changed = line.run("/ad/updateDomainEnforcement", body, domain=name)
     _note_mode(line, changed)
-    _warn(line, changed)
+    note_warnings(line, changed["warnings"])
     impact = changed["preview"]
     if isinstance(impact, dict):
         _tell_impact(line, impact)
@@ -202,12 +316,6 @@ def _note_mode(line: CommandLine, domain: Row) -> None:
         f"domain {domain['domainName']} ({domain['domainId']}): {domain['enforcementMode']},"
         f" fallback {domain['fallbackAction']}{until}"
     )
-
-
-def _warn(line: CommandLine, changed: Row) -> None:
-    warnings = changed["warnings"]
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}")
 
 
 def _tell_impact(line: CommandLine, impact: Row) -> None:
@@ -234,3 +342,20 @@ def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
     if everything and wanted != "monitor":
         raise click.UsageError("--all accepts only monitor or restore: enforce one domain at a time")
     return (None if everything else words[0]), wanted
+
+
+def _note_settings(line: CommandLine, domain: Row) -> None:
+    realms = domain["realms"]
+    told = ", ".join(str(each) for each in realms) if isinstance(realms, list) and realms else "none"
+    line.note(
+        f"domain {domain['domainName']} ({domain['domainId']}): realms {told};"
+        f" issuer {domain['issuerName'] or domain['domainName']};"
+        f" disconnect on revoke: {'yes' if domain['disconnectOnRevoke'] else 'no'}"
+    )
+
+
+def _print_deleted(line: CommandLine, found: Row, *, as_json: bool) -> None:
+    if as_json:
+        line.print_json({name: found[name] for name in ("domainId", "domainName", "deleted")})
+    else:
+        line.print_rows(entries(found["deleted"]), DELETED)

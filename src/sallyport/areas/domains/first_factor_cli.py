@@ -9,7 +9,7 @@ from shlex import quote
 import click
 
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine
+from sallyport.shell.command import CommandLine, note_warnings
 from sallyport.shell.fields import field_option, pass_body
 from sallyport.shell.options import InputFile
 
@@ -167,13 +167,12 @@ def first_factor(
     chosen: Row = {kind: fields[kind]} if fields.get(kind) else {}
     warnings = line.run("/ad/SetFirstFactor", {"firstFactor": kind, **chosen}, domain=name)["warnings"]
     line.print_json(_shown(line, name))
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}; see: sallyport domain check {quote(name)} --user USER")
+    note_warnings(line, warnings, f"; see: sallyport domain check {quote(name)} --user USER")
 
 
 @click.command()
 @click.argument("name", metavar="NAME|ID")
-@click.option("--user", required=True, help="User name, as typed at a device.")
+@field_option("userName", "--user", "user", expose_value=True, required=True, help="User name, as typed at a device.")
 @click.option(
     "--password",
     type=click.Choice(["-"]),

@@ -1,7 +1,10 @@
-"""The HTTP operations of domains: /ad/*."""
+"""Operations of domains: /ad/*; local: domain.break_glass, domain.restore, domain.erase."""
+
+from collections.abc import Sequence
 
 from sallyport.areas.domains.bodies import (
     AddDomain,
+    AnyFallback,
     Deletion,
     DomainAdded,
     DomainList,
@@ -20,6 +23,7 @@ from sallyport.areas.domains.repo import Update
 from sallyport.areas.domains.service import Domains
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON, Row
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.model import Work
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
@@ -177,3 +181,40 @@ def entry(domain: Domain, service: Domains) -> Row:
 def reverts_at(domain: Domain) -> str:
     """Return the time at which a domain's mode is reverted, in ISO 8601, or an empty string."""
     return "" if domain.reverts_at is None else iso(domain.reverts_at)
+
+
+class BreakGlass(Arguments):
+    """Request body of the command `domain.break_glass`. fallback: the new fallback of every domain; None keeps the
+    fallbacks."""
+
+    fallback: AnyFallback | None = None
+
+
+def local_operations(service: Domains, removal: Removal) -> LocalOperations:
+    """Return the local operations of domains by name."""
+    local = LocalOperations()
+
+    @local("domain.break_glass")
+    async def break_glass(wanted: BreakGlass) -> JSON:
+        return switched(await service.break_glass(wanted.fallback))
+
+    @local("domain.restore")
+    async def restore() -> JSON:
+        return switched(await service.restore())
+
+    @local("domain.erase")
+    async def erase() -> JSON:
+        return {"done": await removal.finish()}
+
+    def switched(domain_ids: Sequence[int]) -> JSON:
+        table = service.table.by_id
+        domains = [
+            table[domain_id] for domain_id in domain_ids if domain_id in table
+        ]  # other domains were removed in the meantime
+        warnings = [text for domain in domains for text in service.warnings(domain.id)]
+        return {
+            "domains": [entry(domain, service) for domain in domains],
+            "warnings": list(dict.fromkeys(warnings)),
+        }
+
+    return local

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
-from sallyport.areas.events import commands
 from sallyport.areas.events import operations as api
 from sallyport.areas.events.outlets.log import LoginLog
 from sallyport.areas.events.outlets.service import Outlets
@@ -55,4 +54,4 @@ class EventsArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the command that exports recorded logins."""
-        return commands.commands(self.service, self._domains.anywhere)
+        return api.local_operations(self.service, self._domains.anywhere)

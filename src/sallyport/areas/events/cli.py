@@ -10,13 +10,15 @@ from typing import TextIO
 
 import click
 
+from sallyport.areas.events.bodies import GetAuthLog
 from sallyport.areas.events.event import EventRow
 from sallyport.base.answer import wire_names
 from sallyport.base.errors import StartError
 from sallyport.base.wire import Row
 from sallyport.host import disk
 from sallyport.shell.command import CommandLine, Form, entries
-from sallyport.shell.options import PAST, Group
+from sallyport.shell.fields import options, pass_body
+from sallyport.shell.options import PAST, Group, in_domain
 
 COLUMNS = (
     "time",
@@ -46,25 +48,20 @@ def event() -> None:
 
 
 @event.command("list")
-@click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--search", default="", help="Show events whose user, device, station or address contains this text.")
+@in_domain
+@options(GetAuthLog, "search")
 @click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
-@click.option("--user", default="", help="Show events of this user.")
-@click.option("--device", default="", help="Show events of the device with this name.")
-@click.option("--reason", default="", help="Show events with this reason, such as `wrong code`.")
+@options(GetAuthLog, "user", "device", "reason")
 @click.option("--follow", is_flag=True, help="Print the last events, oldest first, and then new ones, until Ctrl-C.")
 @click.option("--json", "form", flag_value="json", help="Print JSON; with --follow, a line for each event.")
-@click.pass_obj
+@pass_body
 def list_(
     line: CommandLine,
+    wanted: Row,
     *,
     domain: str,
-    search: str,
-    user: str,
-    device: str,
-    reason: str,
     since: str | None,
     until: str | None,
     limit: int,
@@ -72,7 +69,6 @@ def list_(
     form: Form | None,
 ) -> None:
     """List the events of a domain, newest first."""
-    wanted: Row = {"search": search, "user": user, "device": device, "reason": reason}
     if follow and until is not None:
         raise click.UsageError("--follow prints new events, so it cannot be used with --to")
 
@@ -87,7 +83,7 @@ def list_(
     events = newest(since, limit)
     first = next(events, None)
     line.print_rows(() if first is None else chain([first], events), COLUMNS, form, spare=SPARE)
-    if first is None and (user or device or reason):
+    if first is None and not wanted.keys().isdisjoint(("user", "device", "reason")):
         line.note("no event matches: --user, --device and --reason need the whole value; --search finds a part of one")
 
 
@@ -120,7 +116,7 @@ def _follow(
 
 
 @event.command()
-@click.option("--domain", required=True, help="The domain's name or domainId.")
+@in_domain
 @click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
 @click.option(

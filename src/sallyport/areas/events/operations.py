@@ -1,11 +1,18 @@
-"""HTTP operation of logins: /ad/GetAuthLog."""
+"""Operations of logins: /ad/GetAuthLog; local: event.export, which returns events, oldest first."""
 
+from collections.abc import Callable
+
+from pydantic import Field
+
+from sallyport.areas.domains.domain import Domain
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.events.bodies import EventList, GetAuthLog
-from sallyport.areas.events.event import FOREVER, EventQuery
+from sallyport.areas.events.event import FOREVER, EventQuery, ExportQuery
 from sallyport.areas.events.service import Events, parse_cursor
 from sallyport.base.answer import answers
-from sallyport.base.validation import moment
+from sallyport.base.validation import Moment, moment
+from sallyport.base.wire import JSON
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
@@ -43,3 +50,42 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
         return Plain({"events": answers(rows, domain=name, nodes=nodes), "totalCount": total, "cursor": cursor})
 
     return logins
+
+
+PAGE = 200
+"""Maximum number of events in an answer. Such an answer blocks the event loop for 2 ms."""
+
+
+class ExportEvents(Arguments):
+    """Arguments of event.export.
+
+    domain: the name or the domainId of a domain. since, until: the range of times; `until` is exclusive. cursor: the
+    cursor that the previous answer contains. last_id: the `last_id` that the first answer contains. It excludes events
+    that were written after the export began.
+    """
+
+    domain: str
+    since: Moment = Field(default=0, validation_alias="from")
+    until: Moment = Field(default=FOREVER, validation_alias="to")
+    cursor: str = ""
+    limit: int = Field(default=PAGE, ge=1, le=PAGE)
+    last_id: int | None = None
+
+
+def local_operations(service: Events, domain: Callable[[str], Domain]) -> LocalOperations:
+    """Return the local operations for events by their names.
+
+    domain: a function that returns the domain with a name or domainId, or raises NotFound.
+    """
+    local = LocalOperations()
+
+    @local("event.export")
+    async def export(wanted: ExportEvents) -> JSON:
+        of = domain(wanted.domain)
+        last_id = await service.last_id() if wanted.last_id is None else wanted.last_id
+        stretch = ExportQuery(of.id, last_id, wanted.since, wanted.until, parse_cursor(wanted.cursor), wanted.limit)
+        rows, cursor = await service.oldest(stretch)
+        nodes = await service.nodes()
+        return {"events": list[JSON](answers(rows, domain=of.name, nodes=nodes)), "cursor": cursor, "last_id": last_id}
+
+    return local

@@ -121,11 +121,11 @@ def refusal(login: Login, reason: Reason) -> bytes:
     """
     if login.found.refuse:
         return login.found.refuse
-    if EAP_MESSAGE in login.request.first:
-        response = login.request.first[EAP_MESSAGE]
+    if EAP_MESSAGE in login.arrival.request.first:
+        response = login.arrival.request.first[EAP_MESSAGE]
         return push_attribute(EAP_MESSAGE, bytes((EAP_FAILURE, response[1] if len(response) > 1 else 0, 0, 4)))
     if login.method in (Method.MSCHAP, Method.MSCHAP2):
-        offer = recognise(login.request.vendor_values())
+        offer = recognise(login.arrival.request.vendor_values())
         if offer is not None and not isinstance(offer, Unusable):
             return push_error(offer, mschap_error(reason), challenge=token_bytes(16), retry=reason in _MAY_RETRY)
     return b""

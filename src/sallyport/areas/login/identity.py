@@ -11,9 +11,7 @@ from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
-from sallyport.radius.attributes import (
-    USER_NAME,
-)
+from sallyport.radius.attributes import SERVICE_TYPE, USER_NAME
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.packet import as_name
 from sallyport.radius.password import Method
@@ -51,8 +49,8 @@ def who(login: Login, domains: DomainTable) -> Reason:
 
     A realm selects one of the RADIUS client's domains, and is removed from the name.
     """
-    octets = login.request.first.get(USER_NAME)
-    login.home = login.domain = default_domain(login.client, domains)
+    octets = login.arrival.request.first.get(USER_NAME)
+    login.home = login.domain = default_domain(login.arrival.client, domains)
     if login.home is None:
         return Reason.NO_DOMAIN
     if not octets:
@@ -61,8 +59,8 @@ def who(login: Login, domains: DomainTable) -> Reason:
     if "@" not in name and "\\" not in name:
         return PASSED
     user, realm = split_realm(name)
-    domain = domains.by_realm(login.client.tenant_id, realm)
-    if domain is None or not (login.client.all_domains or domain.id in login.client.domain_ids):
+    domain = domains.by_realm(login.arrival.client.tenant_id, realm)
+    if domain is None or not (login.arrival.client.all_domains or domain.id in login.arrival.client.domain_ids):
         return Reason.UNKNOWN_REALM
     login.domain, login.user = domain, user
     return PASSED if user else Reason.NO_USER_NAME
@@ -100,7 +98,7 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
         return name
     else:
         user, realm = name, host_realm(name) if named_by is NamedBy.DNS else ""
-    found = domains.by_realm(login.client.tenant_id, realm)
+    found = domains.by_realm(login.arrival.client.tenant_id, realm)
     return user if found is not None and found.id == domain.id else ""
 
 
@@ -128,7 +126,7 @@ def in_full(login: Login, name: bytes) -> bytes:
     """
     if login.domain is login.home or b"@" in name or b"\\" in name:
         return name
-    _, realm = split_realm(as_name(login.request.first[USER_NAME]))
+    _, realm = split_realm(as_name(login.arrival.request.first[USER_NAME]))
     return name + b"@" + realm.encode()
 
 
@@ -146,7 +144,7 @@ def kind(login: Login) -> AccountKind:
 
 
 def _calls_itself_host(login: Login) -> bool:
-    return fold(as_name(login.request.first.get(USER_NAME, b""))) == f"host/{fold(login.user)}"
+    return fold(as_name(login.arrival.request.first.get(USER_NAME, b""))) == f"host/{fold(login.user)}"
 
 
 def facts_of(login: Login) -> Facts:
@@ -158,15 +156,15 @@ def facts_of(login: Login) -> Facts:
         kind=kind(login),
         groups=all_groups(login.found.groups, imported.groups),
         ous=all_groups(login.found.ous, imported.ous),
-        client=login.client.name,
-        source=login.source[0],
+        client=login.arrival.client.name,
+        source=login.arrival.source[0],
         nas=device.client_ip,
         product=device.device_type,
         nas_product=device.nas_device_type,
-        medium=medium(login.request),
+        medium=medium(login.arrival.request),
         station=login.station,
-        service_type=login.service_type,
-        at=login.at,
+        service_type=login.arrival.request.integer(SERVICE_TYPE),
+        at=login.arrival.at,
         names=login.names,
     )
 

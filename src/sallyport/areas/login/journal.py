@@ -111,7 +111,7 @@ class Journal:
     def add(self, entry: Answered) -> None:
         """Add an entry to the next transaction. Call `flush` afterwards. After the transaction, the journal reports the
         result to the entry's `exchange`."""
-        self._entries.put(entry.client.tenant_id, entry)
+        self._entries.put(entry.arrival.client.tenant_id, entry)
 
     def flush(self) -> None:
         """Submit the added entries to the store. If a transaction is running, do nothing: at its end the entries are
@@ -200,7 +200,7 @@ class Journal:
             try:
                 entry.exchange.committed(entry, now)
             except Exception:  # one failure must not prevent the other answers
-                log.exception("answer_not_sent", client=entry.client.name)
+                log.exception("answer_not_sent", client=entry.arrival.client.name)
 
     async def drained(self) -> None:
         """Wait until every added entry is written or dropped."""
@@ -271,6 +271,8 @@ class _Batch:
         for entry in self.entries:
             if isinstance(entry, Login):
                 if entry.keep is None or entry.keep(tx) is not False:
+                    for write in entry.locks:
+                        write(tx, entry.device)
                     alike[_likeness(entry)].append(entry)
                 else:
                     self.lost.append(entry)
@@ -294,7 +296,8 @@ class _Batch:
         return sightings
 
     def _long_event(self, login: Login) -> tuple[Value, ...]:
-        attributes = self._as_text(login.sent) if login.sent else ""
+        sent = login.answer.attributes
+        attributes = self._as_text(sent) if sent else ""
         return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None, login.detail or None
 
     def undo(self) -> None:
@@ -328,34 +331,34 @@ def _is_first(entry: Answered) -> bool:
 def _event(login: Login) -> tuple[Value, ...]:
     device = login.device
     return (
-        login.at,
+        login.arrival.at,
         login.user,
         device.ip_address,
         device.client_ip,
         device.id or 0,
         device.device_name,
         login.station,
-        login.latency_us,
+        login.answer.latency_us,
     )
 
 
 def _is_short(login: Login) -> bool:
     """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, and its answer has no
     attributes."""
-    return login.waits is NO_WAITS and not login.sent
+    return login.waits is NO_WAITS and not login.answer.attributes
 
 
 def _likeness(login: Login) -> Hashable:
     """Return a key for the `_common` columns of a login. Logins with the same key have the same values in these
     columns. Most logins of a transaction have the same key. Their common values are bound only once, which saves much
     of the time for a login."""
-    service_type, rule = login.request.first.get(SERVICE_TYPE), login.rule
+    service, rule = login.arrival.request.first.get(SERVICE_TYPE), login.rule
     return (
         _domain_id(login),
         login.method,
         login.factor,
-        login.decision,
-        service_type,
+        login.answer.decision,
+        service,
         _machine(login),
         rule and rule.id,
         _is_short(login),
@@ -364,7 +367,7 @@ def _likeness(login: Login) -> Hashable:
 
 def _common(login: Login) -> dict[str, Value]:
     """Return the column values of an event that are bound only once for all logins with the same `_likeness`."""
-    decision, applied, would_have_been, reason = login.decision.row
+    decision, applied, would_have_been, reason = login.answer.decision.row
     rule_id, rule_name = (0, "") if login.rule is None else (login.rule.id, login.rule.name)
     return {
         "domain_id": _domain_id(login),
@@ -374,7 +377,7 @@ def _common(login: Login) -> dict[str, Value]:
         "applied_decision": applied,
         "would_have_been": would_have_been,
         "reason": reason,
-        "service_type": login.service_type,
+        "service_type": login.arrival.request.integer(SERVICE_TYPE),
         "machine": _machine(login),
         "rule_id": rule_id,
         "rule_name": rule_name,
@@ -406,7 +409,7 @@ def pack(entry: Answered) -> bytes:
     reply. The reply contains its own length. The highest bit of the listener is set if the request was unsigned.
     """
     listener = entry.exchange.number | (0 if entry.known.signed else _UNSIGNED)
-    return _packed_source(listener, entry.source) + entry.request.authenticator + entry.reply
+    return _packed_source(listener, entry.arrival.source) + entry.arrival.request.authenticator + entry.reply
 
 
 @lru_cache(4096)

@@ -1,4 +1,4 @@
-"""A login and its decision."""
+"""A login: the request as it arrived, its progress, the decision and the answer."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Final, Protocol
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.provider import Code
+from sallyport.areas.policy.attempt import Arrival, Attempt
 from sallyport.areas.policy.lockouts.failures import Failure
 from sallyport.areas.sessions.report import Report
-from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.radius.password import Method
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from sallyport.areas.clients.client import Client
     from sallyport.areas.devices.device import Device, Station
     from sallyport.areas.directory.principals import Membership
     from sallyport.areas.domains.domain import Domain
+    from sallyport.areas.login.eap.ending import Ending
+    from sallyport.areas.policy.lockouts.service import Write
     from sallyport.areas.policy.rules.rule import Rule
-    from sallyport.radius.duplicates import Entry, Source
+    from sallyport.radius.duplicates import Entry
     from sallyport.radius.eap.certificate import NamedBy
     from sallyport.radius.packet import Request
     from sallyport.store.model import Tx
@@ -169,6 +170,22 @@ NOTHING: Final = Found()
 
 
 @dataclass(frozen=True, slots=True)
+class FirstFactorResult:
+    """The result of the first factor.
+
+    reason: NONE if the credentials are correct. code: the code that followed the password, or None. user: the user that
+    another server names, without the realm; empty if it leaves the user of an EAP login unknown; None if the request
+    names the user. detail: what is known about an unknown user, for admins.
+    """
+
+    reason: Reason
+    found: Found = NOTHING
+    code: Code | None = None
+    user: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Waits:
     """The time for which a login waited for other systems and for the user, in microseconds.
 
@@ -206,16 +223,13 @@ class Exchange(Protocol):
 class Answered:
     """A request and its answer. The journal stores it before the answer is sent.
 
-    source: the socket address of the sender. at: the time of arrival, in microseconds. known: the entry of the request
-    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, or
-    None if the sender has not proved its identity. reply: the encoded answer. asked_us: the time that the second factor
+    arrival: the request as it arrived. exchange: the listener that sends the answer. known: the entry of the request in
+    the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, or None
+    if the sender has not proved its identity. reply: the encoded answer. asked_us: the time that the second factor
     took, in microseconds. device: the network device that sent the request.
     """
 
-    request: Request
-    client: Client
-    source: Source
-    at: int
+    arrival: Arrival
     exchange: Exchange
     known: Entry
     user: str = ""
@@ -225,55 +239,81 @@ class Answered:
     device: Device = field(init=False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """The answer to a login, for the event. attributes: its encoded attributes, without `Found.keys`. latency_us: the
+    time from the arrival to the answer, in microseconds."""
+
+    decision: Decision
+    attributes: bytes = b""
+    latency_us: int = 0
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Login(Answered):
-    """The state of one login. The steps of the pipeline fill in the fields.
+    """The progress of one login, from its frozen `arrival` to its frozen `answer`.
 
-    home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. method: the
-    authentication method. factor: the factors that were checked. provider: the MFA
-    provider of the domain, or the reason why it has none; `Pipeline.refresh` sets it again after a wait. imported: the
+    The user:
+    home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. imported: the
     user's data from the domain's directories, or None before they are looked up. outside: whether `user` is only the
     outer identity of EAP. A client can choose it freely. named_by: the field of the client certificate with the user's
-    name, or None without a certificate. found: what the first factor has found. code: the code that followed the
-    password or that answers a challenge, or None. proven: whether the sender has proved its identity by a correct
-    password or code. noted: whether the login is counted in the inventory. station: the Calling-Station-Id. attributes:
-    the encoded attributes of the answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same
-    of the answer that was sent. approved: whether the user has approved the second factor. detail: what the provider
-    says about the outcome, for
-    admins. rule: the login rule that decided, or None if no rule matched or no rule was read. waits: the time for which
-    the login waited; in EAP, over all its rounds. continuation: a function that continues the login after a wait. keep:
-    a function that writes to the store in the transaction of the login's event. `keep` returns False and writes nothing
-    if another node answers the login.
+    name, or None without a certificate. station: the Calling-Station-Id. noted: whether the login is counted in the
+    inventory.
+
+    The first factor:
+    method: the authentication method. factor: the factors that were checked. found: what the first factor has found.
+    code: the code that followed the password or that answers a challenge, or None. proven: whether the sender has
+    proved its identity by a correct password or code.
+
+    The login rules and the second factor:
+    rule: the login rule that decided, or None if no rule matched or no rule was read. attributes: the encoded
+    attributes of the answer, if it is an Access-Accept or a challenge, without `Found.keys`. provider: the MFA provider
+    of the domain, or the reason why it has none; `Pipeline.refresh` sets it again after a wait. approved: whether the
+    user has approved the second factor. detail: what the provider says about the outcome, for admins.
+
+    Over time:
+    waits: the time for which the login waited; in EAP, over all its rounds. continuation: a function that continues the
+    login after a wait. ending: the end of an EAP conversation that the answer ends. keep: a function that writes to the
+    store in the transaction of the login's event. `keep` returns False and writes nothing if another node answers the
+    login. locks: functions that store new locks in this transaction. answer: the answer, once it is encoded.
     """
 
     home: Domain | None = None
     domain: Domain | None = None
-    method: str = Method.NONE
-    factor: str = ""
-    provider: Attached | Unavailable = NO_PROVIDER
     imported: Membership | None = None
     outside: bool = False
     named_by: NamedBy | None = None
+    station: str = ""
+    noted: bool = False
+    method: str = Method.NONE
+    factor: str = ""
     found: Found = NOTHING
     code: Code | None = None
     proven: bool = False
-    noted: bool = False
-    station: str = ""
-    attributes: bytes = b""
-    sent: bytes = b""
-    approved: bool = False
     rule: Rule | None = None
+    attributes: bytes = b""
+    provider: Attached | Unavailable = NO_PROVIDER
+    approved: bool = False
+    detail: str = ""
     waits: Waits = NO_WAITS
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
+    ending: Ending | None = None
     keep: Callable[[Tx], bool | None] | None = None
-    detail: str = ""
-    latency_us: int = 0
-    decision: Decision = field(init=False)
+    locks: Sequence[Write] = ()
+    answer: Answer = field(init=False)
+
+    def take_first(self, result: FirstFactorResult) -> None:
+        """Set what the first factor has found."""
+        self.found, self.code = result.found, result.code
+        if result.user is not None:
+            self.user, self.outside = result.user, not result.user
+        if result.detail:
+            self.detail = result.detail
 
     def as_round(self) -> Answered:
         """Return a copy of this round for the journal. The journal stores and sends the answer of the round, but writes
         no event, because the login needs more rounds."""
-        round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
+        round_ = Answered(self.arrival, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
 
@@ -294,11 +334,9 @@ class Login(Answered):
             return NAMELESS
         return imported.names
 
-    @property
-    def service_type(self) -> int | None:
-        """The value of Service-Type (RFC 2865 section 5.6), or None if it is absent or malformed."""
-        octets = self.request.first.get(SERVICE_TYPE)
-        return int.from_bytes(octets) if octets and len(octets) == 4 else None
+    def attempt(self, domain: Domain) -> Attempt:
+        """Return this login as the lock-outs see it."""
+        return Attempt(self.arrival, domain, self.principal, self.method, self.outside, self.proven, self.approved)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -310,5 +348,15 @@ class AccountingRecord(Answered):
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
-        self.report = Report(self.request, self.at)
+        self.report = Report(self.arrival.request, self.arrival.at)
         self.user = self.report.user
+
+    @property
+    def request(self) -> Request:
+        """The request."""
+        return self.arrival.request
+
+    @property
+    def at(self) -> int:
+        """The time of arrival, in microseconds."""
+        return self.arrival.at

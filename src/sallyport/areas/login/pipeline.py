@@ -10,6 +10,7 @@ steps for logins by EAP.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import trio
@@ -23,13 +24,12 @@ from sallyport.areas.login.first.password import (
     check_password,
     check_vouched,
     ends_in_code,
-    known_as,
-    still,
+    known,
     typed_code,
 )
 from sallyport.areas.login.first.service import FirstFactors
 from sallyport.areas.login.identity import facts_of, hides_user, who
-from sallyport.areas.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
+from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.forecast import UNAVAILABLE
 from sallyport.areas.login.second.service import SecondFactor
@@ -84,13 +84,13 @@ class Pipeline:
         """Decide a login without waiting. Return None if the caller must await `check`. Raises PacketError if the
         password field is malformed."""
         reason = who(login, self.domains.value)
-        login.method = method_of(login.request)
+        login.method = method_of(login.arrival.request)
         domain = login.domain
         if domain is None:
             return refuse(reason)
         login.factor = domain.factor
         login.outside = login.method == Method.EAP and domain.first_factor is not FirstFactor.NONE
-        if reason is PASSED and self.bypass.some and self.bypass.admits(login, domain.id):
+        if reason is PASSED and self.bypass.some and self.bypass.admits(login.arrival, login.method, domain.id):
             return self.admit_station(login, domain)
         is_inhabited = domain.id in self.principals.inhabited
         login.imported = self.principals.cached(domain.id, login.user) if is_inhabited else NOBODY
@@ -100,14 +100,16 @@ class Pipeline:
             login.user = ""
         login.provider = self.providers.of(domain.id)
         watched = self.lockouts.some
-        if watched and not self._is_by_station(login, domain) and (lock := self.lockouts.refuses(login, domain)):
-            return refuse(LOCKED[lock], domain)
+        if watched and not self.is_by_station(login, domain):
+            lock = self.lockouts.refuses(login.attempt(domain))
+            if lock is not None:
+                return refuse(LOCKED[lock], domain)
         first = self._check_at_once(login, domain)
         if first is None:
             return None
         decision = self.judge(login, domain, first)
         if (watched or not login.proven) and decision is not None:
-            self.lockouts.note(login, domain, decision)
+            self._count(login, domain, decision)
         return decision
 
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
@@ -124,19 +126,19 @@ class Pipeline:
             or login.continuation is not None
         ):
             return False
-        if STATE in login.request.first and self.names_challenge(login) is not None:
+        if STATE in login.arrival.request.first and self.names_challenge(login) is not None:
             return False
         is_inhabited = domain.id in self.principals.inhabited
-        if login.method == Method.EAP and (is_inhabited or self._is_by_station(login, domain)):
+        if login.method == Method.EAP and (is_inhabited or self.is_by_station(login, domain)):
             return False  # the inner name is not known yet
-        provider = login.provider
-        if isinstance(provider, Attached) and provider.provider.asks_for_codes and ends_in_code(login):
+        if _may_carry_code(login):
             return False  # it may need a look-up to know whether the user has codes
         began = self.now()
 
-        def done(first: Reason) -> None:
+        def done(result: FirstFactorResult) -> None:
             login.waits = self._waited(began)
-            decided(login, lambda: self._after_first(login, domain, first))
+            login.take_first(result)
+            decided(login, lambda: self._after_first(login, domain, result.reason))
 
         return self.first.begin(login, domain, _no_code, done)
 
@@ -158,13 +160,16 @@ class Pipeline:
         if domain.first_factor is LOCAL:
             first = self._check_password(login, domain, await self.user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:
-            first = check_vouched(login)
+            first = check_vouched(login.arrival)
         else:
             await self.recall(login, domain)
             began = self.now()
-            carries_code = ends_in_code(login) and await self.second.has_codes(login.provider, domain, login.principal)
-            first = await self.first.check(login, domain, lambda: carries_code)
+            user = login.principal
+            carries_code = _may_carry_code(login) and await self.second.has_codes(login.provider, domain, user)
+            result = await self.first.check(login, domain, lambda: carries_code)
             login.waits = self._waited(began)
+            login.take_first(result)
+            first = result.reason
         await self.recall(login, domain)
         return self._after_first(login, domain, first)
 
@@ -181,12 +186,18 @@ class Pipeline:
     def abandoned(self, login: Login) -> None:
         """Remove a decided login from the counts of the lock-outs, because the login could not be stored and gets no
         answer."""
-        self.lockouts.take_back(login)
+        self._take_back(login)
 
     def left(self, login: Login) -> None:
         """Remove a decided login from the counts of the lock-outs, because another node answers and counts it."""
-        self.lockouts.take_back(login)
+        self._take_back(login)
         self.second.left(login)
+
+    def _take_back(self, login: Login) -> None:
+        if login.ending is not None:
+            login.ending.reopen()
+        if login.domain is not None and self.lockouts.some:
+            self.lockouts.take_back(login.attempt(login.domain))
 
     # --- the user or station -----------------------------------------------------------------------------------
 
@@ -201,7 +212,7 @@ class Pipeline:
         self.note(login)
         if not login.station:  # a NAS that sends no Calling-Station-Id sends the address as User-Name
             login.station = login.user
-            login.behind = self.sightings.station(login.device, login.station, login.user, login.at)
+            login.behind = self.sightings.station(login.device, login.station, login.user, login.arrival.at)
         action = self.action_for_station(self._apply_rules(login, domain))
         return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
 
@@ -211,9 +222,9 @@ class Pipeline:
         user is present to be asked."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
-    def _is_by_station(self, login: Login, domain: Domain) -> bool:
+    def is_by_station(self, login: Login, domain: Domain) -> bool:
         """Return whether a login is by EAP, and its station may be admitted by its MAC address."""
-        return login.method == Method.EAP and bool(self.bypass.admits_by_eap(login, domain.id))
+        return login.method == Method.EAP and bool(self.bypass.admits_by_eap(login.arrival, login.method, domain.id))
 
     def recalled(self, login: Login, domain: Domain) -> bool:
         """If the user's current directory data are in memory, store them in `login.imported`, and return True.
@@ -236,9 +247,9 @@ class Pipeline:
         no effect."""
         if login.noted or login.home is None:
             return
-        request, source, at = login.request, login.source[0], login.at
+        request, source, at = login.arrival.request, login.arrival.source[0], login.arrival.at
         login.noted = True
-        login.device = device = self.sightings.device(request, source, login.client, login.home.id, at)
+        login.device = device = self.sightings.device(request, source, login.arrival.client, login.home.id, at)
         if not is_check(request):
             device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
@@ -252,19 +263,25 @@ class Pipeline:
         """Return the result of the first factor, or None if the caller must await `check`. For EAP, only the first
         factor `none` has a result at once."""
         vouched = domain.first_factor is FirstFactor.NONE
-        if login.method == Method.EAP and (not vouched or self._is_by_station(login, domain)):
+        if login.method == Method.EAP and (not vouched or self.is_by_station(login, domain)):
             return None
-        answers = STATE in login.request.first and self.names_challenge(login) is not None
+        answers = STATE in login.arrival.request.first and self.names_challenge(login) is not None
         if answers or login.imported is None:
             return None
         if domain.first_factor is LOCAL:
             user = self.users.cached(domain.id, login.user)
             return None if user is MISSING else self._check_password(login, domain, user)
-        return check_vouched(login) if vouched else None
+        return check_vouched(login.arrival) if vouched else None
 
-    def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
-        first = check_password(login, user, lambda: self.second.takes_codes(login.provider, domain, login.user))
-        return known_as(login, user, first)
+    def _check_password(
+        self, login: Login, domain: Domain, user: User | None, takes_code: Callable[[], bool] | None = None
+    ) -> Reason:
+        """Check the password of an endpoint user. takes_code: see `check_password`; by default the provider decides."""
+        if takes_code is None:
+            takes_code = partial(self.second.takes_codes, login.provider, domain, login.user)
+        result = check_password(login.arrival, login.method, user, takes_code)
+        login.found, login.code = result.found, result.code
+        return result.reason
 
     def _after_first(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
         """Decide after the first factor. Return None if the caller must await `ask`."""
@@ -274,6 +291,17 @@ class Pipeline:
         if fresh.first_factor is not domain.first_factor:
             first = Reason.FIRST_FACTOR_CHANGED
         return self.settle(login, fresh, self.judge(login, fresh, first))
+
+    def same_user(self, login: Login, user: User | None, stamp: str) -> Reason:
+        """Return PASSED if an endpoint user still exists with the same password, and set the user's current groups in
+        the login. The user may have been changed or removed during an EAP conversation or a challenge. stamp: the
+        user's stamp when the credentials were checked."""
+        if user is None:
+            return Reason.UNKNOWN_USER
+        if user.stamp != stamp:
+            return Reason.WRONG_PASSWORD
+        login.found = known(user, login.found)
+        return PASSED
 
     def same_factor(self, domain: Domain, stamp: str) -> Reason:
         """Return PASSED if the first factor still has the configuration with which it checked the password. After a
@@ -286,7 +314,8 @@ class Pipeline:
     def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
         """Decide by the result of the first factor and the login rules. Return None if the caller must await `ask`."""
         if first is not PASSED:
-            is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(login.request, login.client.secret)
+            arrival = login.arrival
+            is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(arrival.request, arrival.client.secret)
             return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
         login.proven = True
         self.note(login)
@@ -322,13 +351,20 @@ class Pipeline:
     def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
         the login was being decided. decision: None if the second factor must be asked for."""
-        if self.lockouts.some and (lock := self.lockouts.refuses(login, domain)):
+        if self.lockouts.some and (lock := self.lockouts.refuses(login.attempt(domain))):
             # otherwise the answer of another server, or the wait for a prompt, reveals whether the password is right
             login.found, login.rule = NOTHING, None
             return refuse(LOCKED[lock], domain)
         if decision is not None:
-            self.lockouts.note(login, domain, decision)
+            self._count(login, domain, decision)
         return decision
+
+    def _count(self, login: Login, domain: Domain, decision: Decision) -> None:
+        """Count a decision for the lock-outs. Locks are stored in the transaction of the login's event."""
+        if decision.failure is not None:
+            login.locks = self.lockouts.note_failure(login.attempt(domain), decision.failure)
+        elif decision.admits and self.lockouts.some:
+            self.lockouts.note_success(login.attempt(domain))
 
     # --- second factor ----------------------------------------------------------------------------------------
 
@@ -339,7 +375,7 @@ class Pipeline:
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
         challenge = self.names_challenge(login)
-        if self.lockouts.some and self.lockouts.repeats(login, domain):
+        if self.lockouts.some and self.lockouts.repeats(login.attempt(domain)):
             return self.settle(login, domain, refuse(Reason.WRONG_CODE, domain))
         if challenge is None:
             asked = await self.asked(domain, login.user)
@@ -347,7 +383,7 @@ class Pipeline:
         else:
             login.outside = False  # only the user that got the challenge can answer it
             self.refresh(login, domain)
-            result = await self.second.resume(login, *challenge, typed_code(login))
+            result = await self.second.resume(login, *challenge, typed_code(login.arrival, login.method))
         if result is None:
             return None
         decision = await self.decide_afresh(login, domain, result, answers_challenge=challenge is not None)
@@ -356,7 +392,7 @@ class Pipeline:
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
         """Return the id and step of the second factor's challenge that a login answers. Return None if the login
         answers no such challenge."""
-        state = login.request.first.get(STATE)
+        state = login.arrival.request.first.get(STATE)
         return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
 
     async def asked(self, domain: Domain, name: str) -> Asked:
@@ -387,26 +423,26 @@ class Pipeline:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
         if answers_challenge:
             login.found = result.found
-            if not is_check(login.request):
-                login.device.posture.count_answer(login.at)
+            if not is_check(login.arrival.request):
+                login.device.posture.count_answer(login.arrival.at)
             first = await self._is_same_user(login, domain, result)
             # A correct code proves that the sender is the user; an empty answer proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
         elif domain.first_factor is LOCAL:
             had_code = login.code is not None
             user = await self.user(domain, login.user)
-            if EAP_MESSAGE in login.request.first:
-                first = still(login, user, result.asked.stamp)
+            if EAP_MESSAGE in login.arrival.request.first:
+                first = self.same_user(login, user, result.asked.stamp)
             else:
-                first = known_as(login, user, check_password(login, user, lambda: had_code))
+                first = self._check_password(login, domain, user, lambda: had_code)
         else:  # the directory or other server is asked only once for each login
             first = self.same_factor(domain, result.asked.stamp)
         await self.recall(login, domain)
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
         decision = decide(first, action, result.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
-            if not is_check(login.request):
-                login.device.posture.count_challenge(login.at)
+            if not is_check(login.arrival.request):
+                login.device.posture.count_challenge(login.arrival.at)
             login.attributes = self.second.challenges.attributes(result)
         login.keep = self.second.keep(result)
         return decision
@@ -417,22 +453,29 @@ class Pipeline:
         if result.asked.factor != domain.factor:
             return Reason.FIRST_FACTOR_CHANGED
         if domain.first_factor is FirstFactor.NONE:
-            return check_vouched(login)
+            return check_vouched(login.arrival)
         if domain.first_factor is not LOCAL:
             return self.same_factor(domain, result.asked.stamp)
         user = await self.user(domain, login.user)
         if user is None or user.id != result.asked.user_id:
             return Reason.UNKNOWN_USER
-        return known_as(login, user, PASSED if user.stamp == result.asked.stamp else Reason.WRONG_PASSWORD)
+        return self.same_user(login, user, result.asked.stamp)
 
 
 def show_unproven(login: Login) -> None:
     """Set `login.device` so that the event can name the device. The device is not added to the inventory, because only
     devices whose requests are proven belong there."""
-    login.device = new_device(login.request, login.source[0], 0, login.at)
+    login.device = new_device(login.arrival.request, login.arrival.source[0], 0, login.arrival.at)
     login.device.id = 0
-    login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
+    login.station = as_text(login.arrival.request.first.get(CALLING_STATION_ID, b""))
 
 
 def _no_code() -> bool:
     return False
+
+
+def _may_carry_code(login: Login) -> bool:
+    """Return whether a code may follow the password of a login, if the user has codes."""
+    provider = login.provider
+    asks_for_codes = isinstance(provider, Attached) and provider.provider.asks_for_codes
+    return asks_for_codes and ends_in_code(login.arrival, login.method)

@@ -5,6 +5,7 @@ from secrets import token_bytes
 from sallyport.areas.clients.client import Client, Signatures
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.login import Answered, Login
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
 
@@ -39,6 +40,6 @@ def simulated(client: Client, source: str, attributes: bytes, authenticator: byt
     arrival, in microseconds."""
     packet = encode_request(ACCESS_REQUEST, 0, client.secret, attributes, authenticator=authenticator)
     request, sender = decode(packet, client.secret), (source, 0)
-    login = Login(request, client, sender, at, NoExchange(), Entry((sender, 0), authenticator))
+    login = Login(Arrival(request, client, sender, at), NoExchange(), Entry((sender, 0), authenticator))
     login.method = method
     return login

@@ -185,8 +185,9 @@ class Spool:
 
 
 def _pack(record: AccountingRecord) -> bytes:
-    host = record.source[0].encode()
-    return _HEAD.pack(record.at, record.domain_id, record.client.tenant_id, len(host)) + host + record.request.data
+    request, client, source, at, _ = record.arrival
+    host = source[0].encode()
+    return _HEAD.pack(at, record.domain_id, client.tenant_id, len(host)) + host + request.data
 
 
 def _store(tx: Tx, name: str, spooled: Sequence[SpooledRecord]) -> tuple[list[Sighting], Counter[int]]:

@@ -10,7 +10,8 @@ import click
 from sallyport.base.text import nearest
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, domains
-from sallyport.shell.options import Group
+from sallyport.shell.fields import field_option, parameter_of, pass_body
+from sallyport.shell.options import Group, as_json, option_name
 
 SECRETS: Final = {
     "duo": "skey",
@@ -30,16 +31,6 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "wallet": ("issuerDid", "schemaId"),
 }
 """The names of the fields that are not secret, for each built-in provider."""
-OPTIONS: Final = {
-    "ikey": "--ikey",
-    "host": "--host",
-    "domain": "--okta-domain",
-    "url": "--url",
-    "realm": "--realm",
-    "port": "--port",
-    "issuerDid": "--issuer-did",
-    "schemaId": "--schema-id",
-}
 
 
 @click.group(cls=Group, first=("set", "check"))
@@ -50,14 +41,14 @@ def provider() -> None:
 @provider.command("set")
 @click.argument("domain", metavar="DOMAIN")
 @click.argument("kind", metavar="PROVIDER")
-@click.option("--ikey", help="duo: the integration key.")
-@click.option("--host", help="duo: the API host. radius: the name or address of the server.")
-@click.option("--okta-domain", "domain_", metavar="HOST", help="okta: Okta domain, such as example.okta.com.")
-@click.option("--url", help="privacyidea, webhook: URL of the server, https://...")
-@click.option("--realm", help="privacyidea: the realm of the users. Default: the server's own default.")
-@click.option("--port", type=int, help="radius: UDP port of the server. Default: 1812.")
-@click.option("--issuer-did", "issuer_did", metavar="DID", help="wallet: the DID of the issuer of the credential.")
-@click.option("--schema-id", "schema_id", type=int, metavar="N", help="wallet: the id of the credential's schema.")
+@field_option("ikey", "--ikey", help="duo: the integration key.")
+@field_option("host", "--host", help="duo: the API host. radius: the name or address of the server.")
+@field_option("domain", "--okta-domain", metavar="HOST", help="okta: Okta domain, such as example.okta.com.")
+@field_option("url", "--url", help="privacyidea, webhook: URL of the server, https://...")
+@field_option("realm", "--realm", help="privacyidea: the realm of the users. Default: the server's own default.")
+@field_option("port", "--port", type=int, help="radius: UDP port of the server. Default: 1812.")
+@field_option("issuerDid", "--issuer-did", metavar="DID", help="wallet: the DID of the issuer of the credential.")
+@field_option("schemaId", "--schema-id", type=int, metavar="N", help="wallet: the id of the credential's schema.")
 @click.option(
     "--secret",
     metavar="-|FILE",
@@ -67,20 +58,13 @@ def provider() -> None:
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of an installed provider.")
 @click.option("--secret-field", metavar="NAME", help="Name of the secret field of an installed provider.")
 @click.option("--timeout-seconds", type=int, metavar="N", help="Time that a user may take to answer, in seconds.")
-@click.pass_obj
+@pass_body
 def set_(
     line: CommandLine,
+    given: Row,
     *,
     domain: str,
     kind: str,
-    ikey: str | None,
-    host: str | None,
-    domain_: str | None,
-    url: str | None,
-    realm: str | None,
-    port: int | None,
-    issuer_did: str | None,
-    schema_id: int | None,
     secret: str | None,
     fields: tuple[str, ...],
     secret_field: str | None,
@@ -93,21 +77,10 @@ def set_(
     installed provider.
     """
     kind = kind.casefold()
-    given: Row = {
-        "ikey": ikey,
-        "host": host,
-        "domain": domain_,
-        "url": url,
-        "realm": realm,
-        "port": port,
-        "issuerDid": issuer_did,
-        "schemaId": schema_id,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
     for name in given:
         if kind in PLAIN and name not in PLAIN[kind]:
-            takes = " ".join(OPTIONS[each] for each in PLAIN[kind]) or "none"
-            raise click.UsageError(f"{OPTIONS[name]} is no option of {kind}; its options are: {takes}")
+            takes = " ".join(map(_option, PLAIN[kind])) or "none"
+            raise click.UsageError(f"{_option(name)} is no option of {kind}; its options are: {takes}")
     given |= _fields(kind, fields)
     secret_name = SECRETS.get(kind, secret_field)
     if secret is not None:
@@ -126,7 +99,7 @@ def set_(
 
 @provider.command()
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_obj
 def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
     """Show the MFA provider of a domain, without its secrets."""
@@ -140,7 +113,7 @@ def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
 
 @provider.command()
 @click.argument("domain", metavar="DOMAIN")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json
 @click.pass_context
 def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
     """Test whether the MFA provider of a domain answers and accepts its keys. No prompt is sent.
@@ -172,6 +145,12 @@ def remove(line: CommandLine, *, domain: str, yes: bool) -> None:
             click.confirm(f"{outcome}. Remove the provider?", abort=True, err=True)
     line.run("/ad/DeleteMFAProvider", domain=domain)
     line.note(f"the MFA provider of {domain} is removed")
+
+
+def _option(field: str) -> str:
+    """Return the option that fills a field of a provider."""
+    found = parameter_of([field], set_.params)
+    return field if found is None else option_name(found)
 
 
 def _fields(kind: str, given: tuple[str, ...]) -> Row:

@@ -1,58 +1,42 @@
-"""Protocols for logins and decisions. The policies use these protocols, so that they need not import the package
-`login`."""
+"""What the policies know of a request and of its login. These values are frozen: a policy changes neither."""
 
-from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.devices.device import Device
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.policy.lockouts.failures import Failure
 from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import Request
-from sallyport.store.model import Tx
 
 
-class Attempt(Protocol):
-    """A login attempt; `login.Login` implements this protocol.
+class Arrival(NamedTuple):
+    """An authentic request, as it arrived.
 
-    keep: a function that writes to the store, in the transaction that stores the login's event. If another node answers
-    the login, the function returns False.
+    client: the RADIUS client that sent it. source: the socket address of the sender. at: the time of arrival, in
+    microseconds. monotonic: the same time in seconds of the monotonic clock.
     """
 
-    keep: Callable[[Tx], bool | None] | None
-
-    @property
-    def request(self) -> Request: ...
-    @property
-    def client(self) -> Client: ...
-    @property
-    def source(self) -> Source: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def device(self) -> Device: ...
-    @property
-    def domain(self) -> Domain | None: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def service_type(self) -> int | None: ...
-    @property
-    def principal(self) -> str: ...
-    @property
-    def outside(self) -> bool: ...
-    @property
-    def proven(self) -> bool: ...
-    @property
-    def approved(self) -> bool: ...
+    request: Request
+    client: Client
+    source: Source
+    at: int
+    monotonic: float = 0.0
 
 
-class Outcome(Protocol):
-    """The decision on an attempt. failure: the kind of the wrong credential, or None if none was wrong. admits: whether
-    the reply is Access-Accept."""
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A login attempt, as the lock-outs see it.
 
-    @property
-    def failure(self) -> Failure | None: ...
-    @property
-    def admits(self) -> bool: ...
+    domain: the domain of the user. user: the name by which failures are counted, without a realm. method: the
+    authentication method. outside: whether `user` is only the outer identity of EAP, which a client can choose freely.
+    proven: whether the sender has proved its identity by a correct password or code. approved: whether the user has
+    approved the second factor.
+    """
+
+    arrival: Arrival
+    domain: Domain
+    user: str
+    method: str
+    outside: bool = False
+    proven: bool = False
+    approved: bool = False

@@ -7,7 +7,7 @@ Nothing is stored, and the inventory does not count the request.
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from secrets import token_bytes
 from typing import Final, Literal
@@ -21,7 +21,7 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide
-from sallyport.areas.login.first.password import check_vouched, known_as
+from sallyport.areas.login.first.password import check_vouched
 from sallyport.areas.login.identity import default_domain, facts_of, who
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
@@ -135,13 +135,13 @@ class RuleTest:
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
         first = who(login, pipeline.domains.value)
-        bypass = first is PASSED and pipeline.bypass.admits(login, domain.id)
+        bypass = first is PASSED and pipeline.bypass.admits(login.arrival, login.method, domain.id)
         locked_out = None
         if bypass:
             login.method = Method.MAB
         elif first is PASSED:
             await pipeline.recall(login, domain)
-            locked_out = pipeline.lockouts.refuses(login, domain)
+            locked_out = pipeline.lockouts.refuses(login.attempt(domain))
             checked = await self._first(login, domain, asked, warnings)
             first = LOCKED[locked_out] if locked_out else checked
         facts = facts_of(login)
@@ -185,8 +185,8 @@ class RuleTest:
         body += _attributes(asked, asked.medium or (UNKNOWN if row is None else row.nas_port_type))
         login = simulated(client, source, body, authenticator, Method.PAP, asked.at)
         login.station = asked.station
-        login.device = device = new_device(login.request, source, home_id, asked.at)
-        find_product(device, login.request, client, asked.at)
+        login.device = device = new_device(login.arrival.request, source, home_id, asked.at)
+        find_product(device, login.arrival.request, client, asked.at)
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
@@ -242,13 +242,13 @@ class RuleTest:
             login.found = Found(groups=groups, ous=ous)
         if domain.first_factor is LOCAL:
             user = await self._pipeline.user(domain, login.user)
-            given = login.found
-            known_as(login, user, PASSED)
-            login.found = Found(groups=given.groups | login.found.groups, ous=given.ous)
-            return Reason.UNKNOWN_USER if user is None else PASSED
+            if user is None:
+                return Reason.UNKNOWN_USER
+            login.found = replace(login.found, groups=login.found.groups | user.groups)
+            return PASSED
         if domain.first_factor is FirstFactor.NONE:
             if asked.client:
-                return check_vouched(login)
+                return check_vouched(login.arrival)
             warnings.append("this domain accepts only RADIUS clients that may vouch for passwords: give the client")
             return PASSED
         if not self._pipeline.first.stamp(domain):
@@ -297,7 +297,7 @@ class RuleTest:
         second = self._second.of(domain)
         enrolment = await self._second.enrolment_of(domain, second, fold(login.principal), login.principal)
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
-        gives_up = row is not None and second.gives_up(row, login.at)
+        gives_up = row is not None and second.gives_up(row, login.arrival.at)
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
 
 

@@ -7,7 +7,7 @@ from sallyport.areas.sessions import operations as api
 from sallyport.areas.sessions.service import Sessions
 from sallyport.base.wire import JSON
 from sallyport.metrics import SessionMetrics
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, Command, LocalOperations
 from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -41,7 +41,10 @@ class SessionsArea(Area):
         """Return the command that finds the domain of a session. The command line has only the id of the session, but
         operations need the domain."""
 
+        local = LocalOperations()
+
+        @local("session.domain")
         async def domain(wanted: DomainOf) -> JSON:
             return await self.service.domain_of(wanted.session)
 
-        return {"session.domain": command(DomainOf, domain)}
+        return local

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from sallyport.agentwire.state import Quality, Rules
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.passwords.engine import failures
-from sallyport.areas.signin import commands, repo
+from sallyport.areas.signin import operations as api
+from sallyport.areas.signin import repo
 from sallyport.areas.signin.administrators import Administrators
 from sallyport.areas.signin.identities import Identities
 from sallyport.areas.signin.openid import OpenId
@@ -53,7 +54,7 @@ class SignInArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of administrators and sessions."""
-        return commands.commands(self.administrators, self.identities, self.sessions, self._tenancy)
+        return api.local_operations(self.administrators, self.identities, self.sessions, self._tenancy)
 
     def void(self, tx: Tx, at: int) -> None:
         """End the sessions, and spend the one-time codes up to the next time step."""

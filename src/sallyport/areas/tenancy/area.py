@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sallyport.areas.entrance import Area, Parts
-from sallyport.areas.tenancy import commands, repo
+from sallyport.areas.tenancy import operations as api
+from sallyport.areas.tenancy import repo
 from sallyport.areas.tenancy.authentication import BURST, Authentication, guesses_of_all_nodes
 from sallyport.areas.tenancy.keys import operations as keys_api
 from sallyport.areas.tenancy.keys import repo as keys_repo
@@ -13,7 +14,7 @@ from sallyport.areas.tenancy.keys.service import Keys
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.areas.tenancy.tenants import Tenants
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import KEYS, TOKENS
 from sallyport.store.model import Tx
 from sallyport.store.slices import Slice
@@ -37,7 +38,9 @@ class TenancyArea(Area):
     instances: the machines that keys of agents belong to. agent_file: returns the configuration file of an agent.
     """
 
-    erased_rows = (Rows("api_keys", "API keys", parts=(Part("api_key_machines", "key_id, machine", "key_id"),)),)
+    erased_rows = (
+        Rows("api_keys", "API keys", parts=(DependentTable("api_key_machines", "key_id, machine", "key_id"),)),
+    )
 
     def __init__(self, parts: Parts, instances: Instances, agent_file: Configure) -> None:
         self._clock = parts.clock
@@ -57,7 +60,7 @@ class TenancyArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of tenants and access tokens."""
-        return commands.commands(self.service, self.tenants, self._clock)
+        return api.local_operations(self.service, self.tenants, self._clock)
 
     def organization_of(self, tenant_id: int | None) -> int | None:
         """Return the organization (orgId) of a tenant. tenant_id: the internal id."""

@@ -3,8 +3,10 @@
 import click
 
 from sallyport.base.errors import StartError
+from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, note_new
-from sallyport.shell.options import FUTURE, Group
+from sallyport.shell.fields import field_argument, field_option, pass_body
+from sallyport.shell.options import FUTURE, Group, json_form
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
 NUMBER = click.IntRange(min=1)
@@ -16,9 +18,10 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--org", type=NUMBER, required=True, help="orgId of the token.")
-@click.option("--tenant", type=NUMBER, required=True, help="tenantId of the token.")
-@click.option(
+@field_option("org", "--org", type=NUMBER, required=True, help="orgId of the token.")
+@field_option("tenant", "--tenant", type=NUMBER, required=True, help="tenantId of the token.")
+@field_option(
+    "role",
     "--role",
     type=click.Choice(["admin", "operator", "auditor"]),
     default="admin",
@@ -28,38 +31,39 @@ def token() -> None:
         "which logins are trusted."
     ),
 )
-@click.option("--name", help="Name of the token in lists and in the audit trail. The default is the role.")
-@click.option(
+@field_option("name", "--name", help="Name of the token in lists and in the audit trail. The default is the role.")
+@field_option(
+    "expires",
     "--expires",
     type=FUTURE,
     help="Expiry: a span such as 90d or 12h, or a time such as 2027-11-23. By default, the token does not expire.",
 )
-@click.pass_obj
-def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
+@pass_body
+def create(line: CommandLine, body: Row) -> None:
     """Create a token and print it. The token cannot be shown again."""
-    made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
+    made = line.row("token.create", **body)
     note_new(line, made)
     line.print(str(made["token"]))
 
 
 @token.command("list")
-@click.option("--org", type=NUMBER, help="Show only tokens of this organization (orgId).")
-@click.option("--tenant", type=NUMBER, help="Show only tokens of tenants with this tenantId.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.pass_obj
-def list_(line: CommandLine, *, org: int | None, tenant: int | None, form: Form | None) -> None:
+@field_option("org", "--org", type=NUMBER, help="Show only tokens of this organization (orgId).")
+@field_option("tenant", "--tenant", type=NUMBER, help="Show only tokens of tenants with this tenantId.")
+@json_form
+@pass_body
+def list_(line: CommandLine, body: Row, *, form: Form | None) -> None:
     """List the tokens without their secrets."""
-    line.print_rows(line.rows("token.list", org=org, tenant=tenant), COLUMNS, form)
+    line.print_rows(line.rows("token.list", **body), COLUMNS, form)
 
 
 @token.command()
-@click.argument("token", metavar="ID|NAME")
-@click.option("--org", type=NUMBER, help="Search only the tokens of this organization (orgId).")
-@click.option("--tenant", type=NUMBER, help="Search only the tokens of tenants with this tenantId.")
-@click.pass_obj
-def revoke(line: CommandLine, *, token: str, org: int | None, tenant: int | None) -> None:
+@field_argument("token", "token", metavar="ID|NAME")
+@field_option("org", "--org", type=NUMBER, help="Search only the tokens of this organization (orgId).")
+@field_option("tenant", "--tenant", type=NUMBER, help="Search only the tokens of tenants with this tenantId.")
+@pass_body
+def revoke(line: CommandLine, body: Row) -> None:
     """Revoke a token. The service rejects the token from then on."""
-    revoked = line.row("token.revoke", token=token, org=org, tenant=tenant)
+    revoked = line.row("token.revoke", **body)
     line.note(f"token {revoked['id']} ({revoked['name']}) is revoked")
 
 
@@ -72,7 +76,7 @@ def tenant() -> None:
 
 
 @tenant.command("list")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def list_tenants(line: CommandLine, *, form: Form | None) -> None:
     """List the tenants with the numbers of their domains, RADIUS clients and active tokens."""

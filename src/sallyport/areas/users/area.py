@@ -7,7 +7,8 @@ from starlette.routing import BaseRoute
 
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
-from sallyport.areas.users import commands, page, repo
+from sallyport.areas.users import operations as api
+from sallyport.areas.users import page, repo
 from sallyport.areas.users.accounts import operations as accounts_api
 from sallyport.areas.users.accounts.service import Credentials, PasswordPolicies, Users
 from sallyport.areas.users.groups import operations as groups_api
@@ -18,7 +19,7 @@ from sallyport.areas.users.service import EndpointUsers, Revocations
 from sallyport.areas.users.totp import OneTimeSeeds
 from sallyport.base.totp import step_at
 from sallyport.shell.command import Command
-from sallyport.store.erasure import Part, Rows
+from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import USERS
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -35,22 +36,22 @@ class Policies(PasswordPolicies, PolicyIds, Protocol):
 
 
 _PARTS_OF_INSTANCES = (
-    Part("agent_orders", "id", "instance_id"),
-    Part("agent_discovered", "instance_id, kind, name", "instance_id"),
-    Part("agent_grants", "instance_id, user_id, group_id", "instance_id"),
-    Part("endpoint_instance_users", "instance_id, user_id", "instance_id"),
-    Part("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
-    Part("policy_instances", "policy_id, instance_id", "instance_id"),
+    DependentTable("agent_orders", "id", "instance_id"),
+    DependentTable("agent_discovered", "instance_id, kind, name", "instance_id"),
+    DependentTable("agent_grants", "instance_id, user_id, group_id", "instance_id"),
+    DependentTable("endpoint_instance_users", "instance_id, user_id", "instance_id"),
+    DependentTable("endpoint_instance_groups", "instance_id, group_id", "instance_id"),
+    DependentTable("policy_instances", "policy_id, instance_id", "instance_id"),
 )
 _PARTS_OF_GROUPS = (
-    Part("endpoint_credential_policies", "id", "group_id"),
-    Part("endpoint_group_users", "group_id, user_id", "group_id"),
+    DependentTable("endpoint_credential_policies", "id", "group_id"),
+    DependentTable("endpoint_group_users", "group_id, user_id", "group_id"),
 )
 _PARTS_OF_USERS = (
-    Part("totp_enrolments", "user_id", "user_id"),
-    Part("agent_hashes", "user_id", "user_id"),
-    Part("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
-    Part("endpoint_user_credentials", "user_id, credential_id", "user_id"),
+    DependentTable("totp_enrolments", "user_id", "user_id"),
+    DependentTable("agent_hashes", "user_id", "user_id"),
+    DependentTable("endpoint_user_wallets", "user_id, wallet_id", "user_id"),
+    DependentTable("endpoint_user_credentials", "user_id, credential_id", "user_id"),
 )
 
 
@@ -104,7 +105,7 @@ class UsersArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands that import and export users and instances, and enrol users."""
-        return commands.commands(self._parts.store, self._instances, self.accounts, self.seeds, self._domains.id_of)
+        return api.local_operations(self._parts.store, self._instances, self.accounts, self.seeds, self._domains.id_of)
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:
         """Return the page of an enrolment link."""

@@ -6,24 +6,24 @@ a correct code or the fifth wrong code, the link is no longer valid.
 
 import re
 from collections.abc import Mapping
-from html import escape
+from pathlib import Path
 
+from markupsafe import Markup
 from starlette.routing import BaseRoute
 
 from sallyport.areas.users.totp import OneTimeSeeds
-from sallyport.areas.users.user import Enrolment
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.web.page import Page, link_route
+from sallyport.web.page import Page, link_route, templates
 
 PATH = "/enrol/"
 
 _LINK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _GONE = Page(
     "This link is not valid",
-    "<p>The link has expired, was used already, or is incomplete. Ask your administrator for a new one.</p>",
+    "The link has expired, was used already, or is incomplete. Ask your administrator for a new one.",
     404,
 )
-_DONE = Page("Done", "<p>Your app is set up. Use its codes when you log in. You can close this page.</p>")
+_DONE = Page("Done", "Your app is set up. Use its codes when you log in. You can close this page.")
 
 
 def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
@@ -35,6 +35,7 @@ def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
 class _EnrolmentPage:
     def __init__(self, seeds: OneTimeSeeds) -> None:
         self._seeds = seeds
+        self._form = templates(Path(__file__).parent / "templates").get_template("enrolment_link.html")
 
     async def show(self, link: str) -> Page:
         return await self._opened(link)
@@ -56,22 +57,11 @@ class _EnrolmentPage:
         waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
         if waiting is None:
             return _GONE
-        image = await self._seeds.image(waiting)
-        form = _form(waiting, self._seeds.issuer(waiting.user.domain_id), image, wrong)
-        return Page("Set up one-time codes", form, 400 if wrong else 200)
-
-
-def _form(waiting: Enrolment, domain: str, image: str, wrong: str) -> str:
-    tries = f"{waiting.tries_left} more {'try' if waiting.tries_left == 1 else 'tries'}"
-    refusal = f'<p class="wrong" role="alert">{escape(wrong)} You have {tries}.</p>' if wrong else ""
-    seed = " ".join(re.findall(".{1,4}", waiting.seed))
-    return (
-        f'<p class="name">For <strong>{escape(waiting.user.name)}</strong> at <strong>{escape(domain)}</strong>.</p>'
-        f"{refusal}<ol><li>Scan this QR code with your authenticator app, "
-        f'or <a href="{escape(waiting.otpauth)}">open it on this device</a>.'
-        f'<img alt="QR code of the key below" src="{escape(image)}">'
-        f"If you cannot scan it, type this key into the app: <code>{seed}</code></li>"
-        "<li>Type the code that the app shows, and press Confirm.</li></ol>"
-        '<form method="post"><label for="code">Code</label> <input id="code" name="code" inputmode="numeric" '
-        'autocomplete="one-time-code" maxlength="16" required> <button>Confirm</button></form>'
-    )
+        form = self._form.render(
+            waiting=waiting,
+            domain=self._seeds.issuer(waiting.user.domain_id),
+            image=await self._seeds.image(waiting),
+            seed=" ".join(re.findall(".{1,4}", waiting.seed)),
+            wrong=wrong,
+        )
+        return Page("Set up one-time codes", Markup(form), 400 if wrong else 200)  # noqa: S704  the template escapes

@@ -19,6 +19,7 @@ from sallyport.base.errors import NotFound, StoreError
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.pages import senders
+from sallyport.console.pages.directories.finding import first_directories
 from sallyport.console.pages.installation import SOON
 from sallyport.console.pages.reading import joined, of
 from sallyport.console.pages.recovery import FAILING, failed_until
@@ -61,7 +62,7 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     found = [each async for each in _setup(visit)]
     found += await _senders(visit) if installation else []
     found += await _silent(visit)
-    directories = [(domain, await _directories(visit, domain)) for domain in domains]
+    directories = [(domain, await first_directories(visit, domain, MOST_DIRECTORIES)) for domain in domains]
     found += [each async for each in _certificates(visit, directories)]
     for domain in domains:
         found += [each async for each in _provider(visit, domain)]
@@ -211,11 +212,6 @@ async def _failing(visit: Visit, domains: Sequence[Domain], day: Sequence[HourOf
             last = await failed_until(visit, domain, Reason(reason))
             text = f"{counted(logins, 'login')} of {domain.name} in the last hours: {reason}."
             yield Concern(text, path, "Show the logins", is_bad=not last, last=last)
-
-
-async def _directories(visit: Visit, domain: Domain) -> list[Row]:
-    answer = await visit.call("/api/v1/directory/list", {"pageSize": MOST_DIRECTORIES}, domain=domain.id)
-    return entries(answer["directories"])
 
 
 async def _imports(visit: Visit, domain: Domain, directories: Sequence[Row]) -> list[Concern]:

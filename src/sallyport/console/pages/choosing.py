@@ -21,7 +21,7 @@ DID: Final = "did"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ChoiceSource:
     """A list operation, and how a form names its rows.
 
     kind: the kind of object, for texts. rows: the field of the answer that contains the rows. title: returns the text
@@ -41,7 +41,7 @@ class Source:
     by_id: str = ""
     body: Row = field(default_factory=dict)
 
-    def within(self, **body: JSON) -> "Source":
+    def within(self, **body: JSON) -> "ChoiceSource":
         """Return the same source with further fields of the request."""
         return replace(self, body={**self.body, **body})
 
@@ -51,7 +51,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class FieldChoices:
     """The rows that a field can name. choices: (value, text) of each row; empty if the list is too long for a choice.
     hint: how the text field names a row."""
 
@@ -65,16 +65,16 @@ class Offer:
         return not self.choices and not self.is_long
 
 
-async def offer(visit: Visit, domain: Domain, source: Source) -> Offer:
+async def offer(visit: Visit, domain: Domain, source: ChoiceSource) -> FieldChoices:
     """Return the rows that a field of a form can name. Raises Refused, StoreError."""
     found = await source.read(visit, domain, {"pageSize": SIZE + 1})
     names = f"DID, id or name of the {source.kind}." if source.value == DID else f"Id or name of the {source.kind}."
     if len(found) > SIZE:
-        return Offer([], is_long=True, hint=names)
-    return Offer([(str(each[source.value]), source.title(each)) for each in found], is_long=False, hint=names)
+        return FieldChoices([], is_long=True, hint=names)
+    return FieldChoices([(str(each[source.value]), source.title(each)) for each in found], is_long=False, hint=names)
 
 
-async def chosen(visit: Visit, domain: Domain, source: Source, name: str) -> str:
+async def chosen(visit: Visit, domain: Domain, source: ChoiceSource, name: str) -> str:
     """Return the value of the row that a field of the form names; empty if the field is empty.
 
     name: the name of the field. A part of a name is not enough, because it could select another row than the person
@@ -96,7 +96,7 @@ async def chosen(visit: Visit, domain: Domain, source: Source, name: str) -> str
     return str(found[0][source.value])
 
 
-def _unknown(source: Source, text: str, similar: Sequence[Row]) -> str:
+def _unknown(source: ChoiceSource, text: str, similar: Sequence[Row]) -> str:
     message = f'no {source.kind} has the id or the name "{text}"'
     named = joined([f"{each[source.names[0]]} (id {each[source.id]})" for each in similar])
     return f"{message}; names that contain it: {named}" if named else message

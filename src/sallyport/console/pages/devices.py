@@ -14,7 +14,7 @@ from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
-from sallyport.console.table import SEARCHED, Choice, Filter, has_slow_filter, listed
+from sallyport.console.table import SEARCHED, Filter, RowSelection, has_slow_filter, listed
 from sallyport.console.visit import Visit, address
 from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
@@ -38,7 +38,7 @@ HISTORY_COLUMNS: Final = row_columns(HistoryRow, "time", "event", "actor", "clie
 ON_A_PAGE: Final = 10
 MOST_CHOSEN: Final = 100
 """Maximum number of devices that are deleted at once."""
-CHOICE: Final = Choice("/devices/delete", "device", "device_id", "device_name", "Delete the chosen devices")
+CHOICE: Final = RowSelection("/devices/delete", "device", "device_id", "device_name", "Delete the chosen devices")
 
 
 def device_columns(domain_id: int) -> tuple[Column, ...]:

@@ -9,6 +9,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.labels import label
+from sallyport.console.pages.directories.finding import first_directories
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
@@ -71,7 +72,7 @@ async def domain(visit: Visit) -> Context:
         "warnings": visit.services.domains.warnings(found.id),
         "provider": await provider_of(visit, found),
         "configured": configuration(first),
-        "directories": await _directories(visit, found),
+        "directories": await first_directories(visit, found, MOST_DIRECTORIES),
         **rights(visit),
     }
 
@@ -118,12 +119,6 @@ async def remove(visit: Visit) -> Redirect:
     found = domain_at(visit)
     await visit.call("/ad/RemoveDomain", domain=found.id)
     return Redirect("/domains", f"The domain {found.name} is removed.")
-
-
-async def _directories(visit: Visit, found: Domain) -> list[Row]:
-    """Return the first directories from which the domain imports people."""
-    answer = await visit.call("/api/v1/directory/list", {"pageSize": MOST_DIRECTORIES}, domain=found.id)
-    return entries(answer["directories"])
 
 
 async def provider_of(visit: Visit, found: Domain) -> Row | None:

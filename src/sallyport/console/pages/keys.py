@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
@@ -47,7 +46,8 @@ async def keys(visit: Visit) -> Context:
 async def new_key(visit: Visit) -> Context:
     """Show the form of a new key."""
     domain = visit.domain()
-    return {"domain": domain, "agents": AGENTS, "instances": await _instances(visit, domain)}
+    choices = [("", "any instance of the domain"), *await instances(visit, domain, visit.query.get("filter", ""))]
+    return {"domain": domain, "agents": AGENTS, "instances": choices}
 
 
 @pages.submit("/keys/add", roles=ADMINS, template="key_made.html")
@@ -80,10 +80,6 @@ async def revoke_key(visit: Visit) -> Redirect:
     body: Row = {"keyId": number(visit.at["key"], "API key")}
     await visit.call("/api/v1/agent/revokeKey", body, domain=domain.id)
     return Redirect(of("/keys", domain), f"The key {body['keyId']} is revoked.")
-
-
-async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
-    return [("", "any instance of the domain"), *await instances(visit, domain, visit.query.get("filter", ""))]
 
 
 def _key(row: Row) -> Row:

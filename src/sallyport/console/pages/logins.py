@@ -77,7 +77,7 @@ async def live(visit: Visit) -> Response:
     nodes, assets = await visit.services.events.nodes(), visit.services.assets
 
     def rendered(own: Sequence[DomainEvent]) -> bytes:
-        matching = [each for each in own if _matches(each, asked)]
+        matching = [each for each in own if all(_COMPARED[name](each, text) for name, text in asked.items())]
         if not matching:
             return b""
         newest = matching[-SIZE:]
@@ -92,7 +92,8 @@ async def live(visit: Visit) -> Response:
         return await assets.in_turn(visit.caller.tenant_id, partial(rendered, own)) if own else b""
 
     def still(person: Person) -> bool:
-        return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
+        visible = visit.services.domains.of_tenant(person.caller.tenant_id)
+        return bool(person.roles & READERS) and set(names) <= {domain.id for domain in visible}
 
     return await visit.stream(rows, still, tuple(names.items()))
 
@@ -119,11 +120,6 @@ async def login(visit: Visit) -> Context:
         "reason": reason,
         "beside": beside,
     }
-
-
-def _ids(visit: Visit, person: Person) -> set[int]:
-    """Return the ids of the domains that a person may see now."""
-    return {domain.id for domain in visit.services.domains.of_tenant(person.caller.tenant_id)}
 
 
 @pages.show("/logins/{event}/now", "The same login now", roles=READERS, template="login_now.html")
@@ -242,17 +238,13 @@ _COMPARED: Final[Mapping[str, _Compare]] = {
 """The comparison of each filter with a new login, which is the same as in the operation. The text is case-folded."""
 
 
-def _matches(event: DomainEvent, asked: Mapping[str, str]) -> bool:
-    return all(_COMPARED[name](event, text) for name, text in asked.items())
-
-
 # --- one login ----------------------------------------------------------------------------------------------------
 
 State = Literal["passed", "ended here", "would end here", "not reached", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownStep:
     """A step of a login as the page shows it. path: the address of a page about the step, or empty. link: the text of
     the link to this page."""
 
@@ -270,7 +262,7 @@ def _reason(row: Row) -> Reason:
         return Reason.NONE
 
 
-def steps(row: Row, domain: Domain) -> list[Shown]:
+def steps(row: Row, domain: Domain) -> list[ShownStep]:
     """Return the steps of a login. row: an entry of GetAuthLog. domain: the login's domain, with its current mode."""
     advice = ADVICE.get(_reason(row))
     order = list(Step)
@@ -288,18 +280,18 @@ def steps(row: Row, domain: Domain) -> list[Shown]:
     sent = f"{device} ({row['client_ip']}) sent it with {method}"
     station = f", for station {as_mac(str(row['station']))}" if row["station"] else ""
     through = f", through {row['ip_address']}" if row["ip_address"] != row["client_ip"] else ""
-    shown = [Shown("request", "passed", sent + station + through)]
+    shown = [ShownStep("request", "passed", sent + station + through)]
     for number, step in enumerate(order):
         more = rule if step is Step.RULE and number <= end else {}
         if number == end and advice is not None:
-            shown.append(Shown(step, _state(row), f"{row['reason']}{waits.get(step, '')}", **more))
+            shown.append(ShownStep(step, _state(row), f"{row['reason']}{waits.get(step, '')}", **more))
         elif number < end:
-            shown.append(Shown(step, "passed", f"{texts[step]}{waits.get(step, '')}", **more))
+            shown.append(ShownStep(step, "passed", f"{texts[step]}{waits.get(step, '')}", **more))
         else:
-            shown.append(Shown(step, "not reached", ""))
+            shown.append(ShownStep(step, "not reached", ""))
     node = f", decided by {row['node']}" if row["node"] else ""
     answer = f"{row['appliedDecision']} after {row['latencyMs']} ms{node}"
-    return [*shown, Shown("mode", "", _mode(row)), Shown("answer", "", answer)]
+    return [*shown, ShownStep("mode", "", _mode(row)), ShownStep("answer", "", answer)]
 
 
 def _rule(row: Row) -> str:

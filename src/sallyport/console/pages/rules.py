@@ -11,17 +11,17 @@ from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.choosing import Source, chosen, offer
+from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
-from sallyport.console.visit import Problem, Visit
+from sallyport.console.visit import FormProblem, Visit
 from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
 LIST: Final = "/ad/ListLoginRules"
-RULES: Final = Source(
+RULES: Final = ChoiceSource(
     "rule",
     LIST,
     "rules",
@@ -200,7 +200,7 @@ async def test(visit: Visit) -> Context:
     try:
         tested = await visit.call("/ad/TestLoginRules", body, domain=domain.id)
     except Refused as error:
-        return {**context, "problem": Problem.of(error)}
+        return {**context, "problem": FormProblem.of(error)}
     return {**context, "tested": tested, "read": rules_read(tested), "action": dict(ACTIONS)[str(tested["action"])]}
 
 

@@ -12,7 +12,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.table import SEARCHED, Filter, Table, has_slow_filter, listed, recent, wanted
-from sallyport.console.visit import Problem, Visit
+from sallyport.console.visit import FormProblem, Visit
 from sallyport.shell.command import entries
 from sallyport.web.scope import INSTALLATIONS, READERS
 
@@ -60,7 +60,7 @@ async def trail(visit: Visit) -> Context:
             visit, COLUMNS, LIST, "entries", {**body, **newer}, filters=filters, empty=EMPTY, most=1000
         )
     except Invalid as error:
-        return {"table": Table(visit, COLUMNS, [], 0, filters=filters), "problem": Problem.of(error)}
+        return {"table": Table(visit, COLUMNS, [], 0, filters=filters), "problem": FormProblem.of(error)}
     table.rows = await in_parts(partial(_row, names=names), table.rows)
     table.searched_since = str(newer.get("from", ""))
     return {"table": table}
@@ -78,7 +78,7 @@ async def whole(visit: Visit) -> Context:
     try:
         answer = await visit.command("audit.list", **{**asked, **newer}, after=after, limit=PAGE)
     except Invalid as error:
-        return {"table": Table(visit, WHOLE, [], 0, filters=FILTERS), "problem": Problem.of(error)}
+        return {"table": Table(visit, WHOLE, [], 0, filters=FILTERS), "problem": FormProblem.of(error)}
     found = entries(answer["entries"]) if isinstance(answer, dict) else []
     after = answer["after"] if isinstance(answer, dict) else None
     following = visit.url(after="-".join(map(str, after))) if isinstance(after, list) and len(found) == PAGE else ""

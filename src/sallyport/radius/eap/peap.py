@@ -11,7 +11,7 @@ from sallyport.base.errors import PacketError
 from sallyport.radius.eap.conversation import Conversation, failed
 from sallyport.radius.eap.model import Check, Done, Failed, Next, Offers, Outcome, Passed, Send, Step, Verdict
 from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
-from sallyport.radius.eap.resumption import Holder
+from sallyport.radius.eap.resumption import SessionUser
 
 _HEADERLESS: Final = 4  # the omitted octets: code, identifier, length
 _MANDATORY_RESULT: Final = b"\x80\x03\x00\x02"  # MS-PEAP section 2.2.8.1.2: mandatory, type 3, 2 octets
@@ -38,7 +38,7 @@ class PeapPhase:
         """Return the name of the inner method."""
         return "resumed" if self._resumed else self._eap.method
 
-    def established(self, holder: Holder | None) -> Step:
+    def established(self, holder: SessionUser | None) -> Step:
         """Return success if the session was resumed. Otherwise wait until the client acknowledges the handshake."""
         if holder is None:
             return Next(b"")

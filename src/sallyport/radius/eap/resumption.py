@@ -18,7 +18,7 @@ MOST: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class SessionUser:
     """The user of a TLS session. until: the time at which the session expires, in seconds of a monotonic clock. stamp:
     the stamp from the verdict on the full login."""
 
@@ -45,17 +45,17 @@ class Resumptions:
 
     def __init__(self, lifetime_s: float, most: int = MOST) -> None:
         self._lifetime_s = lifetime_s
-        self._holders = BoundedMap[bytes, Holder](most)
+        self._holders = BoundedMap[bytes, SessionUser](most)
 
     def __len__(self) -> int:
         return len(self._holders)
 
-    def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
+    def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> SessionUser:
         """Return the Holder that the caller stores for the sessions of a full login. most_s: the maximum lifetime of
         the sessions in seconds."""
-        return Holder(user, now + min(self._lifetime_s, most_s), stamp)
+        return SessionUser(user, now + min(self._lifetime_s, most_s), stamp)
 
-    def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
+    def keep(self, sessions: Iterable[bytes], holder: SessionUser, owner: int) -> None:
         """Store the user of the sessions. sessions: the digests of the sessions. owner: a tenant. The sessions are
         stored in this tenant's share of the table."""
         if self._lifetime_s <= 0:
@@ -63,7 +63,7 @@ class Resumptions:
         for each in sessions:
             self._holders.put(each, holder, owner)
 
-    def find(self, session: bytes, *, now: float) -> Holder | None:
+    def find(self, session: bytes, *, now: float) -> SessionUser | None:
         """Return the user of a session. Return None if the session is unknown or has expired. session: the digest of
         the session."""
         holder = self._holders.get(session)

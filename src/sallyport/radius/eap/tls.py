@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives import hashes
 
 from sallyport.radius.eap.certificate import UserNames
 from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
-from sallyport.radius.eap.resumption import Holder
+from sallyport.radius.eap.resumption import SessionUser
 from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
@@ -32,7 +32,7 @@ class TlsPhase:
         self._names = names
         self._name = b""
 
-    def established(self, holder: Holder | None) -> Step:
+    def established(self, holder: SessionUser | None) -> Step:
         """Return the question whether the certificate's user may log in. In a resumed session, the certificate is from
         the full handshake."""
         try:

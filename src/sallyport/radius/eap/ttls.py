@@ -27,7 +27,7 @@ from sallyport.radius.eap.model import (
     Step,
     Verdict,
 )
-from sallyport.radius.eap.resumption import Holder
+from sallyport.radius.eap.resumption import SessionUser
 from sallyport.radius.eap.tls import PROTECTED_SUCCESS
 from sallyport.radius.eap.tunnel import Tunnel
 from sallyport.radius.mschap import (
@@ -115,7 +115,7 @@ class TtlsPhase:
         """Return the name of the inner method."""
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
-    def established(self, holder: Holder | None) -> Step:
+    def established(self, holder: SessionUser | None) -> Step:
         """Return success if the session was resumed. Otherwise wait for the client's message."""
         if holder is None:
             return Next(b"")

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from sallyport.radius.eap.model import Check, Failed, Failure, Next, Passed, Resumed, Step, Verdict
 from sallyport.radius.eap.packet import TLS, TTLS, TYPE_NAMES, Framing, Packet
-from sallyport.radius.eap.resumption import Holder, Resumptions
+from sallyport.radius.eap.resumption import Resumptions, SessionUser
 from sallyport.radius.eap.tunnel import Tunnel
 
 _KEY: Final = b"EXPORTER_EAP_TLS_Key_Material"  # RFC 9190 section 2.3, RFC 9427 section 2.1
@@ -31,7 +31,7 @@ class Phase(Protocol):
     def inner(self) -> str:
         """Return the name of the inner method, such as `mschapv2`. Return "" while the method is unknown."""
 
-    def established(self, holder: Holder | None) -> Step:
+    def established(self, holder: SessionUser | None) -> Step:
         """Start the inner phase after the handshake. holder: the user of the resumed session; None for a new
         session."""
 
@@ -69,7 +69,7 @@ class Tunnelled:
         self._now = now
         self._framing = Framing(0, fragment_size)
         self._session: bytes | None = None  # the digest of the resumed session
-        self._holder: Holder | None = None
+        self._holder: SessionUser | None = None
         self._stamp = ""
         self._end: Step | None = None  # the result, if the client acknowledges the last message
 

@@ -5,13 +5,13 @@ import os
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from random import uniform
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
 import psycopg
 
+from sallyport.base.clock import BackOff
 from sallyport.base.errors import StoreError
 from sallyport.store.postgres.connection import Connection, connect
 
@@ -24,11 +24,11 @@ class Pause:
     """The pause after a failed attempt. All dialers of a node share it: as soon as one of them has a connection, the
     others need not wait for the end of the pause.
 
-    length_s: the length of the next pause. due: the time at which the current pause ends, in seconds of the monotonic
-    clock. failure: the error of the last attempt.
+    due: the time at which the current pause ends, in seconds of the monotonic clock. failure: the error of the last
+    attempt.
     """
 
-    length_s: float = FIRST_PAUSE_S
+    back_off: BackOff = field(default_factory=lambda: BackOff(first_s=FIRST_PAUSE_S, most_s=LONGEST_PAUSE_S))
     due: float = 0.0
     failure: str = ""
 
@@ -53,10 +53,10 @@ class Dialer:
                 connection = connect(self._url)
             except StoreError as error:
                 pause.failure = str(error)
-                pause.due = time.monotonic() + uniform(0.5, 1) * pause.length_s  # noqa: S311  no secret
-                pause.length_s = min(2 * pause.length_s, LONGEST_PAUSE_S)
+                pause.due = time.monotonic() + pause.back_off.failed()
                 raise
-            pause.length_s, pause.due = FIRST_PAUSE_S, 0.0
+            pause.back_off.worked()
+            pause.due = 0.0
             return connection
 
 

@@ -19,7 +19,7 @@ import trio
 from sallyport.base.actor import acting
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
-from sallyport.store.items import Item, finish, nobody, runs_of
+from sallyport.store.items import QueuedWrite, finish, nobody, runs_of
 from sallyport.store.model import Done, Work
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours
 from sallyport.store.postgres.dialer import Dialer
@@ -82,8 +82,8 @@ class WriterConnection:
         self._alone = alone
         self._failing = False
         self._since: float | None = None  # the start of the current transaction or probe
-        self._queue: SimpleQueue[Item | None] = SimpleQueue()
-        self._own: deque[Item] = deque()  # queued items of the service that have not started
+        self._queue: SimpleQueue[QueuedWrite | None] = SimpleQueue()
+        self._own: deque[QueuedWrite] = deque()  # queued items of the service that have not started
         self._stopped = False
         self.changes = 0
         """The number of commits."""
@@ -113,10 +113,10 @@ class WriterConnection:
     async def write(self, work: Work[T]) -> T:
         """Run `work`, and return when its changes are on disk (see `Store.write`)."""
         context = copy_context()
-        item = Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service")
+        item = QueuedWrite(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service")
         return cast(T, await self._wait(item))
 
-    async def _wait(self, item: Item) -> object:
+    async def _wait(self, item: QueuedWrite) -> object:
         await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
@@ -129,14 +129,14 @@ class WriterConnection:
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """Run `work` without a waiting task (see `Store.submit`)."""
-        self._put(Item(cast("Done[object]", done), work=work, submitted=True, own=True))
+        self._put(QueuedWrite(cast("Done[object]", done), work=work, submitted=True, own=True))
 
     async def exclusive(self, work: Callable[[Connection], None]) -> None:
         """Run `work` in a transaction of its own, to replace all rows. Other writes that are queued before the caches
         have been reloaded fail, because they may depend on old rows."""
-        await self._wait(Item(nobody, alone=lambda: work(self._link.connected())))
+        await self._wait(QueuedWrite(nobody, alone=lambda: work(self._link.connected())))
 
-    def _put(self, item: Item) -> None:
+    def _put(self, item: QueuedWrite) -> None:
         if self._stopped:
             raise StoreError("the store is closed")
         item.generation = self._restores.accepted
@@ -160,7 +160,7 @@ class WriterConnection:
                     self.cut()
                     await trio.to_thread.run_sync(thread.join, STOP_S)
 
-    def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
+    def _finish(self, items: list[QueuedWrite], error: StoreError | None, seconds: float) -> None:
         """Pass the results to the callers. This runs on the event loop."""
         self._metrics.commits.seconds.observe(seconds)
         self._metrics.commits.callers.observe(len(items))
@@ -174,7 +174,7 @@ class WriterConnection:
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
         """Process the queue in the lane's thread until the queue is closed."""
-        ended, left = False, list[Item]()
+        ended, left = False, list[QueuedWrite]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
             ended |= is_last
@@ -194,10 +194,10 @@ class WriterConnection:
             left = [item for item in left if id(item) not in ids]
             token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
 
-    def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
+    def _take(self, *, waits: bool) -> tuple[list[QueuedWrite], bool]:
         """Return the next items of the queue, and whether the queue is closed. waits: whether to wait up to PROBE_S for
         the first item."""
-        items: list[Item] = []
+        items: list[QueuedWrite] = []
         try:
             item = self._queue.get(waits, timeout=PROBE_S)
             while item is not None:
@@ -216,7 +216,7 @@ class WriterConnection:
         finally:
             self._since = None
 
-    def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
+    def _transaction(self, items: list[QueuedWrite]) -> tuple[StoreError | None, list[QueuedWrite]]:
         """Process items in one transaction. After a deadlock, repeat the transaction. Return the error of the
         transaction or None, and the items that are done."""
         for pause_s in _PAUSES_S:
@@ -235,7 +235,7 @@ class WriterConnection:
         self._failing = False
         return None, done
 
-    def _attempt(self, items: list[Item]) -> list[Item]:
+    def _attempt(self, items: list[QueuedWrite]) -> list[QueuedWrite]:
         connection = self._link.connected()
         cursor = connection.cursor()
         tx = PostgresTx(cursor, self._inserts, self._own, share=self._share)
@@ -262,7 +262,7 @@ class WriterConnection:
         number = self._restores.seen = int(str(cursor.fetchall()[0][0]))
         return number
 
-    def _run(self, tx: PostgresTx, item: Item, connection: Connection) -> bool:
+    def _run(self, tx: PostgresTx, item: QueuedWrite, connection: Connection) -> bool:
         """Run one item. Return False if its changes must be undone. Raises an error if the whole transaction is
         lost."""
         if item.generation != self._restores.seen:
@@ -283,7 +283,7 @@ class WriterConnection:
             return False
         return True
 
-    def _each(self, cursor: Cursor, tx: PostgresTx, items: list[Item]) -> list[Item]:
+    def _each(self, cursor: Cursor, tx: PostgresTx, items: list[QueuedWrite]) -> list[QueuedWrite]:
         """Run items, each in a savepoint, and return the items that were run. Stop after BATCH_S seconds if a login
         waits."""
         until = time.perf_counter() + BATCH_S

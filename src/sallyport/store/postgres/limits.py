@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sallyport.settings.limits import HISTORIES, UNCHECKED
-from sallyport.store.schema.limits import COUNTED, Counted
+from sallyport.store.schema.limits import COUNTED, CountedTable
 
 _BY_TIME: Final = ("audit_trail", "radius_client_history")
 """The histories whose rows belong to a tenant; their index is by time. In all other histories, a row belongs to a
@@ -30,14 +30,14 @@ def triggers() -> Iterator[str]:
             yield from _trigger(counted, "updated", f"update on {table}", both, lost + gained + check)
 
 
-def _trigger(counted: Counted, suffix: str, event: str, tables: str, body: str) -> Iterator[str]:
+def _trigger(counted: CountedTable, suffix: str, event: str, tables: str, body: str) -> Iterator[str]:
     name = f"{counted.table}_{counted.limit}_{suffix}"
     whole = f"declare over record; begin {body} return null; end"
     yield f"create function {name}() returns trigger language plpgsql as $$ {whole} $$"
     yield f"create trigger {name} after {event} referencing {tables} for each statement execute function {name}()"
 
 
-def _count(counted: Counted, rows: str, step: str) -> str:
+def _count(counted: CountedTable, rows: str, step: str) -> str:
     """Return the statement that adds the number of rows in a transition table to the counters of their tenants."""
     tenant, only = counted.tenant.format(row="counted"), counted.only.format(row="counted")
     each = f"select {tenant} as tenant from {rows} as counted where {only}"
@@ -48,7 +48,7 @@ def _count(counted: Counted, rows: str, step: str) -> str:
     )
 
 
-def _check(counted: Counted) -> str:
+def _check(counted: CountedTable) -> str:
     """Return the statements that a trigger runs after rows were added. If the rows exceed the limit, the statements
     reject the new rows. In a history, they delete the oldest rows instead."""
     owners = f"select {counted.tenant.format(row='counted')} from changed as counted"

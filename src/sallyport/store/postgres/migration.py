@@ -32,7 +32,7 @@ WAIT_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     """A step of the schema.
 
     apply: makes the change in a transaction. beside: names the oldest program that works with the new schema, by the
@@ -44,7 +44,7 @@ class Step:
     beside: str = ""
 
 
-Steps = Sequence[Step]
+Steps = Sequence[MigrationStep]
 
 BASELINE: Final = "p0001_baseline"
 
@@ -53,8 +53,8 @@ def steps_of(folders: Sequence[Path] = (PACKAGE,)) -> Steps:
     """Return the baseline and the steps of the areas in the folders, oldest step first."""
     later = step_files("p", folders, has_nodes=True)
     return (
-        Step(BASELINE, schema.create),
-        *(Step(each.name, partial(schema.apply, step=each), beside=BASELINE) for each in later),
+        MigrationStep(BASELINE, schema.create),
+        *(MigrationStep(each.name, partial(schema.apply, step=each), beside=BASELINE) for each in later),
     )
 
 

@@ -29,7 +29,7 @@ def _through(table: str, column: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedTable:
     """A table whose rows count towards a limit.
 
     tenant: SQL for the tenant of a row. only: SQL condition for the rows that count. spares: only for a history; SQL
@@ -44,55 +44,55 @@ class Counted:
 
 
 COUNTED = (
-    Counted("access_tokens", "access_tokens", _TENANT),
-    Counted("agent_orders", "agent_orders", _through("endpoint_instances", "instance_id")),
-    Counted("agent_grants", "agent_grants", _through("endpoint_instances", "instance_id")),
-    Counted("api_keys", "api_keys"),
-    Counted("api_key_machines", "api_key_machines", _through("api_keys", "key_id")),
-    Counted("bypass_stations", "bypass_stations"),
-    Counted(
+    CountedTable("access_tokens", "access_tokens", _TENANT),
+    CountedTable("agent_orders", "agent_orders", _through("endpoint_instances", "instance_id")),
+    CountedTable("agent_grants", "agent_grants", _through("endpoint_instances", "instance_id")),
+    CountedTable("api_keys", "api_keys"),
+    CountedTable("api_key_machines", "api_key_machines", _through("api_keys", "key_id")),
+    CountedTable("bypass_stations", "bypass_stations"),
+    CountedTable(
         "client_domains", "radius_client_domains", "(select tenant_id from radius_clients where id = {row}.client_id)"
     ),
-    Counted("credentials", "credentials", _TENANT),
-    Counted("devices", "devices"),
-    Counted("did_keys", "did_keys", "(select tenant_id from dids where id = {row}.did_id)"),
-    Counted("dids", "dids", _TENANT),
-    Counted("directories", "directories"),
-    Counted("directory_groups", "directory_groups"),
-    Counted("directory_members", "directory_members", _through("directories", "directory_id")),
-    Counted("directory_units", "directory_units"),
-    Counted("directory_users", "directory_users"),
-    Counted("discovered_accounts", "agent_discovered", _through("endpoint_instances", "instance_id")),
-    Counted("domains", "domains", _TENANT),
-    Counted("endpoint_assignments", "endpoint_instance_users", _through("endpoint_instances", "instance_id")),
-    Counted("endpoint_assignments", "endpoint_instance_groups", _through("endpoint_instances", "instance_id")),
-    Counted("endpoint_assignments", "endpoint_group_users", _through("endpoint_groups", "group_id")),
-    Counted("endpoint_groups", "endpoint_groups"),
-    Counted("endpoint_instances", "endpoint_instances"),
-    Counted("endpoint_users", "endpoint_users"),
-    Counted("escrowed_passwords", "agent_passwords"),
-    Counted("login_rules", "login_rules"),
-    Counted("password_policies", "password_policies", _TENANT),
-    Counted(
+    CountedTable("credentials", "credentials", _TENANT),
+    CountedTable("devices", "devices"),
+    CountedTable("did_keys", "did_keys", "(select tenant_id from dids where id = {row}.did_id)"),
+    CountedTable("dids", "dids", _TENANT),
+    CountedTable("directories", "directories"),
+    CountedTable("directory_groups", "directory_groups"),
+    CountedTable("directory_members", "directory_members", _through("directories", "directory_id")),
+    CountedTable("directory_units", "directory_units"),
+    CountedTable("directory_users", "directory_users"),
+    CountedTable("discovered_accounts", "agent_discovered", _through("endpoint_instances", "instance_id")),
+    CountedTable("domains", "domains", _TENANT),
+    CountedTable("endpoint_assignments", "endpoint_instance_users", _through("endpoint_instances", "instance_id")),
+    CountedTable("endpoint_assignments", "endpoint_instance_groups", _through("endpoint_instances", "instance_id")),
+    CountedTable("endpoint_assignments", "endpoint_group_users", _through("endpoint_groups", "group_id")),
+    CountedTable("endpoint_groups", "endpoint_groups"),
+    CountedTable("endpoint_instances", "endpoint_instances"),
+    CountedTable("endpoint_users", "endpoint_users"),
+    CountedTable("escrowed_passwords", "agent_passwords"),
+    CountedTable("login_rules", "login_rules"),
+    CountedTable("password_policies", "password_policies", _TENANT),
+    CountedTable(
         "policy_assignments",
         "policy_instances",
         "(select tenant_id from password_policies where id = {row}.policy_id)",
     ),
-    Counted("presentation_requests", "presentation_requests", only="{row}.challenge_id is null"),
-    Counted("radius_clients", "radius_clients", _TENANT),
-    Counted("schemas", "credential_schemas", _TENANT),
-    Counted("stations", "stations"),
-    Counted("taken_over_accounts", "agent_takeovers"),
-    Counted("waiting_imports", "directory_jobs", only=_OPEN),
-    Counted("wallet_assignments", "endpoint_user_wallets", _through("endpoint_users", "user_id")),
-    Counted("wallet_assignments", "endpoint_user_credentials", _through("endpoint_users", "user_id")),
-    Counted("wallets", "wallets"),
-    Counted("agent_reports", "agent_reports"),
-    Counted("audit_entries", "audit_trail", _TENANT, only="{row}.tenant_id > 0"),
-    Counted("client_history", "radius_client_history", _TENANT),
-    Counted("device_history", "device_history"),
-    Counted("drift_reports", "agent_drift"),
-    Counted("import_jobs", "directory_jobs", spares=_OPEN),
+    CountedTable("presentation_requests", "presentation_requests", only="{row}.challenge_id is null"),
+    CountedTable("radius_clients", "radius_clients", _TENANT),
+    CountedTable("schemas", "credential_schemas", _TENANT),
+    CountedTable("stations", "stations"),
+    CountedTable("taken_over_accounts", "agent_takeovers"),
+    CountedTable("waiting_imports", "directory_jobs", only=_OPEN),
+    CountedTable("wallet_assignments", "endpoint_user_wallets", _through("endpoint_users", "user_id")),
+    CountedTable("wallet_assignments", "endpoint_user_credentials", _through("endpoint_users", "user_id")),
+    CountedTable("wallets", "wallets"),
+    CountedTable("agent_reports", "agent_reports"),
+    CountedTable("audit_entries", "audit_trail", _TENANT, only="{row}.tenant_id > 0"),
+    CountedTable("client_history", "radius_client_history", _TENANT),
+    CountedTable("device_history", "device_history"),
+    CountedTable("drift_reports", "agent_drift"),
+    CountedTable("import_jobs", "directory_jobs", spares=_OPEN),
 )
 
 
@@ -112,7 +112,7 @@ def exceeds(limit: str, domain: str, rows: str = "1") -> str:
     return f"exists (select 1 from limits where name = '{limit}' and most < {rows} + coalesce(({kept}), 0))"
 
 
-def _triggers(counted: Counted, *, is_history: bool) -> Iterator[str]:
+def _triggers(counted: CountedTable, *, is_history: bool) -> Iterator[str]:
     name, table = counted.limit, counted.table
     prefix = f"create trigger {table}_{name}"
     tenant, only = ({row: sql.format(row=row) for row in ("new", "old")} for sql in (counted.tenant, counted.only))
@@ -130,7 +130,7 @@ def _triggers(counted: Counted, *, is_history: bool) -> Iterator[str]:
         yield f"{prefix}_lost after update of state on {table} when {lost} begin {remove}; end"
 
 
-def _enforced(counted: Counted, *, is_history: bool) -> str:
+def _enforced(counted: CountedTable, *, is_history: bool) -> str:
     """Return the statements that a trigger runs after a row was added, to enforce the limit."""
     tenant = counted.tenant.format(row="new")
     excess = (

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from sallyport.areas.directory.entry.ldif import (
     MOST_LINES,
     MOST_STEPS,
-    Content,
     Deletion,
+    EntryContent,
     LdifError,
     LdifParser,
+    LdifStep,
     Modification,
     Record,
     Renaming,
-    Step,
 )
 
 EXAMPLES = b"""version: 1
@@ -69,7 +69,7 @@ def test_the_examples_of_the_rfc_are_read() -> None:
     and attribute options.
     """
     content, deletion, renaming, modification = read(EXAMPLES)
-    assert isinstance(content, Content) and content.line == 2
+    assert isinstance(content, EntryContent) and content.line == 2
     assert content.raw.attributes["cn"] == (b"Barbara Jensen", b"Babs")
     assert content.raw.attributes["description"][0].endswith(b"in search of perfect sailing conditions.")
     assert content.raw.attributes["title"] == (b"Product Manager, Rod and Reel Division",)
@@ -78,7 +78,9 @@ def test_the_examples_of_the_rfc_are_read() -> None:
     assert renaming == Renaming(15, paul, "cn=Paula Jensen", True, "ou=Accounting, dc=airius, dc=com")
     assert isinstance(modification, Modification)
     assert [(step, name, len(values)) for step, name, values in modification.steps] == [
-        (Step.ADD, "postaladdress", 1), (Step.DELETE, "description", 0), (Step.REPLACE, "telephonenumber", 2),
+        (LdifStep.ADD, "postaladdress", 1),
+        (LdifStep.DELETE, "description", 0),
+        (LdifStep.REPLACE, "telephonenumber", 2),
     ]  # fmt: skip
 
 
@@ -110,7 +112,7 @@ def test_any_value_survives_base64_and_folding(value: bytes, width: int) -> None
     text = b"photo:: " + b64encode(value)
     folded = b"\n ".join([text[at : at + width] for at in range(0, len(text), width)])
     (found,) = read(b"dn: cn=x\n" + folded + b"\n")
-    assert isinstance(found, Content) and found.raw.attributes["photo"] == (value,)
+    assert isinstance(found, EntryContent) and found.raw.attributes["photo"] == (value,)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_the_number_of_lines_of_an_entry_is_limited() -> None:
     """An entry may have at most MOST_LINES lines, because short lines take far more memory than space in the file."""
     head, more = b"\n\ndn: cn=x\n", (MOST_LINES - 1) * b"a:\n"
     (whole,) = read(head + more)
-    assert isinstance(whole, Content) and len(whole.raw.attributes["a"]) == MOST_LINES - 1
+    assert isinstance(whole, EntryContent) and len(whole.raw.attributes["a"]) == MOST_LINES - 1
     with pytest.raises(LdifError, match=r"^line 3: the entry that begins here has more than 500,000 lines"):
         read(head + more + b"a:\n")
 

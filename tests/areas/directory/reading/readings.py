@@ -1,12 +1,10 @@
 """Read a whole directory and collect its entries."""
 
-import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import pytest
 import trio
 
 from sallyport.areas.directory.entry.entry import Batch, Entry, Gone, Group, Person, Problem, Unchanged, Unit
@@ -16,7 +14,6 @@ from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.settings.values import ANYWHERE
 from tests.areas import trust
 
-needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 Kind = TypeVar("Kind", Person, Group, Unit, Unchanged, Gone, Problem)
 
 

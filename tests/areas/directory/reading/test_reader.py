@@ -1,10 +1,6 @@
 """Readings of simulated LDAP servers: members that are returned in ranges, and servers that misbehave."""
 
-import os
-import sys
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
 
 import pytest
 import trio
@@ -22,23 +18,11 @@ from sallyport.outgoing.egress import Egress
 from sallyport.settings.values import ANYWHERE
 from tests.areas import trust
 from tests.areas.directory.reading.fake_directory import FakeDirectory, Manner, Person, directory
-from tests.areas.directory.reading.readings import needs_bonsai, read
+from tests.areas.directory.reading.readings import read
 
 GROUP_DN = "CN=big,DC=example"
 # The fake server returns an entry if its name occurs in the request, in the filter or in the list of attributes.
 ANYBODY = Person("inetUser", attributes={"objectClass": ["person"]})
-BINDS = """
-import sys, trio
-from sallyport.areas.directory.reading.answers import READING
-from sallyport.areas.directory.reading.connection import bind
-from sallyport.base.fair import LoopTurns
-
-async def main():
-    async with trio.open_nursery() as nursery:
-        await bind(await trio.open_tcp_stream("127.0.0.1", int(sys.argv[1])), nursery, None, READING, LoopTurns(1))
-
-trio.run(main)
-"""
 
 
 def group(asked: str, given: str, *members: str) -> Person:
@@ -51,7 +35,6 @@ def source_of(server: FakeDirectory) -> LdapSource:
     return LdapSource((Server(server.url, start_tls=False),), "DC=example", None)
 
 
-@needs_bonsai
 async def test_members_in_ranges_are_all_read() -> None:
     """A server that limits the number of values returns the members in ranges. All of them are read, in order."""
     parts = (
@@ -64,7 +47,6 @@ async def test_members_in_ranges_are_all_read() -> None:
     assert found.members == ("cn=a", "cn=b", "cn=c", "cn=d", "cn=e")
 
 
-@needs_bonsai
 @pytest.mark.parametrize("attribute", ["memberOf", "uniqueMember"])
 async def test_other_memberships_in_ranges_are_all_read(attribute: str) -> None:
     """The groups of a person, and the members of a group in another attribute, are read in ranges too."""
@@ -79,7 +61,6 @@ async def test_other_memberships_in_ranges_are_all_read(attribute: str) -> None:
     assert found == ("cn=a", "cn=b", "cn=c")
 
 
-@needs_bonsai
 async def test_removed_entries_are_not_read() -> None:
     """Deleted entries, and entries that lost a conflict of replication, are not returned."""
     gone = {
@@ -93,7 +74,6 @@ async def test_removed_entries_are_not_read() -> None:
     assert [entry.dn for entry in reading.entries if isinstance(entry, EntryPerson | Group)] == [ANYBODY.dn]
 
 
-@needs_bonsai
 @pytest.mark.parametrize("compares", [True, False], ids=["compares", "lldap"])
 async def test_changes_of_a_directory_that_cannot_compare_times(compares: bool) -> None:
     """A directory that refuses to compare times is read completely, so that each reading of changes succeeds."""
@@ -110,7 +90,6 @@ async def test_changes_of_a_directory_that_cannot_compare_times(compares: bool) 
     assert server.searches == (6 if compares else 7)
 
 
-@needs_bonsai
 async def test_entries_of_many_values_are_read_whole() -> None:
     """A group that has many members and a person that is in many groups are read completely."""
     names = [f"cn={number}" for number in range(20 * MANY_VALUES)]
@@ -121,7 +100,6 @@ async def test_entries_of_many_values_are_read_whole() -> None:
     assert reading.people["groupOfMembers"].member_of == tuple(names)
 
 
-@needs_bonsai
 async def test_a_fragmented_answer_is_read() -> None:
     """An answer that arrives one octet at a time is read."""
     async with directory(ANYBODY, group("groupOfMembers", "member", "cn=a")) as server:
@@ -130,7 +108,6 @@ async def test_a_fragmented_answer_is_read() -> None:
     assert found.members == ("cn=a",)
 
 
-@needs_bonsai
 async def test_a_missing_range_of_members_ends_the_reading() -> None:
     """If a range of members is missing, the reading ends, so that no group is read with too few members."""
     async with directory(ANYBODY, group("groupOfMembers", "member;range=0-1", "cn=a", "cn=b")) as server:
@@ -138,7 +115,6 @@ async def test_a_missing_range_of_members_ends_the_reading() -> None:
             await read(source_of(server))
 
 
-@needs_bonsai
 async def test_an_unusable_entry_is_reported() -> None:
     """An unusable entry is returned as a Problem with its DN, and the reading is complete."""
     nameless = Person("groupOfMembers", attributes={"objectClass": ["organizationalUnit"]})
@@ -148,7 +124,6 @@ async def test_an_unusable_entry_is_reported() -> None:
     assert [problem.dn for problem in reading.all(Problem)] == [nameless.dn]
 
 
-@needs_bonsai
 @pytest.mark.parametrize("manner", [Manner.HANGS_UP, Manner.NONSENSE])
 async def test_a_misbehaving_server_ends_the_reading(manner: Manner) -> None:
     """If the server closes the connection or does not answer in LDAP, the reading ends with ReadError."""
@@ -158,7 +133,6 @@ async def test_a_misbehaving_server_ends_the_reading(manner: Manner) -> None:
             await read(source_of(server))
 
 
-@needs_bonsai
 async def test_a_silent_server_times_out(mock_clock: trio.testing.MockClock) -> None:
     mock_clock.rate = 50.0
     async with directory(ANYBODY) as server:
@@ -167,7 +141,6 @@ async def test_a_silent_server_times_out(mock_clock: trio.testing.MockClock) -> 
             await read(source_of(server))
 
 
-@needs_bonsai
 async def test_leaving_a_reading_closes_its_connection(nursery: trio.Nursery) -> None:
     """An exception during a reading closes the connection and leaves no task behind."""
     async with directory(ANYBODY) as server:
@@ -178,7 +151,6 @@ async def test_leaving_a_reading_closes_its_connection(nursery: trio.Nursery) ->
     assert not nursery.child_tasks
 
 
-@needs_bonsai
 async def test_a_reading_may_be_cancelled() -> None:
     """A reading can be cancelled between two batches and while it waits for a silent server."""
     async with directory(ANYBODY) as server:
@@ -222,7 +194,6 @@ def test_numbers_as_places() -> None:
     assert kind.place_of(b"rubbish") == 0
 
 
-@needs_bonsai
 async def test_an_endless_answer_is_cut_off() -> None:
     """If a server never stops sending, the reader closes the connection before memory is full."""
     sent = 0
@@ -246,32 +217,3 @@ async def test_an_endless_answer_is_cut_off() -> None:
             await read(LdapSource((server,), "DC=example", None))
         nursery.cancel_scope.cancel()
     assert sent < READING.octets
-
-
-@needs_bonsai
-async def test_a_killed_process_leaves_no_files_behind(tmp_path: Path) -> None:
-    """A process that is killed by SIGKILL during a bind leaves no temporary files."""
-    heard = trio.Event()
-
-    async def wait(stream: trio.SocketStream) -> None:
-        await stream.receive_some(4096)
-        heard.set()
-        await trio.sleep_forever()
-
-    async with trio.open_nursery() as nursery:
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        nursery.start_soon(trio.serve_listeners, wait, listeners)
-        program = partial(
-            trio.run_process,
-            [sys.executable, "-c", BINDS, str(listeners[0].socket.getsockname()[1])],
-            env={**os.environ, "TMPDIR": str(tmp_path)},
-            check=False,
-        )
-        process: trio.Process = await nursery.start(program)
-        with trio.fail_after(60):
-            await heard.wait()
-        process.kill()
-        with trio.fail_after(60):
-            await process.wait()
-        nursery.cancel_scope.cancel()
-    assert not list(tmp_path.iterdir())

@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from sallyport.areas.directory.directory import Configuration, DirectoryKind
-from sallyport.areas.directory.imports.job import Job, State
+from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind
+from sallyport.areas.directory.imports.job import Job, JobState
 from sallyport.areas.directory.schedules.schedule import MINUTE, Timing
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.base.clock import iso
@@ -17,7 +17,7 @@ HOURLY = Timing(every_minutes=60, full_every=3)
 @pytest.fixture
 async def schedules(areas: Areas) -> Schedules:
     """Return a scheduler without jitter and the LDAP directory `hq` of the domain."""
-    wanted = Configuration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
+    wanted = DirectoryConfiguration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
     await areas.directory.directories.save([(areas.domain, wanted)])
     return Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.0)
 
@@ -38,13 +38,13 @@ async def test_a_due_reading_is_queued_once(areas: Areas, schedules: Schedules) 
     """
     began = areas.clock.now
     assert await schedules.set(areas.domain, "HQ", HOURLY) == began + 60 * MINUTE
-    await schedules.look()
+    await schedules.queue_due()
     assert await jobs(areas) == []
     areas.clock.now = began + 60 * MINUTE
-    await schedules.look()
-    await schedules.look()
+    await schedules.queue_due()
+    await schedules.queue_due()
     (job,) = await jobs(areas)
-    assert (job.state, job.kind, job.complete, job.directory_name) == (State.QUEUED, "reading", 0, "hq")
+    assert (job.state, job.kind, job.complete, job.directory_name) == (JobState.QUEUED, "reading", 0, "hq")
     (shown,) = await schedules.of_domain(areas.domain)
     assert shown.schedule.next_at == began + 120 * MINUTE
     assert shown.last is not None and shown.last.id == job.id
@@ -55,11 +55,11 @@ async def test_no_reading_is_queued_while_another_waits(areas: Areas, schedules:
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(3):
         areas.clock.now += 60 * MINUTE
-        await schedules.look()
+        await schedules.queue_due()
     assert len(await jobs(areas)) == 1
     await end(areas, (await jobs(areas))[0])
     areas.clock.now += 60 * MINUTE
-    await schedules.look()
+    await schedules.queue_due()
     assert len(await jobs(areas)) == 2
 
 
@@ -68,7 +68,7 @@ async def test_every_third_reading_is_full(areas: Areas, schedules: Schedules) -
     await schedules.set(areas.domain, "hq", HOURLY)
     for _ in range(6):
         areas.clock.now += 60 * MINUTE
-        await schedules.look()
+        await schedules.queue_due()
         await end(areas, (await jobs(areas))[-1])
     assert [job.complete for job in await jobs(areas)] == [0, 0, 1, 0, 0, 1]
 
@@ -77,8 +77,8 @@ async def test_missed_readings_are_queued_once(areas: Areas, schedules: Schedule
     """If the service did not run for a week, only one reading is queued."""
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 7 * 24 * 60 * MINUTE
-    await schedules.look()
-    await schedules.look()
+    await schedules.queue_due()
+    await schedules.queue_due()
     assert len(await jobs(areas)) == 1
     (shown,) = await schedules.of_domain(areas.domain)
     assert shown.schedule.next_at == areas.clock.now + 60 * MINUTE
@@ -90,8 +90,8 @@ async def test_two_nodes_queue_one_reading(areas: Areas, schedules: Schedules) -
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 60 * MINUTE
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(schedules.look)
-        nursery.start_soon(other.look)
+        nursery.start_soon(schedules.queue_due)
+        nursery.start_soon(other.queue_due)
     assert len(await jobs(areas)) == 1
 
 
@@ -103,7 +103,7 @@ async def test_a_schedule_may_be_changed_and_deleted(areas: Areas, schedules: Sc
     assert iso(shown.schedule.next_at) == "2026-01-02T00:00:00.000000Z"
     assert await schedules.set(areas.domain, "hq", None) == 0
     areas.clock.now += 7 * 24 * 60 * MINUTE
-    await schedules.look()
+    await schedules.queue_due()
     assert await jobs(areas) == [] and await schedules.of_domain(areas.domain) == []
 
 
@@ -124,7 +124,7 @@ async def test_an_unsuitable_directory_cannot_be_scheduled(areas: Areas, schedul
     for domain_id, name in ((areas.domain, "nowhere"), (other, "hq")):
         with pytest.raises(NotFound):
             await schedules.set(domain_id, name, HOURLY)
-    wanted = Configuration("files", kind=DirectoryKind.LDIF)
+    wanted = DirectoryConfiguration("files", kind=DirectoryKind.LDIF)
     await areas.directory.directories.save([(areas.domain, wanted)])
     with pytest.raises(Invalid):
         await schedules.set(areas.domain, "files", HOURLY)

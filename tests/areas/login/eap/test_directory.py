@@ -11,7 +11,7 @@ from cryptography import x509
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.login.first.checker import Checker, Host, Tell
 from sallyport.areas.login.first.fields import Fields
-from sallyport.areas.login.login import NOTHING, Found, Login, Reason
+from sallyport.areas.login.login import NOTHING, FirstFactorResult, Found, Login, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
@@ -100,9 +100,9 @@ class Listed:
         is_there = user in ("ann", "host/pc1.corp", "host/pc1.dmz")
         return (Reason.NONE, Found(groups=frozenset({"staff"}))) if is_there else (Reason.UNKNOWN_USER, NOTHING)
 
-    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> FirstFactorResult:
         """Return METHOD_UNFIT. EAP never calls this method."""
-        return Reason.METHOD_UNFIT
+        return FirstFactorResult(Reason.METHOD_UNFIT)
 
     async def run(self) -> None:
         """Run no background work."""

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.first.checker import Checker, Host, Tell
 from sallyport.areas.login.first.fields import Fields
-from sallyport.areas.login.login import Found, Login, Reason
+from sallyport.areas.login.login import FirstFactorResult, Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.radius.password import sent_password
 from tests.areas import Areas, areas, clock
@@ -50,21 +50,23 @@ def kind(book: Book) -> type[Fields]:
             self._fields = fields
             self._host = host
 
-        async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+        async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> FirstFactorResult:
             await trio.lowlevel.checkpoint()
             book.asked.append(login.user)
             tell(f"asked about {login.user}")
             if book.gate is not None:
                 await book.gate.wait()
             if self._fields.away:
-                return Reason.FIRST_FACTOR_UNREACHABLE
-            if sent_password(login.request, login.client.secret).decode() != self._fields.password.get_secret_value():
-                login.found = Found(refuse=push_attribute(REPLY_MESSAGE, b"no"))
-                return Reason.WRONG_PASSWORD
-            login.found = Found(
-                accept=push_attribute(CLASS, b"staff"), groups=frozenset({"staff"}), ous=frozenset({"people"})
+                return FirstFactorResult(Reason.FIRST_FACTOR_UNREACHABLE)
+            if (
+                sent_password(login.arrival.request, login.arrival.client.secret).decode()
+                != self._fields.password.get_secret_value()
+            ):
+                return FirstFactorResult(Reason.WRONG_PASSWORD, Found(refuse=push_attribute(REPLY_MESSAGE, b"no")))
+            accept = push_attribute(CLASS, b"staff")
+            return FirstFactorResult(
+                Reason.NONE, Found(accept=accept, groups=frozenset({"staff"}), ous=frozenset({"people"}))
             )
-            return Reason.NONE
 
         async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
             await trio.lowlevel.checkpoint()

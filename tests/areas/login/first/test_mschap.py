@@ -45,7 +45,7 @@ async def test_the_second_version(listener: FakeListener) -> None:
     assert (decision.applied, login.method) == ("accept", Method.MSCHAP2)
     found = pulled(login.attributes + login.found.keys)
     assert {MS_MPPE_SEND_KEY, MS_MPPE_RECV_KEY} < set(found)
-    attempt = recognise(login.request.vendor_values())
+    attempt = recognise(login.arrival.request.vendor_values())
     assert isinstance(attempt, MsChap2)
     proof = authenticator_response(attempt, nt_hash_hash(nt_hash(b"hello")), b"ann")
     assert found[MS_CHAP2_SUCCESS] == b"\x07" + proof

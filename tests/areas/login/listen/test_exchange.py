@@ -323,7 +323,7 @@ async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas, monk
     order, check = list[Source](), Pipeline.check
 
     async def noted(pipeline: Pipeline, login: Login) -> Decision | None:
-        order.append(login.source)
+        order.append(login.arrival.source)
         return await check(pipeline, login)
 
     monkeypatch.setattr(Pipeline, "check", noted)

@@ -3,7 +3,7 @@
 from itertools import count
 
 from sallyport.areas.audit.repo import AuditQuery, AuditRow
-from sallyport.areas.login.login import Decision, Reason, Verdict
+from sallyport.areas.login.login import Answer, Decision, Reason, Verdict
 from tests.areas import Areas
 from tests.areas.login.conftest import FakeListener, unproven
 from tests.packets import attributes, pap
@@ -32,7 +32,8 @@ async def log_in(
 ) -> Reason:
     """Decide and write a login. Return the reason of its rejection, or NONE if it was accepted."""
     login = listener.login(pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed))
-    login.decision = await listener.decide(login)
+    decision = await listener.decide(login)
+    login.answer = Answer(decision)
     if signed:
         listener.areas.pipeline.note(login)
     else:
@@ -40,7 +41,7 @@ async def log_in(
     listener.areas.journal.add(login)
     listener.areas.journal.flush()
     await listener.areas.journal.drained()
-    return why(login.decision)
+    return why(decision)
 
 
 def why(decision: Decision | None) -> Reason:

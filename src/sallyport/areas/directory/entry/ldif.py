@@ -43,7 +43,7 @@ class LdifError(Invalid):
         self.line = line
 
 
-class Step(StrEnum):
+class LdifStep(StrEnum):
     """A step in the modification of an entry. It says what happens to the values of an attribute."""
 
     ADD = "add"
@@ -52,7 +52,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class EntryContent:
     """The content of an entry, or the addition of an entry. line: the number of the line with the entry's name."""
 
     line: int
@@ -61,7 +61,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The deletion of an entry. line: see `Content`."""
+    """The deletion of an entry. line: see `EntryContent`."""
 
     line: int
     dn: str
@@ -69,12 +69,12 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """A change of an entry's attributes. line: see `Content`. steps: triples of an operation, an attribute in lower
-    case, and values."""
+    """A change of an entry's attributes. line: see `EntryContent`. steps: triples of an operation, an attribute in
+    lower case, and values."""
 
     line: int
     dn: str
-    steps: tuple[tuple[Step, str, tuple[bytes, ...]], ...]
+    steps: tuple[tuple[LdifStep, str, tuple[bytes, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Renaming:
     superior: str | None
 
 
-Record = Content | Deletion | Modification | Renaming
+Record = EntryContent | Deletion | Modification | Renaming
 _Line = tuple[int, str, bytes]
 """(index of the line in its record, name of the attribute in the form of `attribute_key`, value). A `-` line has no
 value."""
@@ -154,7 +154,7 @@ class LdifParser:
         except _Flaw as flaw:
             raise LdifError(line + _physical(octets, flaw.place), flaw.what) from None
 
-    def _plain_content(self, octets: bytes, line: int) -> Content | None:
+    def _plain_content(self, octets: bytes, line: int) -> EntryContent | None:
         """Return the content of an entry, or None if a line has another form than `name: value`.
 
         Most records have only such lines, and only names that were parsed before. This method reads them three times as
@@ -180,7 +180,7 @@ class LdifParser:
             dn = first[4:].lstrip(b" ").decode()
         except UnicodeDecodeError:
             return None
-        return Content(line, Raw(dn, {key: tuple(values) for key, values in attributes.items()}))
+        return EntryContent(line, Raw(dn, {key: tuple(values) for key, values in attributes.items()}))
 
     def _lines(self, octets: bytes) -> Iterator[_Line]:
         if octets[:1] == b" ":
@@ -285,7 +285,7 @@ def _understood(lines: Sequence[_Line], at: int) -> Record:
     _fail(lines[1][0], "changetype must be add, delete, modify, modrdn or moddn")
 
 
-def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
+def _content(dn: str, lines: Sequence[_Line], at: int) -> EntryContent:
     attributes: dict[str, list[bytes]] = {}
     for place, name, value in lines:
         if name in _RESERVED:
@@ -295,17 +295,17 @@ def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
             attributes[name] = [value]
         else:
             known.append(value)
-    return Content(at, Raw(dn, interpreted((name, tuple(values)) for name, values in attributes.items())))
+    return EntryContent(at, Raw(dn, interpreted((name, tuple(values)) for name, values in attributes.items())))
 
 
-def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...]]]:
+def _steps(lines: Sequence[_Line]) -> Iterator[tuple[LdifStep, str, tuple[bytes, ...]]]:
     at = count = 0
     while at < len(lines):
         place, kind, attribute = lines[at]
         count += 1
         if count > MOST_STEPS:
             _fail(place, f"a modification has at most {MOST_STEPS:,} parts")
-        if kind not in (Step.ADD, Step.DELETE, Step.REPLACE):
+        if kind not in (LdifStep.ADD, LdifStep.DELETE, LdifStep.REPLACE):
             _fail(place, "expected add, delete or replace")
         name = _NAME.fullmatch(attribute.strip())
         if name is None:
@@ -317,13 +317,13 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
                 _fail(lines[at][0], f"expected a value of `{wanted}`, or `-`")
             values.append(lines[at][2])
             at += 1
-        if kind == Step.ADD and not values:
+        if kind == LdifStep.ADD and not values:
             _fail(place, "nothing is added")
-        yield from _steps_of(Step(kind), wanted, tuple(values))
+        yield from _steps_of(LdifStep(kind), wanted, tuple(values))
         at += 1
 
 
-def _steps_of(kind: Step, key: str, values: tuple[bytes, ...]) -> Iterator[tuple[Step, str, tuple[bytes, ...]]]:
+def _steps_of(kind: LdifStep, key: str, values: tuple[bytes, ...]) -> Iterator[tuple[LdifStep, str, tuple[bytes, ...]]]:
     """Yield what a step changes: the attribute with its options, and the attribute to which the values belong.
 
     A value in another language is one of several values of the attribute. To replace or delete such values does not
@@ -339,7 +339,7 @@ def _steps_of(kind: Step, key: str, values: tuple[bytes, ...]) -> Iterator[tuple
     if not meaning.is_tagged:
         yield kind, meaning.attribute, values
     elif values:
-        yield Step.ADD if kind == Step.REPLACE else kind, meaning.attribute, values
+        yield LdifStep.ADD if kind == LdifStep.REPLACE else kind, meaning.attribute, values
 
 
 def _renaming(dn: str, lines: Sequence[_Line], at: int, end: int) -> Renaming:

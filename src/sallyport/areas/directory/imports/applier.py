@@ -22,7 +22,7 @@ import trio
 
 from sallyport.areas.directory.entry.dn import normalized
 from sallyport.areas.directory.imports import repo
-from sallyport.areas.directory.imports.job import Counts, Revocations, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Revocations
 from sallyport.areas.directory.imports.lines import (
     PartialPerson,
     PreparedChange,
@@ -48,7 +48,7 @@ from sallyport.areas.directory.stored.groups import GROUPS, UNITS
 from sallyport.areas.directory.stored.memberships import AT_ONCE as PEOPLE_AT_ONCE
 from sallyport.areas.directory.stored.memberships import MOST
 from sallyport.areas.directory.stored.people import PEOPLE
-from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored
+from sallyport.areas.directory.stored.rows import NO_DIGEST, StoredEntry
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid
 from sallyport.store.model import Store, Tx
@@ -65,7 +65,7 @@ _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FileEntry:
     """An entry of a prepared file. end: the number of the last line of the entry in the file."""
 
     end: int
@@ -83,7 +83,7 @@ class _Batch:
     does not contain yet."""
 
     done: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: EntryCounts = field(default_factory=EntryCounts)
     problems: list[Problem] = field(default_factory=list)
     unindexed: people.Unindexed = field(default_factory=list)
 
@@ -98,9 +98,9 @@ class Applier:
         self._clock = clock
         self._changed = changed
 
-    async def apply(self, run: Run, path: Path, position: int) -> None:
+    async def apply(self, run: ImportRun, path: Path, position: int) -> None:
         """Write the entries of a prepared file. position: the number of lines to skip. Raises OSError, StoreError."""
-        waiting, most = list[Item](), AT_ONCE
+        waiting, most = list[FileEntry](), AT_ONCE
         with path.open("rb") as file:
             async with aclosing(_items(file, position)) as read:
                 async for items in read:
@@ -115,19 +115,19 @@ class Applier:
                         if not written and isinstance(waiting[0].entry, PreparedChange | PreparedGroup):
                             await self._write_in_parts(run, waiting.pop(0))
 
-    async def _write_in_parts(self, run: Run, item: Item) -> None:
+    async def _write_in_parts(self, run: ImportRun, item: FileEntry) -> None:
         """Write a group or a change that one transaction cannot write."""
         if isinstance(item.entry, PreparedGroup):
             await self._large_group(run, item.end, item.entry)
         elif isinstance(item.entry, PreparedChange):
             await self._long_change(run, item, item.entry)
 
-    async def undo_moves(self, run: Run) -> None:
+    async def undo_moves(self, run: ImportRun) -> None:
         """Undo the renamings that an earlier import has not finished. Raises StoreError."""
         while not await self._store.write(partial(memberships.undo_move, directory_id=run.directory_id)):
             pass
 
-    async def remove_unseen(self, run: Run) -> None:
+    async def remove_unseen(self, run: ImportRun) -> None:
         """Remove the entries that a complete import has not found. Raises StoreError."""
         for table in _TABLES:
             after = 0
@@ -135,14 +135,14 @@ class Applier:
                 after = ids[-1]
                 await self._write_all(run, ids, partial(self._remove_unseen, run=run, table=table))
 
-    async def _write_all(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
+    async def _write_all(self, run: ImportRun, entries: list[T], put: "_Put[T]") -> None:
         """Write all entries in batches. Written entries are deleted from the list."""
         while entries:
             batch = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
             self._report(run, batch)
             del entries[: batch.done]
 
-    async def _write_batch(self, run: Run, items: Sequence[Item]) -> int:
+    async def _write_batch(self, run: ImportRun, items: Sequence[FileEntry]) -> int:
         """Write some items in one transaction. Return how many were written."""
         parts = [*_together(items)]
         put = partial(self._put, run=run)
@@ -151,11 +151,11 @@ class Applier:
         self._report(run, batch)
         return sum(map(len, parts[: batch.done]))
 
-    def _report(self, run: Run, batch: _Batch) -> None:
+    def _report(self, run: ImportRun, batch: _Batch) -> None:
         if batch.counts.changed:
             self._changed(run.domain_id)
 
-    def _put(self, tx: Tx, part: Sequence[Item], batch: _Batch, *, run: Run) -> Counts | None:
+    def _put(self, tx: Tx, part: Sequence[FileEntry], batch: _Batch, *, run: ImportRun) -> EntryCounts | None:
         at, entry = self._clock(), part[0].entry
         if isinstance(entry, PreparedPerson):
             several = [each.entry for each in part if isinstance(each.entry, PreparedPerson)]
@@ -163,7 +163,7 @@ class Applier:
         people.index_added(tx, batch.unindexed)
         match entry:
             case PreparedGroup():
-                done: Counts | None = self._small_group(tx, run, entry, at, batch.problems)
+                done: EntryCounts | None = self._small_group(tx, run, entry, at, batch.problems)
             case PreparedUnit():
                 done = groups.put_unit(tx, run, entry, at)
             case PartialPerson():
@@ -178,21 +178,21 @@ class Applier:
                 done = self._problem(tx, run, entry, at, batch.problems)
         return done
 
-    def _part(self, tx: Tx, run: Run, part: PartialPerson, at: int, batch: _Batch) -> Counts | None:
+    def _part(self, tx: Tx, run: ImportRun, part: PartialPerson, at: int, batch: _Batch) -> EntryCounts | None:
         try:
             person = whole_person(tx, run, part)
         except Invalid as error:
             batch.problems.append((part.dn, str(error)))
-            return Counts(failed=1)
+            return EntryCounts(failed=1)
         return people.put(tx, run, [person], self._revocations, at, batch.unindexed)
 
-    def _problem(self, tx: Tx, run: Run, new: PreparedProblem, at: int, problems: list[Problem]) -> Counts:
+    def _problem(self, tx: Tx, run: ImportRun, new: PreparedProblem, at: int, problems: list[Problem]) -> EntryCounts:
         problems.append((new.where, new.message))
         if new.external_id:
             self._unchanged(tx, run, PreparedUnchanged(new.external_id, "", b"", new.status), at)
-        return Counts(failed=1)
+        return EntryCounts(failed=1)
 
-    def _unchanged(self, tx: Tx, run: Run, new: PreparedUnchanged, at: int) -> Counts | None:
+    def _unchanged(self, tx: Tx, run: ImportRun, new: PreparedUnchanged, at: int) -> EntryCounts | None:
         # An entry may have an identifier now that an older version of the service did not read.
         person = PEOPLE.find(tx, run, new.external_id, new.dn_key)
         if person is not None:
@@ -201,21 +201,25 @@ class Applier:
         if group is not None:
             return groups.touch(tx, GROUPS, run, group, new)
         unit = UNITS.find(tx, run, new.external_id, new.dn_key)
-        return Counts(skipped=1) if unit is None else groups.touch(tx, UNITS, run, unit, new)
+        return EntryCounts(skipped=1) if unit is None else groups.touch(tx, UNITS, run, unit, new)
 
-    def _change(self, tx: Tx, run: Run, wanted: PreparedChange, at: int, problems: list[Problem]) -> Counts | None:
+    def _change(
+        self, tx: Tx, run: ImportRun, wanted: PreparedChange, at: int, problems: list[Problem]
+    ) -> EntryCounts | None:
         try:
             return change(tx, run, wanted, self._revocations, at)
         except Invalid as error:
             problems.append((wanted.dn, str(error)))
-            return Counts(failed=1)
+            return EntryCounts(failed=1)
 
-    def _small_group(self, tx: Tx, run: Run, read: PreparedGroup, at: int, problems: list[Problem]) -> Counts | None:
+    def _small_group(
+        self, tx: Tx, run: ImportRun, read: PreparedGroup, at: int, problems: list[Problem]
+    ) -> EntryCounts | None:
         """Write a group with its members. Return None if the stored group has too many members for one transaction."""
         new, known = _group_of(tx, run, read)
         if not new.name:
             problems.append((new.dn, _NAMELESS))
-            return Counts(failed=1)
+            return EntryCounts(failed=1)
         if known is not None and known.digest == new.digest:
             return GROUPS.mark(tx, run, known)
         keys = {new.dn_key} if known is None else {new.dn_key, known.dn_key}
@@ -229,17 +233,17 @@ class Applier:
         memberships.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(new.members)))
         return counts
 
-    async def _large_group(self, run: Run, position: int, read: PreparedGroup) -> None:
+    async def _large_group(self, run: ImportRun, position: int, read: PreparedGroup) -> None:
         new, _ = await self._store.search(lambda tx: _group_of(tx, run, read))
 
-        def end(tx: Tx, counts: Counts, *problems: Problem) -> Counts:
+        def end(tx: Tx, counts: EntryCounts, *problems: Problem) -> EntryCounts:
             repo.progress(tx, run.job_id, position, counts, problems)
-            return Counts()
+            return EntryCounts()
 
-        def begin(tx: Tx) -> Counts | None:
+        def begin(tx: Tx) -> EntryCounts | None:
             known = GROUPS.find(tx, run, new.external_id, new.dn_key)
             if not new.name:
-                return end(tx, Counts(failed=1), (new.dn, _NAMELESS))
+                return end(tx, EntryCounts(failed=1), (new.dn, _NAMELESS))
             if known is not None and known.digest == new.digest:
                 return end(tx, GROUPS.mark(tx, run, known))
             if known is not None and not GROUPS.rename(tx, run, known, new.dn_key):
@@ -260,20 +264,21 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
-    async def _repeat(self, work: Callable[[Tx], Counts | None]) -> Counts:
+    async def _repeat(self, work: Callable[[Tx], EntryCounts | None]) -> EntryCounts:
         """Do some work in one transaction after the other, until it does not return None."""
         while (counts := await self._store.write(work)) is None:
             pass
         return counts
 
-    async def _members(self, run: Run, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]) -> None:
+    async def _members(
+        self, run: ImportRun, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]
+    ) -> None:
         for write, keys in ((memberships.add_members, joined), (memberships.take_members, left)):
-            for part in _parts(keys):
-                await self._store.write(
-                    partial(write, directory_id=run.directory_id, group_key=group_key, member_keys=part)
-                )
+            for at in range(0, len(keys), MOST):
+                some = partial(write, directory_id=run.directory_id, group_key=group_key)
+                await self._store.write(partial(some, member_keys=keys[at : at + MOST]))
 
-    async def _long_change(self, run: Run, item: Item, wanted: PreparedChange) -> None:
+    async def _long_change(self, run: ImportRun, item: FileEntry, wanted: PreparedChange) -> None:
         group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
         person = await self._store.search(lambda tx: PEOPLE.find(tx, run, dn_key=wanted.dn_key))
         if person is not None:
@@ -284,22 +289,22 @@ class Applier:
         else:
             await self._subtree(run, item, wanted)
 
-    async def _long_group(self, run: Run, item: Item, wanted: PreparedChange, group: Stored) -> None:
+    async def _long_group(self, run: ImportRun, item: FileEntry, wanted: PreparedChange, group: StoredEntry) -> None:
         """Change the members of a group in several transactions. If the service restarts in between, the change is made
         again from its beginning."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
 
-        def begin(tx: Tx) -> Counts | None:
+        def begin(tx: Tx) -> EntryCounts | None:
             if not GROUPS.rename(tx, run, group, after.group.dn_key):
                 return None
             return groups.put_group(tx, run, after.group, group, self._clock())
 
         await self._repeat(begin)
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)
-        await self._store.write(lambda tx: repo.progress(tx, run.job_id, item.end, Counts(updated=1)))
+        await self._store.write(lambda tx: repo.progress(tx, run.job_id, item.end, EntryCounts(updated=1)))
         self._changed(run.domain_id)
 
-    def _gone(self, tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Counts | None:
+    def _gone(self, tx: Tx, run: ImportRun, external_id: str, dn_key: bytes) -> EntryCounts | None:
         person = PEOPLE.find(tx, run, external_id, dn_key)
         if person is not None:
             return people.remove(tx, run, person, self._revocations)
@@ -307,14 +312,14 @@ class Applier:
         if group is not None:
             return groups.remove_group(tx, run, group)
         unit = UNITS.find(tx, run, external_id, dn_key)
-        return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
+        return EntryCounts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
-    def _remove_unseen(self, tx: Tx, row_id: int, _batch: _Batch, *, run: Run, table: str) -> Counts | None:
+    def _remove_unseen(self, tx: Tx, row_id: int, _batch: _Batch, *, run: ImportRun, table: str) -> EntryCounts | None:
         sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"  # noqa: S608
         external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
-        return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
+        return EntryCounts() if external_id is None else self._gone(tx, run, external_id, b"")
 
-    async def _subtree(self, run: Run, item: Item, wanted: PreparedChange) -> None:
+    async def _subtree(self, run: ImportRun, item: FileEntry, wanted: PreparedChange) -> None:
         """Rename all entries below a unit, and then the unit."""
         above = normalized(wanted.dn)
         for table in _TABLES:
@@ -330,22 +335,26 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
-    def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, table: str, wanted: PreparedChange) -> Counts | None:
+    def _follow(
+        self, tx: Tx, dn: str, batch: _Batch, *, run: ImportRun, table: str, wanted: PreparedChange
+    ) -> EntryCounts | None:
         try:
             own = follow(dn, wanted)
         except Invalid as error:
             batch.problems.append((dn, str(error)))
-            return Counts(failed=1)
+            return EntryCounts(failed=1)
         done = self._change(tx, run, own, self._clock(), batch.problems)
         return rename_unit(tx, run, own, self._clock()) if done is None and table == UNITS.name else done
 
 
-_Put = Callable[[Tx, T, _Batch], Counts | None]
+_Put = Callable[[Tx, T, _Batch], EntryCounts | None]
 """A function that writes one entry. It returns None if the entry needs another transaction. The caller then calls the
 function again."""
 
 
-def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:
+def _some(
+    tx: Tx, run: ImportRun, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None
+) -> _Batch:
     """Write some of the entries in one transaction, and count the results. If other writers are waiting, write fewer
     entries.
 
@@ -367,10 +376,10 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
     return batch
 
 
-def _together(items: Sequence[Item]) -> Iterator[list[Item]]:
+def _together(items: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
     """Yield the parts of a list. The items of a part are written together: one item, or several people without a common
     identifier or name."""
-    part, known = list[Item](), set[str | bytes]()
+    part, known = list[FileEntry](), set[str | bytes]()
     for item in items:
         person = item.entry
         keys: set[str | bytes] = {person.external_id, person.dn_key} if isinstance(person, PreparedPerson) else set()
@@ -384,29 +393,25 @@ def _together(items: Sequence[Item]) -> Iterator[list[Item]]:
         yield part
 
 
-def _before_large_group(items: Sequence[Item]) -> Sequence[Item]:
+def _before_large_group(items: Sequence[FileEntry]) -> Sequence[FileEntry]:
     for place, item in enumerate(items):
         if item.is_large_group:
             return items[:place]
     return items
 
 
-def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + MOST] for at in range(0, len(keys), MOST))
-
-
-def _group_of(tx: Tx, run: Run, new: PreparedGroup) -> tuple[PreparedGroup, Stored | None]:
+def _group_of(tx: Tx, run: ImportRun, new: PreparedGroup) -> tuple[PreparedGroup, StoredEntry | None]:
     """Return a group of the file, and the stored group. A group without a name gets the stored name."""
     known = GROUPS.find(tx, run, new.external_id, new.dn_key)
     return (replace(new, name=known.name) if known is not None and not new.name else new), known
 
 
-def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
+def _unseen(tx: Tx, run: ImportRun, table: str, after: int) -> list[int]:
     sql = f"select id from {table} where directory_id = :dir and id > :after and seen < :job order by id limit 1000"  # noqa: S608
     return [int(str(row[0])) for row in tx.rows(sql, dir=run.directory_id, after=after, job=run.job_id)]
 
 
-async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[Item], None]:
+async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[FileEntry], None]:
     """Yield the entries of a file in lists. position: number of lines to skip."""
     await trio.to_thread.run_sync(_skip, file, position)
     while items := await trio.to_thread.run_sync(_read, file, position):
@@ -419,10 +424,10 @@ def _skip(file: BinaryIO, lines: int) -> None:
         pass
 
 
-def _read(file: BinaryIO, position: int) -> list[Item]:
-    items, end = list[Item](), position
+def _read(file: BinaryIO, position: int) -> list[FileEntry]:
+    items, end = list[FileEntry](), position
     while end - position < LINES and (found := read_entry(file)) is not None:
         entry, lines = found
         end += lines
-        items.append(Item(end, entry))
+        items.append(FileEntry(end, entry))
     return items

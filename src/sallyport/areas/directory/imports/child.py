@@ -27,18 +27,18 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChildLimits:
     """The limits of a child process. cpu_s: the CPU time in seconds. octets: the size of the address space."""
 
     cpu_s: int = 900
     octets: int = 1 << 30
 
 
-LIMITS: Final = Limits()
+LIMITS: Final = ChildLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCounts:
     """The number of entries in a prepared file. skipped: how many entries of the source were left out, because they are
     neither people nor groups nor units."""
 
@@ -46,7 +46,9 @@ class Prepared:
     skipped: int
 
 
-async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
+async def prepare(
+    kind: str, source: Path, target: Path, mapped: Collection[str], limits: ChildLimits
+) -> PreparedCounts:
     """Convert a file of entries to a prepared file, in a child process.
 
     kind: `ldif` for an LDIF file, `spool` for a file of entries that were read from a directory. mapped: the attributes
@@ -71,10 +73,10 @@ async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str]
     result: dict[str, int | str] = json.loads(done.stdout)
     if "error" in result:
         raise Invalid(str(result["error"]))
-    return Prepared(int(result["total"]), int(result["skipped"]))
+    return PreparedCounts(int(result["total"]), int(result["skipped"]))
 
 
-def _why(status: int, limits: Limits) -> str:
+def _why(status: int, limits: ChildLimits) -> str:
     if status == -signal.SIGXCPU:
         return f"the file was not prepared within {limits.cpu_s} s of CPU time: import it in smaller parts"
     return "the file could not be prepared: see the log of the service"

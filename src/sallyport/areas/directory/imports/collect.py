@@ -11,7 +11,7 @@ from sallyport.areas.directory.directory import Directory
 from sallyport.areas.directory.entry.entry import Entry
 from sallyport.areas.directory.imports import repo
 from sallyport.areas.directory.imports.files import LARGEST, ImportFiles
-from sallyport.areas.directory.imports.job import ATTRIBUTES, Job, Read, Source
+from sallyport.areas.directory.imports.job import ATTRIBUTES, DirectorySource, Job, Read
 from sallyport.areas.directory.imports.lines import gathered
 from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
@@ -71,7 +71,7 @@ class Collector:
         self._files.append(name, octets, at)
         return len(octets)
 
-    async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
+    async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> DirectorySource:
         """Return the directory that a job reads, with its settings and its secret. The stored secret is used only if
         the job uses the stored settings of the directory. Raises SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
@@ -85,7 +85,7 @@ class Collector:
         app_url = own.pop("appUrl", directory.app_url)
         settings |= {**own, ATTRIBUTES: ",".join(sorted(mapped))}
         account = "" if job.source else directory.account_name
-        return Source(job.domain_id, directory.kind, app_url, account, settings, secret)
+        return DirectorySource(job.domain_id, directory.kind, app_url, account, settings, secret)
 
 
 def _identity(job_id: int) -> str:

@@ -29,7 +29,15 @@ from sallyport.areas.directory.entry.entry import (
     understood,
     with_primary_group,
 )
-from sallyport.areas.directory.entry.ldif import Content, Deletion, LdifParser, Modification, Record, Renaming, Step
+from sallyport.areas.directory.entry.ldif import (
+    Deletion,
+    EntryContent,
+    LdifParser,
+    LdifStep,
+    Modification,
+    Record,
+    Renaming,
+)
 from sallyport.areas.directory.entry.wire import from_wire
 from sallyport.areas.directory.imports.lines import (
     PreparedChange,
@@ -96,7 +104,7 @@ class Converter:
         place = f"line {record.line}"
         try:
             match record:
-                case Content():
+                case EntryContent():
                     entry = understood(record.raw, now=now, mapped=self._mapped)
                     if entry is None:
                         self.total += 1
@@ -112,7 +120,7 @@ class Converter:
                 case Renaming():
                     self._change(_renamed(record))
         except Invalid as error:
-            self._fail(f"{place}: {record.raw.dn if isinstance(record, Content) else record.dn}", error)
+            self._fail(f"{place}: {record.raw.dn if isinstance(record, EntryContent) else record.dn}", error)
 
     def _entry(self, entry: Entry, place: str) -> None:
         if isinstance(entry, Group) and entry.key:
@@ -171,9 +179,9 @@ def _renamed(record: Renaming) -> PreparedChange:
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:
         superior = written(parents)
-    steps = [(Step.ADD, kind, [value.encode()]) for pairs in parsed(record.new_rdn) for kind, value in pairs]
+    steps = [(LdifStep.ADD, kind, [value.encode()]) for pairs in parsed(record.new_rdn) for kind, value in pairs]
     if record.deletes_old:
-        steps = [(Step.DELETE, kind, [value.encode()]) for kind, value in own] + steps
+        steps = [(LdifStep.DELETE, kind, [value.encode()]) for kind, value in own] + steps
     return prepared_change(record.dn, f"{record.new_rdn},{superior}" if superior else record.new_rdn, steps)
 
 

@@ -13,7 +13,7 @@ import trio
 
 from sallyport.areas.directory.imports import repo as jobs
 from sallyport.areas.directory.imports.files import ImportFiles
-from sallyport.areas.directory.imports.job import Counts, Job, Revocations, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Job, Revocations
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.stored import people, repo
 from sallyport.areas.directory.stored.people import GONE
@@ -43,7 +43,7 @@ class Finisher:
         self._clock = clock
         self._changed = changed
 
-    async def finish(self, run: Run, *, counts: bool) -> None:
+    async def finish(self, run: ImportRun, *, counts: bool) -> None:
         """Update the mapped fields and member counts that are outdated. counts: if true, a person whose fields have
         changed counts as an updated entry of the import. Raises StoreError."""
         own = await self._mappings_of_people(run)
@@ -65,7 +65,7 @@ class Finisher:
                 self._changed(run.domain_id)
         await self._count(run)
 
-    async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
+    async def _mappings_of_people(self, run: ImportRun) -> dict[int, FieldMapping]:
         """Return the mappings of the people that are in a group with its own mapping. The keys are person ids."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
@@ -74,7 +74,7 @@ class Finisher:
             await trio.to_thread.run_sync(_overlay, found, ids, mapping)
         return found
 
-    def _remap(self, tx: Tx, run: Run, wanted: Sequence[_PersonMapping], *, counts: bool) -> int:
+    def _remap(self, tx: Tx, run: ImportRun, wanted: Sequence[_PersonMapping], *, counts: bool) -> int:
         """Update the fields of people, and stop when other writers wait. Return the number of people that were
         processed."""
         at, done, changed = self._clock(), 0, 0
@@ -85,10 +85,10 @@ class Finisher:
                 break
         people.merge_index(tx)
         if counts:
-            jobs.progress(tx, run.job_id, None, Counts(updated=changed))
+            jobs.progress(tx, run.job_id, None, EntryCounts(updated=changed))
         return done
 
-    async def _count(self, run: Run) -> None:
+    async def _count(self, run: ImportRun) -> None:
         """Store the number of members of each group."""
         after = 0
         while found := await self._store.search(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from sallyport.areas.directory.imports import repo
-from sallyport.areas.directory.imports.job import State
+from sallyport.areas.directory.imports.job import JobState
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.base.clock import SECOND
 from sallyport.base.periodic import every
@@ -35,9 +35,9 @@ class Handover:
 
     async def run(self) -> None:
         """Hand over the jobs of nodes that have stopped, repeatedly until cancelled."""
-        await every(LOOK_S, self.look, failure="imports_not_handed_over")
+        await every(LOOK_S, self.hand_over, failure="imports_not_handed_over")
 
-    async def look(self) -> None:
+    async def hand_over(self) -> None:
         """Hand over the jobs of nodes that have stopped, once. Raises StoreError."""
         nodes = {each.id: each for each in await self._cluster.everyone()}
         alive = [each.id for each in nodes.values() if each.is_alive]
@@ -52,4 +52,4 @@ class Handover:
                 repo.release(tx, job.id)
             elif node is None or node.silent_us >= RESTART_US:
                 name = "that received it" if node is None else node.name
-                self._jobs.end(tx, job, State.FAILED, f"the file was lost with the node {name}: send it again")
+                self._jobs.end(tx, job, JobState.FAILED, f"the file was lost with the node {name}: send it again")

@@ -16,7 +16,7 @@ MOST_ERRORS: Final = 20
 LONGEST_ERROR: Final = 500
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """The state of a job."""
 
     QUEUED = "QUEUED"
@@ -26,7 +26,7 @@ class State(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-OPEN: Final = frozenset({State.QUEUED, State.RUNNING})
+OPEN: Final = frozenset({JobState.QUEUED, JobState.RUNNING})
 
 
 class Removals(IntEnum):
@@ -107,11 +107,12 @@ class NewJob:
 
 
 ATTRIBUTES: Final = "attributes"
-"""The name of the setting in `Source.settings` that lists the attributes of all mappings, separated by commas."""
+"""The name of the setting in `DirectorySource.settings` that lists the attributes of all mappings. Commas separate
+them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DirectorySource:
     """A directory to read over a network. kind: the kind of the directory. settings: the settings by field name of
     `SaveDirectory`, and one setting more, ATTRIBUTES."""
 
@@ -123,19 +124,19 @@ class Source:
     secret: Secret | None
 
 
-Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
+Read: TypeAlias = Callable[[DirectorySource, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
 """A function that reads a directory. The arguments are the source, the cursor that the last call returned, and whether
 to read all entries. The result is a context manager of batches. Raises SallyportError if the directory could not be
 read completely; the caller then discards the batches."""
 
 
-Check: TypeAlias = Callable[[Source], Awaitable[int]]
+Check: TypeAlias = Callable[[DirectorySource], Awaitable[int]]
 """A function that tests a directory: it connects, logs in, and reads the first accounts. It returns the number of these
 accounts. Raises SallyportError with the reason if the directory cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ImportRun:
     """The state that the transactions of an import share.
 
     marks: whether to mark each entry that the source contains. At the end of the import, the unmarked entries are then
@@ -158,7 +159,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Counts:
+class EntryCounts:
     """The number of entries for each result."""
 
     added: int = 0
@@ -172,7 +173,7 @@ class Counts:
         """Return whether entries were added, updated or removed."""
         return bool(self.added or self.updated or self.removed)
 
-    def __iadd__(self, other: "Counts") -> "Counts":
+    def __iadd__(self, other: "EntryCounts") -> "EntryCounts":
         self.added += other.added
         self.updated += other.updated
         self.removed += other.removed

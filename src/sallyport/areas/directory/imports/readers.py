@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sallyport.areas.directory.directory import DirectoryKind
 from sallyport.areas.directory.entry.entry import Batch, Person
-from sallyport.areas.directory.imports.job import ATTRIBUTES, Check, Read, Source
+from sallyport.areas.directory.imports.job import ATTRIBUTES, Check, DirectorySource, Read
 from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.fields import Filter, LdapUrl, Name
@@ -44,13 +44,13 @@ def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Re
     """Return functions that read directories, by kind of directory. Kinds that the service does not read are left out.
     http: a function that takes the id of a domain and returns the HTTP factory of the domain's tenant."""
 
-    def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
+    def read_ldap(source: DirectorySource, cursor: str, full: bool) -> Batches:
         return LdapReader(http(source.domain_id).egress, clock).read(ldap_source(source), cursor, full=full)
 
-    def read_graph(source: Source, cursor: str, full: bool) -> Batches:
+    def read_graph(source: DirectorySource, cursor: str, full: bool) -> Batches:
         return GraphReader(http(source.domain_id)).read(graph_source(source), cursor, full=full)
 
-    def read_okta(source: Source, cursor: str, full: bool) -> Batches:
+    def read_okta(source: DirectorySource, cursor: str, full: bool) -> Batches:
         return OktaReader(http(source.domain_id), clock).read(okta_source(source), cursor, full=full)
 
     return {DirectoryKind.LDAP: read_ldap, DirectoryKind.GRAPH: read_graph, DirectoryKind.OKTA: read_okta}
@@ -61,10 +61,10 @@ def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Che
     http: see `readers`."""
     read = readers(http, clock)
 
-    async def check_ldap(source: Source) -> int:
+    async def check_ldap(source: DirectorySource) -> int:
         return await LdapReader(http(source.domain_id).egress, clock).check(ldap_source(source))
 
-    async def check_cloud(source: Source) -> int:
+    async def check_cloud(source: DirectorySource) -> int:
         async with read[source.kind](source, "", True) as batches:
             async for batch in batches:
                 if any(isinstance(each, Person) for each in batch.entries):
@@ -74,7 +74,7 @@ def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Che
     return {DirectoryKind.LDAP: check_ldap, DirectoryKind.GRAPH: check_cloud, DirectoryKind.OKTA: check_cloud}
 
 
-def ldap_source(source: Source) -> LdapSource:
+def ldap_source(source: DirectorySource) -> LdapSource:
     """Return the settings of an LDAP directory. The appUrl may have several URLs. If bindDN is not set, the
     accountName is used. Raises ReadError if a setting is missing or not valid."""
     settings = source.settings
@@ -98,7 +98,7 @@ def ldap_source(source: Source) -> LdapSource:
     )
 
 
-def graph_source(source: Source) -> GraphSource:
+def graph_source(source: DirectorySource) -> GraphSource:
     """Return the settings of an Entra ID tenant. If clientId is not set, the accountName is used. The appUrl is
     needed only for a national cloud. Raises ReadError if a setting is missing or not valid."""
     origin = _origin(source.app_url or GRAPH)
@@ -112,7 +112,7 @@ def graph_source(source: Source) -> GraphSource:
     return GraphSource(tenant, client_id, source.secret, origin, login)
 
 
-def okta_source(source: Source) -> OktaSource:
+def okta_source(source: DirectorySource) -> OktaSource:
     """Return the settings of an Okta organization. If clientId is set, the secret is the private key of the
     application. If clientId is not set, the secret is an API token. Raises ReadError if a setting is missing or not
     valid."""
@@ -121,7 +121,7 @@ def okta_source(source: Source) -> OktaSource:
     return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))
 
 
-def _mapped(source: Source) -> tuple[str, ...]:
+def _mapped(source: DirectorySource) -> tuple[str, ...]:
     return tuple(filter(None, source.settings.get(ATTRIBUTES, "").split(",")))
 
 

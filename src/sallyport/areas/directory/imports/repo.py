@@ -5,7 +5,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from sallyport.areas.directory.imports.job import LONGEST_ERROR, MOST_ERRORS, Counts, Job, NewJob, Removals, State
+from sallyport.areas.directory.imports.job import (
+    LONGEST_ERROR,
+    MOST_ERRORS,
+    EntryCounts,
+    Job,
+    JobState,
+    NewJob,
+    Removals,
+)
 from sallyport.base.errors import LeaseLost
 from sallyport.store.model import LISTED, Tx, Value, listed
 
@@ -176,7 +184,9 @@ def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
     tx.execute(sql, id=job_id, total=total, skipped=skipped)
 
 
-def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
+def progress(
+    tx: Tx, job_id: int, position: int | None, counts: EntryCounts, errors: Sequence[tuple[str, str]] = ()
+) -> None:
     """Add the results of a transaction to the job. Call this function in that transaction. position: how many lines of
     the prepared file are written; with None, the stored number stays."""
     columns: dict[str, Value] = {
@@ -206,7 +216,7 @@ def _keep_errors(tx: Tx, job_id: int, errors: Sequence[tuple[str, str]]) -> None
         tx.execute("update directory_jobs set errors = :errors where id = :id", errors=text, id=job_id)
 
 
-def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
+def end(tx: Tx, job_id: int, state: JobState, message: str, at: int) -> bool:
     """End a job and delete its secret. Return False if the job has already ended."""
     sql = (
         "update directory_jobs set state = :state, message = :message, ended_at = :at, secret = null "

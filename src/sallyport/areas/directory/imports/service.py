@@ -27,11 +27,11 @@ from sallyport.areas.directory import repo as directories
 from sallyport.areas.directory.directory import CLOUD, Directory
 from sallyport.areas.directory.imports import repo
 from sallyport.areas.directory.imports.applier import Applier
-from sallyport.areas.directory.imports.child import LIMITS, Limits, prepare
+from sallyport.areas.directory.imports.child import LIMITS, ChildLimits, prepare
 from sallyport.areas.directory.imports.collect import Collector
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.finish import Finisher, Losses
-from sallyport.areas.directory.imports.job import Job, JobKind, NewJob, Read, Removals, Revocations, Run, State
+from sallyport.areas.directory.imports.job import ImportRun, Job, JobKind, JobState, NewJob, Read, Removals, Revocations
 from sallyport.areas.directory.imports.scheduler import Scheduler
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.principals import Invalidations
@@ -95,7 +95,7 @@ class Jobs:
         *,
         metrics: DirectoryMetrics,
         changed: Callable[[int], None],
-        limits: Limits = LIMITS,
+        limits: ChildLimits = LIMITS,
     ) -> None:
         self._store = store
         self.limits = limits
@@ -142,7 +142,7 @@ class Jobs:
         """Cancel a job. Entries that the job has already written are kept. Raises Conflict if the job has ended."""
 
         def transaction(tx: Tx) -> None:
-            if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
+            if not repo.end(tx, job.id, JobState.CANCELLED, "cancelled", self._clock()):
                 raise Conflict("the import has ended already")
             self._note(tx, job, "directory.import.cancel")
 
@@ -243,7 +243,7 @@ class Jobs:
     async def _fail(self, job: Job, message: str) -> None:
         log.warning("import_failed", job=job.id, domain=job.domain_id, error=message)
         with suppress(StoreError, NotFound):  # the domain of the job was removed
-            await self._owned(job).write(partial(self.end, job=job, state=State.FAILED, message=message))
+            await self._owned(job).write(partial(self.end, job=job, state=JobState.FAILED, message=message))
 
     async def _clean_up(self, job_id: int) -> None:
         """Finish an ended job: count it in the metrics, end the sessions of people who have lost their access, and
@@ -257,7 +257,7 @@ class Jobs:
 
     def _count(self, job: Job, ended_at: int) -> None:
         self._metrics.ended(job.domain_id, job.state)
-        if job.state == State.DONE:
+        if job.state == JobState.DONE:
             results = {name: getattr(job, name) for name in ("added", "updated", "removed", "skipped", "failed")}
             seconds = (ended_at - (job.started_at or ended_at)) / SECOND
             self._metrics.done(job.domain_id, job.directory_kind, seconds, results)
@@ -284,7 +284,7 @@ class Jobs:
         if writes:
             await self._prepare(store, await self.get(job.id), mapped)
         job = await self.get(job.id)
-        run = Run(
+        run = ImportRun(
             job.domain_id,
             job.directory_id,
             job.id,
@@ -306,15 +306,15 @@ class Jobs:
             self._invalidations.flush(run.domain_id)
         message = await self._finish(store, applier, run)
         await self._losses.settle(job)
-        await store.write(partial(self.end, job=job, state=State.DONE, message=message))
+        await store.write(partial(self.end, job=job, state=JobState.DONE, message=message))
 
-    async def _remove_directory(self, store: Store, applier: Applier, run: Run, job: Job) -> None:
+    async def _remove_directory(self, store: Store, applier: Applier, run: ImportRun, job: Job) -> None:
         """Remove all people and revoke their access, then remove the groups and the units. Finally remove the directory
         with its secret, its mapping, its schedule and its jobs, including this job."""
         await applier.remove_unseen(run)
 
         def transaction(tx: Tx) -> list[str]:
-            self.end(tx, job, State.DONE, "")
+            self.end(tx, job, JobState.DONE, "")
             return directories.delete(tx, run.directory_id)
 
         for name in await store.write(transaction):
@@ -332,7 +332,7 @@ class Jobs:
         done = await prepare(kind, source, target, mapped, self.limits)
         await store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
-    async def _finish(self, store: Store, applier: Applier, run: Run) -> str:
+    async def _finish(self, store: Store, applier: Applier, run: ImportRun) -> str:
         """Remove the missing entries, and update fields and member counts. Return the message of the job."""
         job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == JobKind.LDIF and job.failed:
@@ -350,7 +350,7 @@ class Jobs:
             raise Invalid(stops)
         return message
 
-    async def _too_many(self, job: Job, run: Run) -> str:
+    async def _too_many(self, job: Job, run: ImportRun) -> str:
         """Return the reason if the missing entries are too many to be removed without a confirmation. Return an empty
         text if the job may remove them."""
         if job.removals == Removals.CONFIRMED:
@@ -365,12 +365,12 @@ class Jobs:
                 )
         return ""
 
-    def end(self, tx: Tx, job: Job, state: State, message: str) -> None:
+    def end(self, tx: Tx, job: Job, state: JobState, message: str) -> None:
         """End a job, unless it has already ended. Call `wake` after the commit."""
         at = self._clock()
         if not repo.end(tx, job.id, state, message, at):
             return
-        if state is State.DONE and job.cursor:
+        if state is JobState.DONE and job.cursor:
             # A request with its own settings may have read only a part of the directory.
             directories.update(tx, job.directory_id, {"cursor": "" if job.source else job.cursor}, at)
         self._note(tx, job, "directory.import.end")

@@ -79,7 +79,7 @@ class FieldMapping:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class PersonFields:
     """The fields of a person. username: it is empty if no mapping sets the username, or if the person has no valid
     value for it."""
 
@@ -95,7 +95,7 @@ def attributes_in(attributes: str) -> list[str]:
     return [each for each in attributes.split(",") if each]
 
 
-def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
+def fields_of(attributes: Attributes, mapping: FieldMapping) -> PersonFields:
     """Return the fields of a person. attributes: the values of each attribute. The attribute names are in the form of
     `entry.attribute_key`.
 
@@ -108,7 +108,7 @@ def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
         for name, taken in mapping.others
         if (values := _values(attributes, taken))
     }
-    return Fields(
+    return PersonFields(
         username=username if len(username) <= LONGEST and username.isprintable() else "",
         display_name=_first(attributes, _SHOWN)[:LONGEST],
         email=_first(attributes, mapping.email)[:LONGEST],

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sallyport.areas.directory import repo
-from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, Preview, StoredMapping, User
+from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory, Group, PersonPreview, StoredMapping, User
 from sallyport.areas.directory.imports.job import JobKind, NewJob
 from sallyport.areas.directory.mappings.mapping import FieldMapping, fields_of
 from sallyport.areas.directory.service import NO_DIRECTORY, NO_GROUP, Directories
@@ -72,24 +72,24 @@ class Mappings:
         await self._store.write(transaction)
         self._directories.jobs.wake()
 
-    async def of_domain(self, stretch: ListQuery) -> tuple[list[StoredMapping], int]:
+    async def of_domain(self, list_query: ListQuery) -> tuple[list[StoredMapping], int]:
         """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
 
         def query(tx: Tx) -> list[StoredMapping]:
             found = list[StoredMapping]()
-            for directory in repo.of_domain(tx, stretch.domain_id):
+            for directory in repo.of_domain(tx, list_query.domain_id):
                 found.append(StoredMapping(directory.name, 0, "", json.loads(directory.mapping)))
                 for group in entries.groups_with_mapping(tx, directory.id):
                     found.append(StoredMapping(directory.name, group.id, group.name, json.loads(group.mapping)))
             return found
 
         found = await self._store.search(query)
-        return found[stretch.offset : stretch.offset + stretch.limit], len(found)
+        return found[list_query.offset : list_query.offset + list_query.limit], len(found)
 
-    async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
+    async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[PersonPreview]:
         """Return the fields of at most ten people before and after a change of the mapping."""
 
-        def query(tx: Tx) -> list[Preview]:
+        def query(tx: Tx) -> list[PersonPreview]:
             directory_id = of.directory_id if isinstance(of, Group) else of.id
             directory = repo.get(tx, directory_id)
             mapping = {**json.loads(of.mapping), **fields}
@@ -105,8 +105,8 @@ class Mappings:
         return await self._store.search(query)
 
 
-def _previewed(tx: Tx, user: User, mapping: FieldMapping) -> Preview:
+def _previewed(tx: Tx, user: User, mapping: FieldMapping) -> PersonPreview:
     after = fields_of(people.attributes_of(tx, user.id), mapping)
     username = after.username or user.login
     before = {"username": user.name, "email": user.email, **json.loads(user.fields)}
-    return Preview(user.id, user.dn, before, {"username": username, "email": after.email, **after.others})
+    return PersonPreview(user.id, user.dn, before, {"username": username, "email": after.email, **after.others})

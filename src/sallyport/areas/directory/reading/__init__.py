@@ -3,17 +3,14 @@ directory agent reads LDAP with it too.
 
     fields      checks an admin's settings: URLs, names, filters, certificates
     search      search filters (RFC 4515), the attributes to request, and the kind of a directory
-    answers     checks and limits a server's answers
+    requests    the octets of LDAP requests
+    answers     decodes and limits a server's answers
     server      opens a checked, encrypted stream to the server of a URL
-    connection  the LDAP conversation over that stream (bind, search, pages), with libldap and its binding bonsai
+    connection  the LDAP conversation over that stream: bind, search, pages
     reader      reads an LDAP directory once
     api         the pages of a cloud directory's HTTP API, within its rate limit
     graph       Microsoft Graph: the users and groups of Entra ID, by delta queries
     okta        Okta: users and groups, by its Users and Groups APIs
-
-libldap holds the interpreter lock while it connects and negotiates TLS. So a directory that hangs would stop the whole
-service. Therefore `server` makes the network connection, with time limits, a check of the addresses and Python's TLS.
-libldap connects to a local socket of this process, and `connection` relays the octets.
 
 Cloud directories are read through their public APIs with the credentials of an application. They have no distinguished
 names, so the name of an entry is "id:" followed by its identifier. Their attributes are renamed to the LDAP names, so

@@ -1,26 +1,23 @@
-"""Check an LDAP server's answers before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
+"""Decode an LDAP server's answers, within limits (RFC 4511 section 4.1.1, X.690 section 8).
 
-The server may belong to a hostile tenant. libldap and its bindings decode all entries of an answer at once while they
-hold the interpreter lock. Some messages crash the process, for example a control without a value, or an extended
-response in place of a search result.
-
-So this module splits the received octets into messages. It decodes the entries itself, in a thread if there are many
-octets, and passes no entry to libldap. It passes a result to libldap only if three conditions are met: the result is
-expected, it has the exact form, and it is within the limits. The module drops references, intermediate responses and
-notices. It also drops all controls, except the password policy of a bind and the cookie of paged results.
+The server may belong to a hostile tenant. So each message must have the exact form, must be expected, and must be
+within the limits. Many octets are decoded in a thread. References, intermediate responses and notices are dropped, and
+so are all controls, except the password policy of a bind and the cookie of paged results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
+
+from sallyport.areas.directory.reading.requests import PAGED_RESULTS, PASSWORD_POLICY
 
 _MESSAGE: Final = 0x30
 _SHORT: Final = 0x80
 _LONG_TAG: Final = 0x1F
-"""The low bits that mark a tag of several octets (X.690 section 8.1.2.4). LDAP has no such tag, but libldap parses
-it."""
+"""The low bits that mark a tag of several octets (X.690 section 8.1.2.4). LDAP has no such tag."""
 _INTEGER, _OCTETS, _ENUMERATED, _SEQUENCE, _SET = 0x02, 0x04, 0x0A, 0x30, 0x31
 _BIND_RESPONSE: Final = 0x61
 _SEARCH_ENTRY: Final = 0x64
@@ -30,13 +27,12 @@ _CONTROLS: Final = 0xA0
 _REFERRAL: Final = 0xA3
 _AFTER_RESULT: Final = frozenset({_REFERRAL, 0x87})  # referral, serverSaslCreds
 _NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
-_PAGE: Final = b"1.2.840.113556.1.4.319"  # RFC 2696
-_KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
-"""For each kind of message, the type of the control that is passed on to libldap. For a bind response, it is the
-control of draft-behera-ldap-password-policy."""
-_POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
+_KEPT_CONTROLS: Final = {_BIND_RESPONSE: PASSWORD_POLICY, _SEARCH_DONE: PAGED_RESULTS}
+"""The type of the control that is read, for each kind of message."""
+_POLICY_WARNING, _POLICY_ERROR = 0xA0, 0x81
 _MOST_WITHOUT_ENTRY: Final = 64 << 10
-"""Maximum size of a message without its entry, in octets. libldap takes 15 ms to parse referrals of this size."""
+"""Maximum size of a message without its entry, in octets."""
+_LONGEST_TEXT: Final = 300
 
 
 class TooLarge(Exception):
@@ -77,62 +73,79 @@ class RawEntry:
     values: Mapping[str, tuple[bytes, ...]]
 
 
+class Policy(Enum):
+    """The state of an account, as the password policy control reports it (draft-behera-ldap-password-policy)."""
+
+    LOCKED = "account locked"
+    EXPIRED = "password expired"
+    MUST_CHANGE = "password must be changed"
+
+
+_POLICIES: Final = {0: Policy.EXPIRED, 1: Policy.LOCKED, 2: Policy.MUST_CHANGE}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a request (RFC 4511 section 4.1.9). has_control: whether the answer has the control of its kind.
+    cookie: the cookie for the next page, or empty if there is none. policy: the state of the account that a bind
+    reports."""
+
+    code: int
+    text: str
+    has_control: bool = False
+    cookie: bytes = b""
+    policy: Policy | None = None
+
+
 @dataclass(slots=True)
 class _Answer:
-    """The part of an answer that has been received until now. number: the messageID of the answer, as it is encoded
-    (RFC 4511)."""
+    """The part of an answer that has been received until now. number: the messageID of the answer."""
 
-    number: bytes = b""
+    number: int = 1
     octets: int = 0
     messages: int = 0
     values: int = 0
     entries: list[RawEntry] = field(default_factory=list)
+    result: Result | None = None
 
 
 class Answers:
-    """The messages that the server sends on one connection. The first message must answer a bind. exceeded: an error
-    that says which limit an answer has exceeded; None if no limit was exceeded."""
+    """The messages that the server sends on one connection. The first message must answer a bind with the messageID
+    1."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._pending = bytearray()
         self._answer = _Answer()
         self._is_bound = False
-        self.exceeded: TooLarge | None = None
 
     @property
     def entries(self) -> list[RawEntry]:
-        """Return the entries of the answer to the last request. The list is complete when libldap has received the
-        result of the search."""
+        """Return the entries of the answer to the last request. The list is complete when `result` is there."""
         return self._answer.entries
 
-    def request(self, octets: bytes | bytearray) -> None:
+    @property
+    def result(self) -> Result | None:
+        """Return the result of the last request, or None if it has not arrived."""
+        return self._answer.result
+
+    def request(self, number: int) -> None:
         """Prepare for the answer to a request. If the answer to an earlier request is incomplete, it is dropped.
-        octets: the encoded request."""
-        message = memoryview(octets)
-        _, start, end = _element(message, _element(message, 0)[1])
-        self._answer = _Answer(bytes(message[start:end]))
+        number: the messageID of the request."""
+        self._answer = _Answer(number)
 
     def is_short(self, part: bytes | bytearray) -> bool:
         """Return whether `feed` can handle this part on the event loop without a delay. If the result is False, call
         `feed` in a thread."""
         return len(self._pending) + len(part) <= SHORT
 
-    def feed(self, part: bytes | bytearray) -> bytes:
-        """Take received octets, and return the complete messages for libldap. Raises TooLarge if an answer exceeds a
-        limit. Raises ValueError if the octets are not an expected answer."""
+    def feed(self, part: bytes | bytearray) -> None:
+        """Take received octets. Raises TooLarge if an answer exceeds a limit. Raises ValueError if the octets are not
+        an expected answer."""
         self._answer.octets += len(part)
-        try:
-            if self._answer.octets > self._limits.octets:
-                raise TooLarge(f"an answer has more than {self._limits.octets:,} octets")
-            return self._complete(part)
-        except TooLarge as error:
-            self.exceeded = error
-            raise
-
-    def _complete(self, part: bytes | bytearray) -> bytes:
+        if self._answer.octets > self._limits.octets:
+            raise TooLarge(f"an answer has more than {self._limits.octets:,} octets")
         self._pending += part
-        ready: list[bytes] = []
         end = 0
         while end < len(self._pending):
             if self._pending[end] != _MESSAGE:
@@ -145,36 +158,35 @@ class Answers:
             self._answer.messages += 1
             if self._answer.messages > self._limits.messages:
                 raise TooLarge(f"an answer has more than {self._limits.messages:,} messages")
-            ready.append(self._checked(memoryview(bytes(self._pending[end : end + size]))))
+            self._decode(memoryview(bytes(self._pending[end : end + size])))
             end += size
         del self._pending[:end]
-        return b"".join(ready)
 
-    def _checked(self, message: memoryview) -> bytes:
-        """Return a message without its superfluous controls. If libldap must not get the message, return an empty
-        result."""
+    def _decode(self, message: memoryview) -> None:
         answer = self._answer
         _, begin, _ = _element(message, 0)
         _, first, at = _expected(message, begin, _INTEGER)  # the messageID
         kind, start, end = _element(message, at)
         if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_WITHOUT_ENTRY:
             raise TooLarge(f"an answer has a message of more than {_MOST_WITHOUT_ENTRY:,} octets that is not an entry")
+        is_own = int.from_bytes(message[first:at], signed=True) == answer.number
         if kind in _DROPPED:
-            return b""
+            return
         if kind == _SEARCH_ENTRY and self._is_bound:
             entry = self._entry(message, start, end, answer)
-            if bytes(message[first:at]) == answer.number:
+            if is_own:
                 answer.entries.append(entry)
-            return b""
-        if kind == (_SEARCH_DONE if self._is_bound else _BIND_RESPONSE):
+        elif kind == (_SEARCH_DONE if self._is_bound else _BIND_RESPONSE):
             self._is_bound = True
-            _check_result(message, start, end)
+            code, text = _result(message, start, end)
+            value = None if end == len(message) else _kept_control(message, end, _KEPT_CONTROLS[kind])
+            is_page = kind == _SEARCH_DONE
+            cookie = _cookie(value) if value is not None and is_page else b""
+            policy = _policy(value) if value is not None and not is_page else None
+            if is_own and answer.result is None:
+                answer.result = Result(code, text, value is not None, cookie, policy)
         else:
             raise ValueError("the server has sent an unexpected LDAP message")
-        if end == len(message):
-            return bytes(message)
-        kept = _kept_control(message, end, _KEPT_CONTROLS.get(kind))
-        return _encoded(_MESSAGE, bytes(message[begin:end]) + (_encoded(_CONTROLS, kept) if kept else b""))
 
     def _entry(self, message: memoryview, at: int, end: int, answer: _Answer) -> RawEntry:
         _, start, at = _expected(message, at, _OCTETS)
@@ -218,37 +230,58 @@ def message_size(octets: bytes | bytearray) -> int | None:
     return None if len(octets) < head else head + int.from_bytes(octets[2:head])
 
 
-def _check_result(message: memoryview, at: int, end: int) -> None:
-    """Check an LDAPResult (RFC 4511 section 4.1.9)."""
-    _, _, at = _expected(message, at, _ENUMERATED)
+def _result(message: memoryview, at: int, end: int) -> tuple[int, str]:
+    """Return the code and the text of an LDAPResult (RFC 4511 section 4.1.9)."""
+    _, start, at = _expected(message, at, _ENUMERATED)
+    code = int.from_bytes(message[start:at])
     _, _, at = _expected(message, at, _OCTETS)  # matchedDN
-    _, _, at = _expected(message, at, _OCTETS)  # diagnosticMessage
+    _, start, at = _expected(message, at, _OCTETS)  # diagnosticMessage
+    text = bytes(message[start : min(at, start + _LONGEST_TEXT)]).decode(errors="replace").rstrip("\0")
     for tag, start, stop in _elements(message, at, end):
         _require(tag in _AFTER_RESULT)
         if tag == _REFERRAL:
             _require(all(each[0] == _OCTETS for each in _elements(message, start, stop)))
+    return code, text
 
 
-def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
-    """Return one control from the controls at the end of a message. wanted: the type of this control. Return an empty
-    result if the message has no such control."""
+def _kept_control(message: memoryview, at: int, wanted: bytes) -> memoryview | None:
+    """Return the value of one of the controls at the end of a message, or None if there is no such control. wanted: the
+    type of this control."""
     _, start, end = _expected(message, at, _CONTROLS)
     _require(end == len(message))
     for tag, first, last in _elements(message, start, end):
         _require(tag == _SEQUENCE)
-        texts = [bytes(message[a:b]) for kind, a, b in _elements(message, first, last) if kind == _OCTETS]
+        texts = [message[a:b] for kind, a, b in _elements(message, first, last) if kind == _OCTETS]
         if texts[:1] == [wanted]:
             _require(len(texts) == 2)
-            _check_value(memoryview(texts[1]), is_page=wanted == _PAGE)
-            return _encoded(_SEQUENCE, b"".join(_encoded(_OCTETS, text) for text in texts))
-    return b""
+            return texts[1]
+    return None
 
 
-def _check_value(value: memoryview, *, is_page: bool) -> None:
-    """Check the value of a control: paged results (RFC 2696 section 2), or the password policy."""
+def _cookie(value: memoryview) -> bytes:
+    """Return the cookie in the value of the control of paged results (RFC 2696 section 2)."""
+    size, cookie = _parts(value)
+    _require((size[0], cookie[0]) == (_INTEGER, _OCTETS))
+    return bytes(value[cookie[1] : cookie[2]])
+
+
+def _policy(value: memoryview) -> Policy | None:
+    """Return the error in the value of the control of the password policy, or None if it has no error that ends a
+    login."""
+    found = None
+    for tag, start, end in _parts(value, most=2):
+        _require(tag in (_POLICY_WARNING, _POLICY_ERROR))
+        if tag == _POLICY_ERROR:
+            found = _POLICIES.get(int.from_bytes(value[start:end]))
+    return found
+
+
+def _parts(value: memoryview, most: int | None = None) -> list[tuple[int, int, int]]:
+    """Return the elements of a sequence: two, or at most `most`. Raises ValueError."""
     _, start, end = _expected(value, 0, _SEQUENCE)
-    tags = [tag for tag, _, _ in _elements(value, start, end)]
-    _require(end == len(value) and (tags == [_INTEGER, _OCTETS] if is_page else set(tags) <= _POLICY_TAGS))
+    found = list(_elements(value, start, end))
+    _require(end == len(value) and (len(found) == 2 if most is None else len(found) <= most))
+    return found
 
 
 def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -286,11 +319,3 @@ def _element(octets: memoryview, at: int) -> tuple[int, int, int]:
 def _require(holds: bool) -> None:
     if not holds:
         raise ValueError("the server has sent octets that are not an LDAP message")
-
-
-def _encoded(tag: int, content: bytes) -> bytes:
-    size = len(content)
-    if size < _SHORT:
-        return bytes((tag, size)) + content
-    length = size.to_bytes((size.bit_length() + 7) // 8)
-    return bytes((tag, _SHORT | len(length))) + length + content

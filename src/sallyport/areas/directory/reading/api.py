@@ -10,6 +10,7 @@ import httpx
 import trio
 
 from sallyport.areas.directory.reading import ReadError
+from sallyport.base.clock import BackOff
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import REPEATABLE, json_object, link_of, member, text_at
 
@@ -80,6 +81,7 @@ class Pages:
         self._asked += 1
         if self._asked > MOST_PAGES:
             raise ReadError(f"{self._client.base_url.host}: the list has more than {MOST_PAGES} pages")
+        back_off = BackOff()
         for attempt in range(TRIES):
             authorization = await self._authorize(renew)
             try:
@@ -90,7 +92,7 @@ class Pages:
                     timeout=ANSWER_S,
                 )
             except ProviderError as error:
-                wait = error.retry_after_s or 2.0**attempt
+                wait = error.retry_after_s or back_off.failed()
                 if wait > LONGEST_WAIT_S or attempt == TRIES - 1:
                     raise
                 await trio.sleep(wait)

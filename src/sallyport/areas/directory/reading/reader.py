@@ -51,12 +51,10 @@ from sallyport.areas.directory.reading.connection import (
     NO_SUCH_OBJECT,
     SIZE_LIMIT,
     UNWILLING_TO_PERFORM,
-    WITHOUT_LDAP,
     Account,
     Connection,
     Refusal,
     bind,
-    has_ldap,
 )
 from sallyport.areas.directory.reading.search import (
     ACCOUNTS,
@@ -144,24 +142,14 @@ class LdapReader:
     @asynccontextmanager
     async def _opened(self, source: LdapSource) -> AsyncIterator[_Reading]:
         """Connect to a directory, bind, and yield an object that reads the directory. Raises ReadError."""
-        if not has_ldap():
-            raise ReadError(WITHOUT_LDAP)
-        failure = None
-        async with trio.open_nursery() as nursery:
-            try:
-                with _as_read_error():
-                    connection = await self._connected(source, nursery)
-                try:
-                    yield _Reading(source, connection, self._clock())
-                finally:
-                    connection.close()
-            except Exception as error:  # raised below, because a nursery would wrap it in an exception group
-                failure = error
-            nursery.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+        with _as_read_error():
+            connection = await self._connected(source)
+        try:
+            yield _Reading(source, connection, self._clock())
+        finally:
+            connection.close()
 
-    async def _connected(self, source: LdapSource, nursery: trio.Nursery) -> Connection:
+    async def _connected(self, source: LdapSource) -> Connection:
         """Return a bound connection to the first server that answers. Raises Refusal, Unreachable, TooLarge."""
         if source.authorities is None:
             trust = await self._trust.get()
@@ -172,7 +160,7 @@ class LdapReader:
             try:
                 with trio.fail_after(CONNECT_S):
                     stream = await server.connect(trust, self._egress, failures.append)
-                    return await bind(stream, nursery, source.account, READING, self._egress.turns)
+                    return await bind(stream, source.account, READING, self._egress.turns)
             except Unreachable as error:
                 failures.append(str(error))
             except trio.TooSlowError:
@@ -241,6 +229,7 @@ class _Reading:
                     yield batch
         if not self._has_accounts:
             raise ReadError(NO_ACCOUNT)
+        await trio.lowlevel.checkpoint()  # a reading that was cancelled is not complete
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import trio
 
 from sallyport.areas.directory.reading.answers import message_size
+from sallyport.areas.directory.reading.requests import message, start_tls
 from sallyport.base.addresses import is_host, is_loopback
 from sallyport.outgoing.certificate import verification_error, why_refused
 from sallyport.outgoing.errors import ProviderError, no_connection
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
     from sallyport.outgoing.egress import Egress
 
     Report = Callable[[str], None]
+    Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
-# An ExtendedRequest for StartTLS with messageID 1, and the fixed parts of its answer (RFC 4511 sections 4.12 and 4.14).
-_OID: Final = b"1.3.6.1.4.1.1466.20037"
-_START_TLS: Final = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x16" + _OID
+# The fixed parts of the answer to StartTLS (RFC 4511 sections 4.12 and 4.14).
 _ANSWER: Final = b"\x02\x01\x01\x78"
 _ENUMERATED: Final = b"\x0a\x01"
 _MAX_ANSWER: Final = 4096
@@ -74,7 +74,7 @@ class Server:
     def __str__(self) -> str:
         return self.url
 
-    async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> trio.abc.Stream:
+    async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> Stream:
         """Return an encrypted connection to one of the server's allowed addresses. The server's certificate must be
         valid for the host of the URL. Raises Unreachable."""
         scheme, host, port = split_url(self.url)
@@ -134,7 +134,7 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
 
 async def _start_tls(stream: trio.SocketStream) -> None:
     """Request StartTLS. If octets follow the answer, raise an error, because an attacker may have inserted them."""
-    await stream.send_all(_START_TLS)
+    await stream.send_all(message(1, start_tls()))
     answer = bytearray()
     while (size := message_size(answer)) is None or len(answer) < size:
         part = await stream.receive_some(_MAX_ANSWER)

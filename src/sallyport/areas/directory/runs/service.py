@@ -39,7 +39,7 @@ class OutOfOrder(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class OpenRun:
     """A run of an agent. It has the number of the next batch, and the cursor that was stored by the last import from
     the agent."""
 
@@ -61,24 +61,24 @@ class Runs:
         self._clock = clock
         self._busy: set[tuple[int, int]] = set()
 
-    async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
+    async def begin(self, domain_id: int, name: str, run_id: int | None) -> OpenRun:
         """Begin a run, or continue a run, in which an agent sends the entries of a directory. If the directory does not
         exist, create it. Raises NotFound if the domain was removed. Raises Conflict if the directory is of a kind that
         no agent reads. Raises StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
-        def transaction(tx: Tx) -> tuple[Begun, str]:
+        def transaction(tx: Tx) -> tuple[OpenRun, str]:
             audit.tenant_of(tx, domain_id)
             directory = self._directories.make(tx, domain_id, name, DirectoryKind.AGENT)
             if directory.kind != DirectoryKind.AGENT:
                 raise Conflict("the directory of that name is not read by an agent: choose another name")
             known = repo.run_of_directory(tx, directory.id)
             if known is not None and known.id == run_id and known.node_id == self._cluster.id:
-                return Begun(known.id, known.sequence + 1, directory.cursor), file
+                return OpenRun(known.id, known.sequence + 1, directory.cursor), file
             if known is not None:
                 repo.delete_run(tx, known.id)
             new_id = repo.add_run(tx, domain_id, directory.id, file, self._cluster.id, self._clock())
-            return Begun(new_id, 1, directory.cursor), known.file if known is not None else ""
+            return OpenRun(new_id, 1, directory.cursor), known.file if known is not None else ""
 
         unneeded = file
         try:
@@ -123,7 +123,7 @@ class Runs:
             if not run.octets:
                 await trio.to_thread.run_sync(self._files.append, run.file, b"", 0)
 
-            def work(tx: Tx) -> int:
+            def transaction(tx: Tx) -> int:
                 directory = repo.get(tx, run.directory_id)
                 if directory is None or repo.get_run(tx, domain_id, run_id) is None:
                     raise NotFound(NO_RUN)
@@ -133,7 +133,7 @@ class Runs:
                 repo.delete_run(tx, run_id)
                 return job_id
 
-            job_id = await self._store.write(work)
+            job_id = await self._store.write(transaction)
             self._directories.jobs.wake()
             return job_id
 

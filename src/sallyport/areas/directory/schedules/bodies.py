@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.areas.directory.bodies import DirectoryName
 from sallyport.areas.directory.schedules.schedule import Timing, clock_times, timing_of
-from sallyport.areas.directory.schedules.service import Shown
+from sallyport.areas.directory.schedules.service import ScheduledDirectory
 from sallyport.base.clock import SECOND, from_iso, iso, iso_or_empty
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Done, Model
@@ -150,7 +150,7 @@ class ScheduleEntry(Model):
     lastEnd: str = Field(description="End of the last import, ISO 8601. It is empty if no import has ended.")
 
 
-def schedule_entry(shown: Shown) -> dict[str, object]:
+def schedule_entry(shown: ScheduledDirectory) -> dict[str, object]:
     """Return a schedule as the fields of `ScheduleEntry`."""
     timing, last = timing_of(shown.schedule), shown.last
     return {

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ScheduledDirectory:
     """A schedule and the last import of its directory."""
 
     schedule: Schedule
@@ -78,11 +78,14 @@ class Schedules:
         self._set.set()
         return next_at
 
-    async def of_domain(self, domain_id: int) -> list[Shown]:
+    async def of_domain(self, domain_id: int) -> list[ScheduledDirectory]:
         """Return the schedules of a domain."""
 
-        def query(tx: Tx) -> list[Shown]:
-            return [Shown(each, _last(tx, each.directory_id)) for each in repo.schedules_of_domain(tx, domain_id)]
+        def query(tx: Tx) -> list[ScheduledDirectory]:
+            return [
+                ScheduledDirectory(each, next(iter(jobs_repo.of_directory(tx, each.directory_id, 1)), None))
+                for each in repo.schedules_of_domain(tx, domain_id)
+            ]
 
         return await self._store.read(query)
 
@@ -92,22 +95,22 @@ class Schedules:
             self._set = trio.Event()
             wait_s = LOOK_S
             try:
-                wait_s = await self.look()
+                wait_s = await self.queue_due()
             except StoreError as error:
                 log.warning("directory_schedules_not_checked", error=str(error))
             with trio.move_on_after(wait_s):
                 await self._set.wait()
 
-    async def look(self) -> float:
+    async def queue_due(self) -> float:
         """Queue a job for each directory that must be read now. Return the seconds until the next check."""
         if await self._store.read(lambda tx: repo.due_schedules(tx, self._clock(), 1)):
             with acting_as(Actor("service", "directory schedule")):
-                await self._store.write(self._ask)
+                await self._store.write(self._queue_due)
             self._service.jobs.wake()
         first = await self._store.read(repo.next_due)
         return LOOK_S if first is None else min(max((first - self._clock()) / SECOND, 0.1), LOOK_S)
 
-    def _ask(self, tx: Tx) -> None:
+    def _queue_due(self, tx: Tx) -> None:
         for schedule in repo.due_schedules(tx, self._clock(), AT_ONCE):
             timing = timing_of(schedule)
             directory = repo.get(tx, schedule.directory_id)
@@ -155,8 +158,3 @@ def _audited(schedule: Schedule | None) -> Mapping[str, JSON]:
         "fullEvery": schedule.full_every,
         "nextRun": iso(schedule.next_at),
     }
-
-
-def _last(tx: Tx, directory_id: int) -> Job | None:
-    jobs = jobs_repo.of_directory(tx, directory_id, 1)
-    return jobs[0] if jobs else None

@@ -10,9 +10,9 @@ from typing import Final
 
 from sallyport.areas.directory.entry.dn import lies_below, moved, normalized
 from sallyport.areas.directory.entry.entry import MOST_VALUES, Gone, Person, Raw, is_name, understand
-from sallyport.areas.directory.entry.ldif import Step
+from sallyport.areas.directory.entry.ldif import LdifStep
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES, Status
-from sallyport.areas.directory.imports.job import Counts, Revocations, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Revocations
 from sallyport.areas.directory.imports.lines import (
     UID,
     PartialPerson,
@@ -27,8 +27,8 @@ from sallyport.areas.directory.imports.lines import (
 from sallyport.areas.directory.stored import groups, memberships, people
 from sallyport.areas.directory.stored.groups import GROUPS, UNITS
 from sallyport.areas.directory.stored.memberships import MOST
-from sallyport.areas.directory.stored.people import PEOPLE, Known
-from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored
+from sallyport.areas.directory.stored.people import PEOPLE, StoredPerson
+from sallyport.areas.directory.stored.rows import NO_DIGEST, StoredEntry
 from sallyport.base.errors import Invalid
 from sallyport.base.text import trimmed
 from sallyport.store.model import Tx
@@ -47,7 +47,7 @@ class GroupAfter:
     left: Sequence[bytes]
 
 
-def change(tx: Tx, run: Run, wanted: PreparedChange, revocations: Revocations, at: int) -> Counts | None:
+def change(tx: Tx, run: ImportRun, wanted: PreparedChange, revocations: Revocations, at: int) -> EntryCounts | None:
     """Change an entry. Raises Invalid if the change is not possible, for example if another entry already has the new
     name.
 
@@ -56,7 +56,8 @@ def change(tx: Tx, run: Run, wanted: PreparedChange, revocations: Revocations, a
     `group_after` returns the changed group, which the caller writes. For a person in many groups, the caller calls this
     function again.
     """
-    if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
+    is_renamed = wanted.dn_key != wanted.new_dn_key
+    if is_renamed and any(table.find(tx, run, dn_key=wanted.new_dn_key) for table in (PEOPLE, GROUPS, UNITS)):
         raise Invalid("another entry has the new name")
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
@@ -75,8 +76,8 @@ def change(tx: Tx, run: Run, wanted: PreparedChange, revocations: Revocations, a
 
 
 def _change_person(
-    tx: Tx, run: Run, known: Known, wanted: PreparedChange, revocations: Revocations, at: int
-) -> Counts | None:
+    tx: Tx, run: ImportRun, known: StoredPerson, wanted: PreparedChange, revocations: Revocations, at: int
+) -> EntryCounts | None:
     new = _person(tx, run, known, wanted, at)
     if new is None:
         return people.remove(tx, run, known, revocations)
@@ -85,22 +86,22 @@ def _change_person(
     if not PEOPLE.rename(tx, run, known, new.dn_key):
         return None
     people.update(tx, run, known, new, revocations, at)
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
-def rename_unit(tx: Tx, run: Run, wanted: PreparedChange, at: int) -> Counts:
+def rename_unit(tx: Tx, run: ImportRun, wanted: PreparedChange, at: int) -> EntryCounts:
     """Rename a unit, without the entries below it."""
     known = UNITS.find(tx, run, dn_key=wanted.dn_key)
     if known is None:
-        return Counts(skipped=1)
-    own = [values[0] for step, name, values in wanted.steps if step == Step.ADD and name == "ou" and values]
+        return EntryCounts(skipped=1)
+    own = [values[0] for step, name, values in wanted.steps if step == LdifStep.ADD and name == "ou" and values]
     name = _valid(own[0]) if own else known.name
     external, digest = _external(known.external_id, wanted.new_dn), digest_of(wanted.new_dn, name)
     new = PreparedUnit(external, wanted.new_dn, wanted.new_dn_key, name, digest)
     return groups.rename_unit(tx, run, known, new, at)
 
 
-def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
+def names_below(tx: Tx, run: ImportRun, table: str, above: str, after: int) -> tuple[int, list[str]]:
     """Read the next SLICE rows of a table, in the order of their ids. after: the last id that was read before.
 
     Return the last id that was read now, or 0 if no rows are left. Also return the names in these rows that are below
@@ -123,11 +124,7 @@ def _external(external_id: str, new_dn: str) -> str:
     return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
 
 
-def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
-    return any(table.find(tx, run, dn_key=dn_key) is not None for table in (PEOPLE, GROUPS, UNITS))
-
-
-def _person(tx: Tx, run: Run, known: Known, wanted: PreparedChange, at: int) -> PreparedPerson | None:
+def _person(tx: Tx, run: ImportRun, known: StoredPerson, wanted: PreparedChange, at: int) -> PreparedPerson | None:
     """Return a person after a change, or None if the change marks the entry as deleted. Raises Invalid."""
     before = people.attributes_of(tx, known.id)
     # objectclass is stored only if it is mapped
@@ -151,7 +148,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: PreparedChange, at: int) -> 
     return prepared_person(replace(person, status=status, external_id=external), sorted(keys))
 
 
-def whole_person(tx: Tx, run: Run, part: PartialPerson) -> PreparedPerson:
+def whole_person(tx: Tx, run: ImportRun, part: PartialPerson) -> PreparedPerson:
     """Return the person that consists of the stored person and of a part. Raises Invalid if the person is not stored,
     and the part has no name or no status."""
     known = PEOPLE.find(tx, run, part.external_id, part.dn_key)
@@ -169,7 +166,7 @@ def whole_person(tx: Tx, run: Run, part: PartialPerson) -> PreparedPerson:
     return prepared_person(Person(part.external_id, part.dn, login, aliases, status, (), attributes), keys)
 
 
-def _is_long(tx: Tx, run: Run, known: Stored, wanted: PreparedChange) -> bool:
+def _is_long(tx: Tx, run: ImportRun, known: StoredEntry, wanted: PreparedChange) -> bool:
     """Return whether a change of a group needs several transactions, because many members are involved."""
     named = _named(wanted)
     if not named:
@@ -182,17 +179,17 @@ def _named(wanted: PreparedChange) -> list[Sequence[str]]:
     return [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
 
 
-def _change_group(tx: Tx, run: Run, known: Stored, wanted: PreparedChange, at: int) -> Counts | None:
+def _change_group(tx: Tx, run: ImportRun, known: StoredEntry, wanted: PreparedChange, at: int) -> EntryCounts | None:
     after = group_after(tx, run, known, wanted)
     if not GROUPS.rename(tx, run, known, after.group.dn_key):
         return None
     groups.put_group(tx, run, after.group, known, at)
     memberships.take_members(tx, run.directory_id, after.group.dn_key, after.left)
     memberships.add_members(tx, run.directory_id, after.group.dn_key, after.joined)
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
-def group_after(tx: Tx, run: Run, known: Stored, wanted: PreparedChange) -> GroupAfter:
+def group_after(tx: Tx, run: ImportRun, known: StoredEntry, wanted: PreparedChange) -> GroupAfter:
     """Return the state of a group after a change. `joined` and `left` do not contain members that an earlier
     transaction has already written."""
     before, by_login = set[bytes](), set[bytes]()
@@ -201,14 +198,14 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: PreparedChange) -> Grou
         by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
     # An added naming value becomes the group's name only if the distinguished name changes too.
-    naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)
+    naming = (LdifStep.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (LdifStep.REPLACE, LdifStep.ADD)
     for step, attribute, values in wanted.steps:
         if attribute in _MEMBERS:
             _step(by_name, step, values)
         elif attribute == "memberuid":
             logins = [UID + trimmed(value) for value in values]
             _step(by_login, step, logins)
-            if step == Step.DELETE and logins:
+            if step == LdifStep.DELETE and logins:
                 _step(by_name, step, logins)  # a login name without a person is in by_name
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = _valid(values[0])
@@ -226,19 +223,19 @@ def _valid(name: str) -> str:
 
 
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
-    if step == Step.REPLACE or not names:
+    if step == LdifStep.REPLACE or not names:
         keys.clear()
     changed = keys_of(names)
-    if step == Step.DELETE:
+    if step == LdifStep.DELETE:
         keys.difference_update(changed)
     else:
         keys.update(changed)
 
 
 def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[str]:
-    if step == Step.REPLACE:
+    if step == LdifStep.REPLACE:
         return list(wanted)
-    if step == Step.DELETE:
+    if step == LdifStep.DELETE:
         gone = {value.casefold() for value in wanted}  # most attributes ignore case (caseIgnoreMatch, RFC 4517)
         return [value for value in values if value.casefold() not in gone] if wanted else []
     return list(dict.fromkeys((*values, *wanted)))

@@ -3,10 +3,10 @@
 from typing import Final
 
 from sallyport.areas.directory.directory import GROUP_COUNT
-from sallyport.areas.directory.imports.job import Counts, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun
 from sallyport.areas.directory.imports.lines import PreparedUnchanged, PreparedUnit, key_of
 from sallyport.areas.directory.stored import memberships
-from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored, Table, kept_identifier
+from sallyport.areas.directory.stored.rows import NO_DIGEST, EntryTable, StoredEntry, kept_identifier
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx
@@ -15,11 +15,13 @@ from sallyport.store.search import SearchIndex
 _SEARCH: Final = SearchIndex("directory_groups_search")
 
 
-GROUPS: Final = Table(memberships.GROUPS_TABLE, Stored)
-UNITS: Final = Table("directory_units", Stored)
+GROUPS: Final = EntryTable(memberships.GROUPS_TABLE, StoredEntry)
+UNITS: Final = EntryTable("directory_units", StoredEntry)
 
 
-def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: PreparedUnchanged) -> Counts | None:
+def touch(
+    tx: Tx, table: EntryTable[StoredEntry], run: ImportRun, known: StoredEntry, new: PreparedUnchanged
+) -> EntryCounts | None:
     """Mark a group or unit as seen by this import. Write its new name if a unit above it was renamed. Return None if
     the renaming needs more transactions. The caller must then call this function again."""
     if new.dn_key in (b"", known.dn_key):
@@ -34,10 +36,10 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: PreparedUn
         job=run.job_id,
         id=known.id,
     )
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
-def put_group(tx: Tx, run: Run, new: PreparedUnit, known: Stored | None, at: int) -> Counts:
+def put_group(tx: Tx, run: ImportRun, new: PreparedUnit, known: StoredEntry | None, at: int) -> EntryCounts:
     """Write a group without its members. If its name changes, call `GROUPS.rename` first. new.digest must be NO_DIGEST
     if the members are written in another transaction."""
     if known is None:
@@ -46,45 +48,45 @@ def put_group(tx: Tx, run: Run, new: PreparedUnit, known: Stored | None, at: int
         _put_key(tx, group_id, key)
         _SEARCH.add(tx, run.domain_id, group_id, (key,))
         counters.add(tx, run.domain_id, GROUP_COUNT, 1)
-        return Counts(added=1)
+        return EntryCounts(added=1)
     _update(tx, GROUPS, run, known, new, at)
     if known.name != new.name:
         key = fold(new.name)
         _put_key(tx, known.id, key)
         _SEARCH.remove(tx, run.domain_id, [known.id])
         _SEARCH.add(tx, run.domain_id, known.id, (key,))
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
 def _put_key(tx: Tx, group_id: int, key: str) -> None:
     tx.execute("update directory_groups set name_key = :key where id = :id", key=key, id=group_id)
 
 
-def finish_group(tx: Tx, run: Run, new: PreparedUnit, digest: bytes) -> None:
+def finish_group(tx: Tx, run: ImportRun, new: PreparedUnit, digest: bytes) -> None:
     """Set the digest of a group after its members were written."""
     sql = "update directory_groups set digest = :digest where directory_id = :dir and dn_key = :key"
     tx.execute(sql, digest=digest, dir=run.directory_id, key=new.dn_key)
 
 
-def put_unit(tx: Tx, run: Run, new: PreparedUnit, at: int) -> Counts:
+def put_unit(tx: Tx, run: ImportRun, new: PreparedUnit, at: int) -> EntryCounts:
     """Write a unit."""
     known = UNITS.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         _insert(tx, UNITS, run, new, at)
-        return Counts(added=1)
+        return EntryCounts(added=1)
     if known.digest == new.digest:
         return UNITS.mark(tx, run, known)
     _update(tx, UNITS, run, known, new, at)
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
-def rename_unit(tx: Tx, run: Run, known: Stored, new: PreparedUnit, at: int) -> Counts:
+def rename_unit(tx: Tx, run: ImportRun, known: StoredEntry, new: PreparedUnit, at: int) -> EntryCounts:
     """Rename a unit. The entries below it are not renamed."""
     _update(tx, UNITS, run, known, new, at)
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
-def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
+def remove_group(tx: Tx, run: ImportRun, known: StoredEntry) -> EntryCounts | None:
     """Remove a group. Return None if the group has too many members for one transaction. The caller must then call this
     function again."""
     taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
@@ -98,16 +100,16 @@ def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
     if mapping is not None and mapping != "{}":
         run.former[fold(known.name)] = mapping
     counters.add(tx, run.domain_id, GROUP_COUNT, -1)
-    return Counts(removed=1)
+    return EntryCounts(removed=1)
 
 
-def remove_unit(tx: Tx, known: Stored) -> Counts:
+def remove_unit(tx: Tx, known: StoredEntry) -> EntryCounts:
     """Remove a unit."""
     tx.execute("delete from directory_units where id = :id", id=known.id)
-    return Counts(removed=1)
+    return EntryCounts(removed=1)
 
 
-def _inherit(tx: Tx, run: Run, group_id: int, key: str) -> None:
+def _inherit(tx: Tx, run: ImportRun, group_id: int, key: str) -> None:
     """Give a new group the mapping of another group that has the same name in the directory. That other group may have
     been deleted. key: the name in the form for comparison.
 
@@ -122,7 +124,7 @@ def _inherit(tx: Tx, run: Run, group_id: int, key: str) -> None:
         tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
 
 
-def _insert(tx: Tx, table: Table[Stored], run: Run, new: PreparedUnit, at: int) -> int:
+def _insert(tx: Tx, table: EntryTable[StoredEntry], run: ImportRun, new: PreparedUnit, at: int) -> int:
     row_id = tx.value(
         int,
         f"insert into {table.name} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
@@ -134,7 +136,9 @@ def _insert(tx: Tx, table: Table[Stored], run: Run, new: PreparedUnit, at: int) 
     return row_id
 
 
-def _update(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: PreparedUnit, at: int) -> None:
+def _update(
+    tx: Tx, table: EntryTable[StoredEntry], run: ImportRun, known: StoredEntry, new: PreparedUnit, at: int
+) -> None:
     values = {**_values(run, new, at), "external": kept_identifier(known, new.external_id)}
     tx.execute(
         f"update {table.name} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608
@@ -144,7 +148,7 @@ def _update(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: Prepared
     )
 
 
-def _values(run: Run, new: PreparedUnit, at: int) -> dict[str, str | bytes | int]:
+def _values(run: ImportRun, new: PreparedUnit, at: int) -> dict[str, str | bytes | int]:
     return {
         "dir": run.directory_id,
         "external": new.external_id,

@@ -8,25 +8,25 @@ from typing import Final
 from sallyport.areas.directory.directory import CLOUD_USER_COUNT, USER_COUNT
 from sallyport.areas.directory.entry.entry import ALIASES
 from sallyport.areas.directory.entry.status import Status
-from sallyport.areas.directory.imports.job import Counts, Revocations, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Revocations
 from sallyport.areas.directory.imports.lines import PreparedPerson, PreparedUnchanged, key_of
-from sallyport.areas.directory.mappings.mapping import FieldMapping, Fields, fields_of
+from sallyport.areas.directory.mappings.mapping import FieldMapping, PersonFields, fields_of
 from sallyport.areas.directory.stored import memberships
-from sallyport.areas.directory.stored.rows import NO_DIGEST, Stored, Table, kept_identifier
+from sallyport.areas.directory.stored.rows import NO_DIGEST, EntryTable, StoredEntry, kept_identifier
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import Entry, SearchIndex
+from sallyport.store.search import IndexEntry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
 """The statuses that end a person's access. LOCKED is not one of these statuses, because a lock is temporary."""
-Unindexed = list[Entry]
+Unindexed = list[IndexEntry]
 """Added people that are not in the search index yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Stored):
+class StoredPerson(StoredEntry):
     """A stored person."""
 
     uid_key: bytes
@@ -42,19 +42,19 @@ class Known(Stored):
         return _texts(self.name, self.display_name, self.email, self.upn)
 
 
-PEOPLE: Final = Table("directory_users", Known)
+PEOPLE: Final = EntryTable("directory_users", StoredPerson)
 
 
 def put(
-    tx: Tx, run: Run, several: Sequence[PreparedPerson], revocations: Revocations, at: int, unindexed: Unindexed
-) -> Counts | None:
+    tx: Tx, run: ImportRun, several: Sequence[PreparedPerson], revocations: Revocations, at: int, unindexed: Unindexed
+) -> EntryCounts | None:
     """Write at most AT_ONCE people in the order of the sequence. No two of them have the same identifier or name.
 
     New people are appended to `unindexed`. The caller must then call `index_added` with it. If the renaming of a person
     needs more transactions, return None without writing a person. The caller must then call this function again in the
     next transaction, with each of the people alone.
     """
-    counts, added, same = Counts(), list[PreparedPerson](), list[Known]()
+    counts, added, same = EntryCounts(), list[PreparedPerson](), list[StoredPerson]()
     found, is_current = _found(tx, run, several), True
     if len(several) > 1 and _is_long(tx, run, found, several):
         return None
@@ -82,12 +82,12 @@ def put(
     return counts
 
 
-def _is_long(tx: Tx, run: Run, found: Sequence[Known | None], several: Sequence[PreparedPerson]) -> bool:
+def _is_long(tx: Tx, run: ImportRun, found: Sequence[StoredPerson | None], several: Sequence[PreparedPerson]) -> bool:
     pairs = zip(found, several, strict=True)
     return any(known is not None and PEOPLE.is_long_rename(tx, run, known, new.dn_key) for known, new in pairs)
 
 
-def _found(tx: Tx, run: Run, several: Sequence[PreparedPerson]) -> list[Known | None]:
+def _found(tx: Tx, run: ImportRun, several: Sequence[PreparedPerson]) -> list[StoredPerson | None]:
     if len(several) == 1:
         return [PEOPLE.find(tx, run, several[0].external_id, several[0].dn_key)]
     return PEOPLE.find_all(tx, run, [(new.external_id, new.dn_key) for new in several])
@@ -105,7 +105,7 @@ def merge_index(tx: Tx) -> None:
     _SEARCH.merge(tx)
 
 
-def update(tx: Tx, run: Run, known: Known, new: PreparedPerson, revocations: Revocations, at: int) -> None:
+def update(tx: Tx, run: ImportRun, known: StoredPerson, new: PreparedPerson, revocations: Revocations, at: int) -> None:
     """Write a person whose entry has changed. If the name has changed, call `PEOPLE.rename` first."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
@@ -127,7 +127,9 @@ def update(tx: Tx, run: Run, known: Known, new: PreparedPerson, revocations: Rev
     _revoke_inactive(tx, run, known, new.status, names, revocations)
 
 
-def touch(tx: Tx, run: Run, known: Known, new: PreparedUnchanged, revocations: Revocations, at: int) -> Counts | None:
+def touch(
+    tx: Tx, run: ImportRun, known: StoredPerson, new: PreparedUnchanged, revocations: Revocations, at: int
+) -> EntryCounts | None:
     """Mark a person as seen by this import. If the name or the status has changed, write it. Both can change while the
     content of the person's entry stays the same. Return None if the renaming needs more transactions. The caller must
     then call this function again."""
@@ -148,10 +150,10 @@ def touch(tx: Tx, run: Run, known: Known, new: PreparedUnchanged, revocations: R
         id=known.id,
     )
     _revoke_inactive(tx, run, known, status, names_of(tx, known.id), revocations)
-    return Counts(updated=1)
+    return EntryCounts(updated=1)
 
 
-def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts | None:
+def remove(tx: Tx, run: ImportRun, known: StoredPerson, revocations: Revocations) -> EntryCounts | None:
     """Remove a person. Return None if this needs more transactions. The caller must then call this function again."""
     if not memberships.is_taken(tx, PEOPLE.name, run.directory_id, known.id, known.dn_key):
         memberships.forget_member(tx, run.directory_id, known.dn_key)
@@ -168,7 +170,7 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts |
         counters.add(tx, run.domain_id, CLOUD_USER_COUNT, -1)
     if known.status not in GONE:
         _revoke(tx, run, names, revocations, "the directory does not have the user any more")
-    return Counts(removed=1)
+    return EntryCounts(removed=1)
 
 
 def attributes_of(tx: Tx, user_id: int) -> dict[str, list[str]]:
@@ -216,7 +218,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def _add_all(tx: Tx, run: Run, several: Sequence[PreparedPerson], at: int, unindexed: Unindexed) -> None:
+def _add_all(tx: Tx, run: ImportRun, several: Sequence[PreparedPerson], at: int, unindexed: Unindexed) -> None:
     """Add at most AT_ONCE new people."""
     if not several:
         return
@@ -237,7 +239,7 @@ def _add_all(tx: Tx, run: Run, several: Sequence[PreparedPerson], at: int, unind
     names = list[tuple[int, str, int, int]]()
     for user_id, new, shown in zip(ids, several, columns, strict=True):
         names += _names(run.domain_id, user_id, shown["name"], (new.login, *new.aliases))
-        unindexed.append(Entry(run.domain_id, user_id, _texts(*(shown[name] for name in _SHOWN))))
+        unindexed.append(IndexEntry(run.domain_id, user_id, _texts(*(shown[name] for name in _SHOWN))))
     tx.insert("directory_names", _NAMES, names)
     memberships.set_groups_of(tx, run.directory_id, {new.dn_key: new.group_keys for new in several})
     counters.add_rows(tx, run.domain_id, USER_COUNT, ids, 1)
@@ -248,7 +250,7 @@ def _add_all(tx: Tx, run: Run, several: Sequence[PreparedPerson], at: int, unind
 _SHOWN: Final = ("name", "display_name", "email", "upn")
 
 
-def _columns(fields: Fields, login: str) -> dict[str, str]:
+def _columns(fields: PersonFields, login: str) -> dict[str, str]:
     return {
         "name": fields.username or login,
         "display_name": fields.display_name,
@@ -258,7 +260,7 @@ def _columns(fields: Fields, login: str) -> dict[str, str]:
     }
 
 
-def _values(run: Run, new: PreparedPerson) -> dict[str, str | bytes | int]:
+def _values(run: ImportRun, new: PreparedPerson) -> dict[str, str | bytes | int]:
     return {
         "dir": run.directory_id,
         "external": new.external_id,
@@ -277,7 +279,7 @@ def _texts(*shown: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fold(text) for text in shown if text))
 
 
-def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, str]) -> None:
+def _search_again(tx: Tx, domain_id: int, known: StoredPerson, columns: Mapping[str, str]) -> None:
     texts = _texts(*(columns[name] for name in _SHOWN))
     if texts != known.texts:
         _SEARCH.remove(tx, domain_id, [known.id])
@@ -299,14 +301,14 @@ def _names(domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> l
 
 
 def _revoke_inactive(
-    tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations
+    tx: Tx, run: ImportRun, known: StoredPerson, status: str, names: Sequence[str], revocations: Revocations
 ) -> None:
     """Revoke the access of a person whose status has changed to an inactive one (GONE)."""
     if status in GONE and known.status not in GONE:
         _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
 
 
-def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, reason: str) -> None:
+def _revoke(tx: Tx, run: ImportRun, names: Sequence[str], revocations: Revocations, reason: str) -> None:
     """Revoke the access of a person. But do nothing if another directory of the domain has an active person with the
     same login name. names: the names of the person, the login name first."""
     sql = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.directory.directory import CLOUD_USER_COUNT, GROUP_COUNT, USER_COUNT, Group, User
-from sallyport.areas.directory.imports.job import Run
+from sallyport.areas.directory.imports.job import ImportRun
 from sallyport.areas.directory.mappings.mapping import MOST_MAPPED, attributes_in
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
@@ -54,37 +54,37 @@ class Principal:
     name: str
 
 
-def users(tx: Tx, stretch: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
+def users(tx: Tx, list_query: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
     """Return one page of a domain's people, sorted by id, and the number of matches. cloud: whether to return only
     people of cloud directories."""
     if not cloud:
         if search:
-            return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
-        return whole_page(tx, User, _USER_SELECT, "directory_users", stretch, counter=USER_COUNT)
+            return _USERS_SEARCH.page(tx, User, _USER_SELECT, list_query, search)
+        return whole_page(tx, User, _USER_SELECT, "directory_users", list_query, counter=USER_COUNT)
     ids = "select id from directory_users where domain_id = :d and cloud = 1"
-    parameters: dict[str, Value] = {"d": stretch.domain_id}
+    parameters: dict[str, Value] = {"d": list_query.domain_id}
     if search:
-        found, match = _USERS_SEARCH.find(tx, stretch.domain_id, search)
+        found, match = _USERS_SEARCH.find(tx, list_query.domain_id, search)
         ids, parameters = f"{ids} and +id in ({found})", parameters | match
     counter = None if search else CLOUD_USER_COUNT
-    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, list_query, counter=counter, searched=bool(search), **parameters)
 
 
-def groups(tx: Tx, stretch: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+def groups(tx: Tx, list_query: ListQuery, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
     """Return one page of a domain's groups, sorted by id, and the number of matches. directory_id: the directory of the
     groups; 0 for all directories of the domain."""
     if directory_id and search:
         only = "exists (select 1 from directory_groups g where g.id = {id} and g.directory_id = :dir)"
-        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search, only, dir=directory_id)
+        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, list_query, search, only, dir=directory_id)
     if directory_id:
         own = "select id from directories where id = :dir and domain_id = :d"
         ids = f"select id from directory_groups where directory_id = ({own})"
-        given: dict[str, Value] = {"d": stretch.domain_id, "dir": directory_id}
-        return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=None, searched=True, **given)
+        given: dict[str, Value] = {"d": list_query.domain_id, "dir": directory_id}
+        return page_of(tx, Group, _GROUP_SELECT, ids, list_query, counter=None, searched=True, **given)
     if search:
-        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
+        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, list_query, search)
     ids = "select id from directory_groups where domain_id = :d"
-    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=GROUP_COUNT, d=stretch.domain_id)
+    return page_of(tx, Group, _GROUP_SELECT, ids, list_query, counter=GROUP_COUNT, d=list_query.domain_id)
 
 
 def group(tx: Tx, group_id: int) -> Group | None:
@@ -98,14 +98,14 @@ def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
 
-def users_of_group(tx: Tx, of: Group, stretch: ListQuery, search: str) -> tuple[list[User], int]:
+def users_of_group(tx: Tx, of: Group, list_query: ListQuery, search: str) -> tuple[list[User], int]:
     """Return one page of the people in a group and its nested groups, sorted by id, and the number of matches."""
     ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
     parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}
     if search:
         found, match = _USERS_SEARCH.find(tx, of.domain_id, search)
         ids, parameters = f"{ids} where id in ({found})", parameters | match
-    return page_of(tx, User, _USER_SELECT, ids, stretch, counter=None, searched=bool(search), **parameters)
+    return page_of(tx, User, _USER_SELECT, ids, list_query, counter=None, searched=bool(search), **parameters)
 
 
 def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:
@@ -118,7 +118,7 @@ def has_people(tx: Tx, directory_id: int) -> bool:
     return bool(tx.rows("select 1 from directory_users where directory_id = :dir limit 1", dir=directory_id))
 
 
-def shows_nobody(tx: Tx, run: Run) -> bool:
+def shows_nobody(tx: Tx, run: ImportRun) -> bool:
     """Return whether the import has found none of the people that the store has of the directory. Return False if the
     store has none."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
@@ -126,17 +126,17 @@ def shows_nobody(tx: Tx, run: Run) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingEntries:
     """The number of stored entries before an import, and how many of them the import has not found."""
 
     missing: int
     known: int
 
 
-def missing(tx: Tx, run: Run, table: str) -> Missing:
+def missing(tx: Tx, run: ImportRun, table: str) -> MissingEntries:
     """Count the stored entries that an import has not found. table: the table of people or of groups."""
     found = tx.one(
-        Missing,
+        MissingEntries,
         "select count(case when seen < :job then 1 end) as missing, "
         "count(case when seen < :job or created_at < :started then 1 end) as known "
         f"from {table} where directory_id = :dir",
@@ -144,7 +144,7 @@ def missing(tx: Tx, run: Run, table: str) -> Missing:
         started=run.started_at,
         dir=run.directory_id,
     )
-    return found or Missing(0, 0)
+    return found or MissingEntries(0, 0)
 
 
 def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str]]:
@@ -232,7 +232,7 @@ def inhabited(tx: Tx) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class GroupCount:
     """A group with two numbers of members: the stored number, and the current number."""
 
     id: int
@@ -240,7 +240,7 @@ class Counted:
     now: int
 
 
-def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
+def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[GroupCount]:
     """Count the direct members of a directory's groups. Only members that are in the store are counted. after: the last
     group id of the previous page."""
     sql = (
@@ -253,27 +253,27 @@ def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
         "c.dn_key = m.member_key where m.directory_id = g.directory_id and m.group_key = g.dn_key) as inside) as now "
         "from directory_groups g where g.directory_id = :dir and g.id > :after order by g.id limit :limit"
     )
-    return tx.all(Counted, sql, dir=directory_id, after=after, limit=limit)
+    return tx.all(GroupCount, sql, dir=directory_id, after=after, limit=limit)
 
 
-def set_members(tx: Tx, counts: Sequence[Counted]) -> None:
+def set_members(tx: Tx, counts: Sequence[GroupCount]) -> None:
     """Store the numbers of members of groups."""
     for each in counts:
         tx.execute("update directory_groups set members = :now where id = :id", now=each.now, id=each.id)
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedPerson:
     """A person, and the digest of the mapping that produced the person's fields."""
 
     id: int
     mapping: bytes
 
 
-def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[Mapped]:
+def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[MappedPerson]:
     """Return people of a directory, sorted by id. after: the last person id of the previous page."""
     sql = "select id, mapping from directory_users where directory_id = :dir and id > :after order by id limit :limit"
-    return tx.all(Mapped, sql, dir=directory_id, after=after, limit=limit)
+    return tx.all(MappedPerson, sql, dir=directory_id, after=after, limit=limit)
 
 
 def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:

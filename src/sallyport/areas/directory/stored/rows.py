@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Generic, TypeVar
 
-from sallyport.areas.directory.imports.job import Counts, Run
+from sallyport.areas.directory.imports.job import EntryCounts, ImportRun
 from sallyport.areas.directory.stored import memberships
 from sallyport.areas.directory.stored.memberships import AT_ONCE
 from sallyport.store.model import LISTED, Tx, Value, among, listed
@@ -15,7 +15,7 @@ is read next."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredEntry:
     """A stored person, group or unit. seen: id of the last import that found the entry."""
 
     id: int
@@ -27,10 +27,10 @@ class Stored:
     seen: int
 
 
-RowT = TypeVar("RowT", bound=Stored)
+RowT = TypeVar("RowT", bound=StoredEntry)
 
 
-class Table(Generic[RowT]):
+class EntryTable(Generic[RowT]):
     """A table of people, groups or units. row: a dataclass with the columns to read."""
 
     def __init__(self, name: str, row: type[RowT]) -> None:
@@ -43,7 +43,7 @@ class Table(Generic[RowT]):
         """Return a row, or None."""
         return tx.one(self._row, f"{self._select} where id = :id", id=row_id)
 
-    def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
+    def find(self, tx: Tx, run: ImportRun, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
         """Return the row with an identifier, or None.
 
         If no row has the identifier, search for a row with the name. Return this row only if at least one of the two
@@ -59,7 +59,7 @@ class Table(Generic[RowT]):
             return _replaceable(named, external_id)
         return found
 
-    def find_all(self, tx: Tx, run: Run, wanted: Sequence[tuple[str, bytes]]) -> list[RowT | None]:
+    def find_all(self, tx: Tx, run: ImportRun, wanted: Sequence[tuple[str, bytes]]) -> list[RowT | None]:
         """Return what `find` returns for each of several entries, with few statements.
 
         wanted: the identifier and the key of the name of each entry. There are at most AT_ONCE entries, and none is
@@ -74,7 +74,7 @@ class Table(Generic[RowT]):
             found.get(external_id) or _replaceable(named.get(dn_key), external_id) for external_id, dn_key in wanted
         ]
 
-    def ids_of(self, tx: Tx, run: Run, external_ids: Sequence[str]) -> list[int]:
+    def ids_of(self, tx: Tx, run: ImportRun, external_ids: Sequence[str]) -> list[int]:
         """Return the ids of the rows with the given identifiers. There are at most AT_ONCE identifiers, and each has a
         row."""
         among_ids, parameters = among(external_ids, AT_ONCE)
@@ -86,29 +86,29 @@ class Table(Generic[RowT]):
         found = {str(external_id): int(str(row_id)) for external_id, row_id in rows}
         return [found[each] for each in external_ids]
 
-    def _named(self, tx: Tx, run: Run, dn_keys: Sequence[bytes]) -> dict[bytes, RowT]:
+    def _named(self, tx: Tx, run: ImportRun, dn_keys: Sequence[bytes]) -> dict[bytes, RowT]:
         keys, parameters = among(dn_keys, AT_ONCE)
         by_name = f"{self._select} where directory_id = :dir and dn_key in {keys}"
         # sorted here, because with `order by id` SQLite reads all rows of the directory in the order of their ids
         rows = sorted(tx.all(self._row, by_name, **self._of(run, parameters)), key=lambda row: row.id)
         return {row.dn_key: row for row in rows}
 
-    def _of(self, run: Run, parameters: dict[str, Value]) -> dict[str, Value]:
+    def _of(self, run: ImportRun, parameters: dict[str, Value]) -> dict[str, Value]:
         return {"dir": run.directory_id, **parameters}
 
-    def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
+    def mark(self, tx: Tx, run: ImportRun, known: RowT) -> EntryCounts:
         """Mark an unchanged row as found by the import."""
         return self.mark_all(tx, run, [known])
 
-    def mark_all(self, tx: Tx, run: Run, known: Sequence[RowT]) -> Counts:
+    def mark_all(self, tx: Tx, run: ImportRun, known: Sequence[RowT]) -> EntryCounts:
         """Mark unchanged rows as found by the import."""
         ids = [row.id for row in known if row.seen != run.job_id] if run.marks else []
         if ids:
             sql = f"update {self.name} set seen = :job where id in {LISTED}"  # noqa: S608
             tx.execute(sql, job=run.job_id, ids=listed(ids))
-        return Counts(skipped=len(known))
+        return EntryCounts(skipped=len(known))
 
-    def rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> bool:
+    def rename(self, tx: Tx, run: ImportRun, known: RowT, dn_key: bytes) -> bool:
         """Rename a person or a group in the memberships, before its row is written.
 
         Return False if there are more memberships than one transaction may change. The caller must then leave the row
@@ -123,7 +123,7 @@ class Table(Generic[RowT]):
             return False
         return memberships.rename(tx, self.name, run.directory_id, *keys, run.started_at if taken else None)
 
-    def is_long_rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> bool:
+    def is_long_rename(self, tx: Tx, run: ImportRun, known: RowT, dn_key: bytes) -> bool:
         """Return whether `rename` may need more than one transaction for a person."""
         if dn_key == known.dn_key:
             return False
@@ -139,7 +139,7 @@ def _replaceable(named: RowT | None, external_id: str) -> RowT | None:
     return named
 
 
-def kept_identifier(known: Stored, external_id: str) -> str:
+def kept_identifier(known: StoredEntry, external_id: str) -> str:
     """Return the identifier that a row has after a change. If the row has a permanent identifier, an identifier that is
     derived from the DN (`dn:...`) does not replace it."""
     return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id

@@ -26,6 +26,7 @@ from sallyport.areas.events.outlets.format import (
 )
 from sallyport.areas.events.outlets.transport import Target, Transport, transport_to
 from sallyport.areas.events.repo import EVENTS
+from sallyport.base.clock import BackOff
 from sallyport.base.errors import LeaseLost, StoreError
 from sallyport.base.fair import in_parts
 from sallyport.base.log import Pseudonyms
@@ -97,7 +98,8 @@ class Outlets:
                 nursery.start_soon(self._serve, target)
 
     async def _serve(self, target: Target) -> None:
-        transport, pause, failing, seen = transport_to(target, self._egress), POLL_S, False, -1
+        transport, failing, seen = transport_to(target, self._egress), False, -1
+        back_off = BackOff(first_s=2 * POLL_S, most_s=LONGEST_PAUSE_S)
         try:
             while True:
                 changes = self._store.changes
@@ -106,7 +108,8 @@ class Outlets:
                     sent = [await self._deliver(target, transport, queue) for queue in queues]
                     if failing:
                         log.info("outlet_recovered", outlet=target.url)
-                    pause, failing = POLL_S, False
+                    failing = False
+                    back_off.worked()
                     if max(sent, default=0) < BATCH:
                         seen = changes
                         await trio.sleep(POLL_S)
@@ -115,8 +118,8 @@ class Outlets:
                 except (OSError, ProviderError, StoreError) as error:
                     if not failing:
                         log.warning("outlet_unreachable", outlet=target.url, error=str(error))
-                    failing, pause = True, min(2 * pause, LONGEST_PAUSE_S)
-                    await trio.sleep(pause)
+                    failing = True
+                    await trio.sleep(back_off.failed())
         finally:
             self._metrics.forget(target.url)
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sallyport.areas.login.login import Answered, Exchange, Login
+from sallyport.areas.login.login import Answered, Login
 from sallyport.areas.login.second.session import device_key
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import PacketError
@@ -50,7 +50,7 @@ class Ending:
         if before is not None and (before.reply or not self.asks):
             raise PacketError("the server is still deciding the login of this EAP response", "duplicate")
         self.request, self.user, self.asks = login, login.user, False
-        login.exchange = _LastRequest(login.exchange, self)
+        login.ending = self
 
     def end(self, answered: Answered) -> None:
         """End the conversation with its answer. This removes all reference cycles, because the garbage collector runs
@@ -64,37 +64,13 @@ class Ending:
         self.request = None
 
 
-class _LastRequest:
-    """The listener of a request that ends a conversation."""
-
-    def __init__(self, listener: Exchange, ending: Ending) -> None:
-        self.number = listener.number
-        self._listener = listener
-        self._ending = ending
-
-    def committed(self, entry: Answered, now: int) -> None:
-        """End the conversation, and send the answer."""
-        self._ending.end(entry)
-        self._listener.committed(entry, now)
-
-    def abandoned(self, entry: Answered) -> None:
-        """Forget a request that could not be stored."""
-        self._ending.reopen()
-        self._listener.abandoned(entry)
-
-    def lost(self, entry: Answered) -> None:
-        """Forget a request that another node answers."""
-        self._ending.reopen()
-        self._listener.lost(entry)
-
-
 def sender_of(login: Login) -> Sender:
     """Return the values of a request that its copies must have too: the RADIUS client, the NAS, the station, and the
     outer identity."""
-    first = login.request.first
+    first = login.arrival.request.first
     station = first.get(CALLING_STATION_ID)
     name = first.get(USER_NAME)
-    return login.client.id, *device_key(login), name, None if station is None else station_form(station)
+    return login.arrival.client.id, *device_key(login), name, None if station is None else station_form(station)
 
 
 class AcceptedEndings:
@@ -107,8 +83,8 @@ class AcceptedEndings:
     def add(self, state: bytes, ending: Ending, answered: Answered, *, now: float) -> None:
         """Store a conversation after its answer. An answer other than Access-Accept is not repeated."""
         if answered.reply[0] == ACCESS_ACCEPT and isinstance(answered, Login):
-            ending.sent = answered.sent
-            self._endings.put(state, ending, answered.client.tenant_id, answered.client.id, now=now)
+            ending.sent = answered.answer.attributes
+            self._endings.put(state, ending, answered.arrival.client.tenant_id, answered.arrival.client.id, now=now)
 
     def find(self, login: Login, state: bytes, response: bytes, *, now: float) -> Ending | None:
         """Return the conversation whose last response a request repeats, or None. response: the EAP packet of the

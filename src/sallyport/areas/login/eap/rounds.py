@@ -13,7 +13,6 @@ from sallyport.areas.login.decision import ROUND, decide
 from sallyport.areas.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.areas.login.eap.service import SERVED, Eap, EapServer
 from sallyport.areas.login.eap.verifiers import Station
-from sallyport.areas.login.first.password import still
 from sallyport.areas.login.login import PASSED, Decision, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.conversation import SecondFactorResult
@@ -45,7 +44,7 @@ class EapRounds:
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
         # the first round of a conversation decides whether a station is admitted by its address
-        station = None if STATE in login.request.first else self.station(login, domain)
+        station = None if STATE in login.arrival.request.first else self.station(login, domain)
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):
             login.continuation = partial(self._answer, login, domain, result)
@@ -63,17 +62,16 @@ class EapRounds:
     def station(self, login: Login, domain: Domain) -> Station | None:
         """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
         bypass = self._steps.bypass
-        key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
+        key = bypass.admits_by_eap(login.arrival, login.method, domain.id) if login.method == Method.EAP else ""
         if not key:
             return None
-        word = login.client.mac_password
+        word = login.arrival.client.mac_password
         return Station(key, None if word is None else word.reveal(), partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""
-        return login.method == Method.EAP and (
-            domain.first_factor in SERVED or bool(self._steps.bypass.admits_by_eap(login, domain.id))
-        )
+        is_by_eap = login.method == Method.EAP
+        return is_by_eap and (domain.first_factor in SERVED or self._steps.is_by_station(login, domain))
 
     async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:
         result = await self._eap.answer(login, domain, question)
@@ -114,7 +112,8 @@ class EapRounds:
         first = result.first
         if first is PASSED:
             is_local = domain.first_factor is LOCAL
-            first = still(login, user, result.stamp) if is_local else self._steps.same_factor(fresh, result.stamp)
+            steps, stamp = self._steps, result.stamp
+            first = steps.same_user(login, user, stamp) if is_local else steps.same_factor(fresh, stamp)
         decision = self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
         if decision is None and result.ending is not None:
             result.ending.asks = True

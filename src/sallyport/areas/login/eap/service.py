@@ -123,7 +123,7 @@ class Eap:
         station: the verifier of the MAC address, if the domain may admit the station by its address.
         """
         eap, state = self._conversation(login, domain, station)
-        octets = pull_eap_message(login.request)
+        octets = pull_eap_message(login.arrival.request)
         if isinstance(eap, Reason):
             return None if self._answers_again(login, state, octets) else EapResult(eap)
         outcome = eap.conversation.receive(octets) if octets else eap.conversation.begin()
@@ -158,11 +158,11 @@ class Eap:
         return self._come_to(login, eap, question.state, outcome)
 
     def _conversation(self, login: Login, domain: Domain, station: Station | None) -> tuple[EapLogin | Reason, bytes]:
-        now, state = self._now(), login.request.first.get(STATE)
+        now, state = self._now(), login.arrival.request.first.get(STATE)
         if state is not None:
-            eap = self._logins.find(login.client.id, state, now=now)
+            eap = self._logins.find(login.arrival.client.id, state, now=now)
             if eap is None and (node := self._logins.other_node(state)) is not None:
-                log.info("eap_conversation_of_another_node", client=login.client.name, node=node)
+                log.info("eap_conversation_of_another_node", client=login.arrival.client.name, node=node)
             if eap is None or eap.scope != _scope(domain):
                 return Reason.CHALLENGE_OVER, state
             is_of_another = isinstance(eap.verifier, Station) and not eap.verifier.is_of(login)
@@ -173,8 +173,8 @@ class Eap:
         size, scope = _fragment_size(login), _scope(domain)
         order = self._preferred.order(scope, _station(login)) if station is None else (MD5,)
         terms = Terms(self._tls(), verifier.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
-        eap = EapLogin(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.client.name)
-        return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
+        eap = EapLogin(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.arrival.client.name)
+        return eap, self._logins.add(login.arrival.client.tenant_id, login.arrival.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
         """Return the EAP methods to offer to a client. The list is taken from a cache if possible. terms: the
@@ -278,7 +278,7 @@ class Eap:
         if (
             self._steps.lockouts.some
             and not isinstance(verifier, Station)
-            and (lock := self._steps.lockouts.refuses(login, domain))
+            and (lock := self._steps.lockouts.refuses(login.attempt(domain)))
         ):
             return Finding(LOCKED[lock])
         return None
@@ -330,7 +330,7 @@ class Eap:
             return eap.refused
         login.method = outcome.method
         if outcome.success:
-            self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.client.tenant_id)
+            self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.arrival.client.tenant_id)
             login.code = eap.code
             login.found = Found(
                 accept=_user_name(login, outcome) + eap.found.accept,
@@ -349,7 +349,7 @@ class Eap:
         sender = sender_of(login)
         if ending is None:
             answered = partial(self._answered, state, eap)
-            eap.ending = ending = Ending(pull_eap_message(login.request), sender, done, answered)
+            eap.ending = ending = Ending(pull_eap_message(login.arrival.request), sender, done, answered)
         elif ending.sender != sender:
             return EapResult(Reason.CHALLENGE_OVER)
         ending.decide(login)
@@ -379,7 +379,7 @@ class Eap:
             return None
         if eap.refused is not None:
             return eap.refused
-        log.info("eap_conversation_failed", client=login.client.name, method=done.method, reason=done.reason)
+        log.info("eap_conversation_failed", client=login.arrival.client.name, method=done.method, reason=done.reason)
         return EapResult(_why(done))
 
 
@@ -402,15 +402,14 @@ def _scope(domain: Domain) -> str:
 
 
 def _station(login: Login) -> bytes:
-    return login.request.first.get(CALLING_STATION_ID, b"")
+    return login.arrival.request.first.get(CALLING_STATION_ID, b"")
 
 
 def _fragment_size(login: Login) -> int:
     """Return the maximum length of an EAP packet in octets. It follows Framed-MTU (RFC 3579 section 2.4), up to
     `LARGEST`."""
-    octets = login.request.first.get(FRAMED_MTU)
-    mtu = int.from_bytes(octets) if octets and len(octets) == 4 else FRAGMENT_SIZE
-    return max(SMALLEST, min(mtu, LARGEST))
+    mtu = login.arrival.request.integer(FRAMED_MTU)
+    return max(SMALLEST, min(FRAGMENT_SIZE if mtu is None else mtu, LARGEST))
 
 
 def _keys(login: Login, done: Done) -> bytes:
@@ -418,7 +417,7 @@ def _keys(login: Login, done: Done) -> bytes:
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2
-        hiding = Hiding(login.client.secret, login.request.authenticator)
+        hiding = Hiding(login.arrival.client.secret, login.arrival.request.authenticator)
         attributes += push_mppe_keys(done.msk[:half], done.msk[half:], hiding)
     return attributes
 
@@ -427,7 +426,7 @@ def _user_name(login: Login, done: Done) -> bytes:
     """Return the attribute with the user's name for an Access-Accept. Return nothing if a proxy has forwarded the
     login, because the user has disclosed only the outer identity to the proxy."""
     name = in_full(login, done.user)
-    if PROXY_STATE in login.request.first or len(name) > MAX_NAME:
+    if PROXY_STATE in login.arrival.request.first or len(name) > MAX_NAME:
         return b""
     return push_attribute(USER_NAME, name)
 

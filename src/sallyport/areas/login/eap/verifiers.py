@@ -124,7 +124,7 @@ class Station:
     def is_of(self, login: Login) -> bool:
         """Return whether a request is still about this station. Each round of a conversation must be about it.
         Otherwise the login would be decided for another station, or for a user without a checked password."""
-        return requested_station_by_eap(login) == self._key
+        return requested_station_by_eap(login.arrival, login.method) == self._key
 
     async def verify(self, user: str, question: Question) -> Finding:
         return self.at_once(user, question)

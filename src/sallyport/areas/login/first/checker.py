@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeAlias, runtime_
 
 if TYPE_CHECKING:
     from sallyport.areas.login.first.winbind.helpers import Helpers
-    from sallyport.areas.login.login import Login, Reason
+    from sallyport.areas.login.login import FirstFactorResult, Login
     from sallyport.base.clock import Clock
     from sallyport.metrics import UpstreamMetrics
     from sallyport.outgoing.egress import Egress
@@ -47,15 +47,14 @@ class Checker(Protocol):
 
     name: ClassVar[str]
 
-    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Check the credentials, and set `login.found`. Return Reason.NONE if they are correct.
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> FirstFactorResult:
+        """Check the credentials of a login.
 
         If the other server fails, the failure is returned as a reason. The call may be cancelled. Raises PacketError if
         the password field is malformed.
 
-        takes_code: a function that returns whether a code may follow a PAP password. If a code follows, `check` sets
-        `login.code`. tell: a function that is called with a text about each step. An admin who tests the first factor
-        sees these texts, so they contain no secrets.
+        takes_code: a function that returns whether a code may follow a PAP password. tell: a function that is called
+        with a text about each step. An admin who tests the first factor sees these texts, so they contain no secrets.
         """
 
     async def run(self) -> None:
@@ -67,7 +66,7 @@ class Checker(Protocol):
 class AtOnce(Checker, Protocol):
     """A checker that can also report its result to a callback, so that the login needs no task."""
 
-    def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
+    def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[FirstFactorResult], None]) -> bool:
         """Start a check, and return True; `done` is called later with the result.
 
         Return False if the check cannot be started. Then `done` is never called, and the caller must await `check`.

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from sallyport.areas.directory.reading.connection import WITHOUT_LDAP, Account, has_ldap
+from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.fields import LdapUrl, Line, Name
 from sallyport.areas.directory.reading.server import Server, in_clear
 from sallyport.areas.login.first.checker import CODE_LENGTHS, Checker, Host
@@ -166,8 +166,6 @@ class LdapFields(Fields):
                 "address is allowed",
                 "servers",
             )
-        if not has_ldap():
-            raise unfit(WITHOUT_LDAP)
         return self
 
 

@@ -9,8 +9,9 @@ from hmac import compare_digest
 from typing import Final
 
 from sallyport.areas.login.first.checker import CODE_LENGTHS
-from sallyport.areas.login.login import NOTHING, PASSED, Found, Login, Reason
+from sallyport.areas.login.login import NOTHING, PASSED, FirstFactorResult, Found, Reason
 from sallyport.areas.mfa.provider import NO_BREAK_SPACES, Code
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.users.user import User
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import (
@@ -24,7 +25,7 @@ from sallyport.radius.mschap import (
     recognise,
 )
 from sallyport.radius.mschap_reply import ENCRYPTION, push_success
-from sallyport.radius.packet import as_text
+from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password
 from sallyport.radius.salted import Hiding
 
@@ -32,56 +33,61 @@ CHAP_PASSWORD_OCTETS: Final = 17  # RFC 2865 section 5.3
 SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
 
 
-def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
-    """Check the credentials of a login. Raises PacketError if the password field is malformed.
+_WRONG: Final = FirstFactorResult(Reason.WRONG_PASSWORD)
+_PASSED: Final = FirstFactorResult(PASSED)
 
-    user: the endpoint user, or None if the name is unknown. takes_code: a function that returns whether a code of 6 or
-    8 digits may follow a PAP password. If a code follows, `login.code` is set.
+
+def check_password(
+    arrival: Arrival, method: str, user: User | None, takes_code: Callable[[], bool]
+) -> FirstFactorResult:
+    """Check the credentials of a request against the password of an endpoint user. Raises PacketError if the password
+    field is malformed.
+
+    method: the authentication method of the request. user: the endpoint user, or None if the name is unknown.
+    takes_code: a function that returns whether a code of 6 or 8 digits may follow a PAP password.
     """
-    login.code = None
-    if login.method == Method.PAP:
-        given = sent_password(login.request, login.client.secret)
+    if method == Method.PAP:
+        given = sent_password(arrival.request, arrival.client.secret)
         if user is None:
-            return Reason.UNKNOWN_USER
+            return FirstFactorResult(Reason.UNKNOWN_USER)
         if is_password(given, user):
-            return PASSED
-        return _split_code(login, given, user) if takes_code() else Reason.WRONG_PASSWORD
-    check = _CHECKS.get(login.method)
-    return Reason.NO_CREDENTIALS if check is None else check(login, user)
+            return FirstFactorResult(PASSED, known(user)) if user.groups else _PASSED
+        return _split_code(given, user) if takes_code() else _WRONG
+    check = _CHECKS.get(method)
+    return FirstFactorResult(Reason.NO_CREDENTIALS) if check is None else check(arrival, user)
 
 
-def check_chap(login: Login, user: User | None) -> Reason:
+def check_chap(arrival: Arrival, user: User | None) -> FirstFactorResult:
     """Check a CHAP response against the user's password (RFC 2865 section 5.3)."""
     if user is None:
-        return Reason.UNKNOWN_USER
-    value, challenge = sent_chap(login.request)
+        return FirstFactorResult(Reason.UNKNOWN_USER)
+    value, challenge = sent_chap(arrival.request)
     right = len(value) == CHAP_PASSWORD_OCTETS and any(
         chap_holds(value, password, challenge) for password in user.passwords
     )
-    return PASSED if right else Reason.WRONG_PASSWORD
+    return FirstFactorResult(PASSED, known(user)) if right else _WRONG
 
 
-def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
+def attempt_of(request: Request) -> MsChap1 | MsChap2 | Reason:
     """Return the MS-CHAP response in a request, or the reason why it cannot be checked."""
-    offer: Offer | None = recognise(login.request.vendor_values())
+    offer: Offer | None = recognise(request.vendor_values())
     if isinstance(offer, PasswordChange):
         return Reason.CHANGES_PASSWORD
     return Reason.NO_CREDENTIALS if offer is None or isinstance(offer, Unusable) else offer
 
 
-def check_mschap(login: Login, user: User | None) -> Reason:
-    """Check an MS-CHAP response against the user's password. If it is correct, put the attributes for the Access-Accept
-    into `login.found`."""
-    attempt = attempt_of(login)
+def check_mschap(arrival: Arrival, user: User | None) -> FirstFactorResult:
+    """Check an MS-CHAP response against the user's password. If it is correct, the result has the attributes for the
+    Access-Accept."""
+    attempt = attempt_of(arrival.request)
     if isinstance(attempt, Reason):
-        return attempt
+        return FirstFactorResult(attempt)
     if user is None:
-        return Reason.UNKNOWN_USER
-    key, name = made_with(user, attempt, login.request.first[USER_NAME])
+        return FirstFactorResult(Reason.UNKNOWN_USER)
+    key, name = made_with(user, attempt, arrival.request.first[USER_NAME])
     if key is None:
-        return Reason.WRONG_PASSWORD
-    let_in(login, attempt, key.hash_hash, name)
-    return PASSED
+        return _WRONG
+    return FirstFactorResult(PASSED, known(user, mschap_found(arrival, attempt, key.hash_hash, name)))
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
@@ -94,15 +100,17 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
     return None, b""
 
 
-def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found = NOTHING) -> None:
-    """After a correct MS-CHAP response, store the attributes for the Access-Accept in `login.found`. These attributes
-    prove to the client that this service knows the password.
+def mschap_found(
+    arrival: Arrival, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found = NOTHING
+) -> Found:
+    """Return the attributes for the Access-Accept after a correct MS-CHAP response. They prove to the client that this
+    service knows the password.
 
     hash_hash: the hash of the password's NT hash, 16 octets. name: the user name with which the client has computed its
     response. found: the user's groups and other attributes for the Access-Accept.
     """
-    hiding = Hiding(login.client.secret, login.request.authenticator)
-    login.found = Found(
+    hiding = Hiding(arrival.client.secret, arrival.request.authenticator)
+    return Found(
         accept=found.accept + ENCRYPTION,
         keys=push_success(attempt, hash_hash, name, hiding),
         groups=found.groups,
@@ -110,19 +118,19 @@ def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: byt
     )
 
 
-_CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
+_CHECKS: Final[Mapping[str, Callable[[Arrival, User | None], FirstFactorResult]]] = {
     Method.CHAP: check_chap,
     Method.MSCHAP: check_mschap,
     Method.MSCHAP2: check_mschap,
 }
 
 
-def check_vouched(login: Login) -> Reason:
+def check_vouched(arrival: Arrival) -> Reason:
     """Check whether this service trusts the password check of a forwarding server. Return PASSED if the RADIUS client
     was added with `passwordVerified` and the request is signed. Otherwise return the reason for a refusal."""
-    if not login.client.password_verified:
+    if not arrival.client.password_verified:
         return Reason.MAY_NOT_VOUCH
-    return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
+    return PASSED if arrival.request.signed else Reason.VOUCHES_UNSIGNED
 
 
 def known(user: User, found: Found = NOTHING) -> Found:
@@ -131,43 +139,27 @@ def known(user: User, found: Found = NOTHING) -> Found:
     return Found(accept=found.accept, keys=found.keys, groups=user.groups, session_s=user.session_s)
 
 
-def known_as(login: Login, user: User | None, first: Reason) -> Reason:
-    """If the first factor has passed, store the endpoint user's groups and session time in the login. Return
-    `first`."""
-    if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
-        login.found = known(user, login.found)
-    return first
-
-
-def still(login: Login, user: User | None, stamp: str) -> Reason:
-    """Check that an endpoint user still exists with the same password. The user may have been changed or removed during
-    an EAP conversation. stamp: the user's stamp when the credentials were checked."""
-    if user is None:
-        return Reason.UNKNOWN_USER
-    return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)
-
-
-def ends_in_code(login: Login) -> bool:
+def ends_in_code(arrival: Arrival, method: str) -> bool:
     """Return whether the login has a PAP password that ends in 6 or 8 digits. These may be a code. Raises
     PacketError if the password field is malformed."""
-    if login.method != Method.PAP:
+    if method != Method.PAP:
         return False
-    given = sent_password(login.request, login.client.secret)
+    given = sent_password(arrival.request, arrival.client.secret)
     return any(split_digits(given, length) is not None for length in CODE_LENGTHS)
 
 
-def typed_code(login: Login) -> Code:
+def typed_code(arrival: Arrival, method: str) -> Code:
     """Return the code that the user typed to answer a challenge. Raises PacketError if the password field is malformed.
 
     A malformed CHAP response counts as an empty code. It must not be sent to the provider's RADIUS server, because the
     server might drop the request. The server would then appear unreachable, and the domain's fallbackAction might admit
     the login.
     """
-    if login.method == Method.PAP:
-        return Code(as_text(sent_password(login.request, login.client.secret)))
-    if login.method != Method.CHAP:
+    if method == Method.PAP:
+        return Code(as_text(sent_password(arrival.request, arrival.client.secret)))
+    if method != Method.CHAP:
         return Code("")
-    response, challenge = sent_chap(login.request)
+    response, challenge = sent_chap(arrival.request)
     whole = len(response) == CHAP_PASSWORD_OCTETS and len(challenge) >= SHORTEST_CHAP_CHALLENGE
     return Code(None, response, challenge) if whole else Code("")
 
@@ -203,10 +195,9 @@ def is_password(given: bytes, user: User) -> bool:
     return False
 
 
-def _split_code(login: Login, given: bytes, user: User) -> Reason:
+def _split_code(given: bytes, user: User) -> FirstFactorResult:
     for length in CODE_LENGTHS:
         split = split_digits(given, length)
         if split is not None and is_password(split[0], user):
-            login.code = Code(split[1].decode())
-            return PASSED
-    return Reason.WRONG_PASSWORD
+            return FirstFactorResult(PASSED, known(user), Code(split[1].decode()))
+    return _WRONG

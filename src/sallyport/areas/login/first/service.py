@@ -11,7 +11,7 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.first import repo
 from sallyport.areas.login.first.checker import AtOnce, Checker, Tell, silent
 from sallyport.areas.login.first.repo import FactorRow
-from sallyport.areas.login.login import Login, Reason
+from sallyport.areas.login.login import FirstFactorResult, Login, Reason
 from sallyport.base.errors import SecretError
 from sallyport.store.snapshot import Configuration
 
@@ -71,11 +71,15 @@ class FirstFactors:
             nursery.cancel_scope.cancel()
         return result
 
-    async def check(self, login: Login, domain: Domain, takes_code: Callable[[], bool], tell: Tell = silent) -> Reason:
+    async def check(
+        self, login: Login, domain: Domain, takes_code: Callable[[], bool], tell: Tell = silent
+    ) -> FirstFactorResult:
         """Check a login at a domain whose first factor asks another server. Raises PacketError if the password field is
         malformed."""
         checker = self.checker(domain, tell)
-        return checker if isinstance(checker, Reason) else await checker.check(login, takes_code, tell)
+        if isinstance(checker, Reason):
+            return FirstFactorResult(checker)
+        return await checker.check(login, takes_code, tell)
 
     def checker(self, domain: Domain, tell: Tell = silent) -> Checker | Reason:
         """Return the checker of a domain, or the reason why there is none."""
@@ -95,7 +99,7 @@ class FirstFactors:
         return "" if row is None else str(row.changed_at)
 
     def begin(
-        self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
+        self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[FirstFactorResult], None]
     ) -> bool:
         """Start to check a login without a task, see `AtOnce.begin`. Return False if the caller must await `check`."""
         row = self.rows.value.get((domain.id, domain.factor))

@@ -23,6 +23,7 @@ from sallyport.areas.login.first.winbind.checker import hashed_name
 from sallyport.areas.login.identity import who
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.login.simulated import client_of, simulated
+from sallyport.areas.policy.attempt import Attempt
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.users.service import EndpointUsers
 from sallyport.base.clock import Clock
@@ -72,7 +73,7 @@ class Trials:
         users: EndpointUsers,
         first: FirstFactors,
         has_codes: Callable[[Domain, str], Awaitable[bool]],
-        locked_out: Callable[[Login, Domain], LockoutKind | None],
+        locked_out: Callable[[Attempt], LockoutKind | None],
         notices: Notices,
         clock: Clock,
     ) -> None:
@@ -111,17 +112,21 @@ class Trials:
         steps.append(
             f"the user is {login.user} in the domain {domain.name}; the domain's first factor is {domain.first_factor}"
         )
-        if lock := self._locked_out(login, domain):
+        if lock := self._locked_out(login.attempt(domain)):
             steps.append(f"a login of this user is refused now: {LOCKED[lock]}")
 
-        carries_code = ends_in_code(login) and await self._has_codes(domain, login.user)
+        carries_code = ends_in_code(login.arrival, login.method) and await self._has_codes(domain, login.user)
 
         def takes_code() -> bool:
             return carries_code
 
         if domain.first_factor is FirstFactor.LOCAL:
-            return check_password(login, await self._users.load(domain.id, login.user), takes_code)
-        return await self._first.check(login, domain, takes_code, steps.append)
+            user = await self._users.load(domain.id, login.user)
+            result = check_password(login.arrival, login.method, user, takes_code)
+        else:
+            result = await self._first.check(login, domain, takes_code, steps.append)
+        login.take_first(result)
+        return result.reason
 
     def _login(self, domain: Domain, user: str, password: bytes, mschap: bool) -> Login:
         """Return a login as a RADIUS client of this domain would send it. Raises Invalid if the name or password is too

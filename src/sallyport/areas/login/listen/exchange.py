@@ -25,9 +25,10 @@ from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN, UNPROVEN
 from sallyport.areas.login.listen.pending import Delayed, PendingLogins, PendingSlots, RoundBudget
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.udp import Datagram
-from sallyport.areas.login.login import AccountingRecord, Answered, Decision, Login, Verdict
+from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Decision, Login, Verdict
 from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.second.conversation import OTHER_NODE
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
 from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
@@ -52,7 +53,6 @@ from sallyport.radius.password import Method, hides_garbage
 log = structlog.get_logger()
 
 Send = Callable[[bytes, Source], None]
-_Opened = tuple[Request, Client, Source, int, float]
 
 
 _REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT, Verdict.CHALLENGE: ACCESS_CHALLENGE}
@@ -169,7 +169,7 @@ class Exchange:
             nursery, services.pipeline, services.eap, self._duplicates, self._clock, self._conclude, self._fail
         )
         self._round_budget = RoundBudget()
-        self._just_decided: list[Login] = []
+        self._just_decided: list[tuple[Login, Decision]] = []
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
 
     def restore(self, answers: list[KeptAnswer]) -> None:
@@ -199,26 +199,26 @@ class Exchange:
         tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
-        for request, client, source, at, now in opened:
+        for arrival in opened:
             try:
-                self._admit(request, client, source, at, now)
+                self._admit(arrival)
             except Exception as error:
-                self._refuse(error, client, source, at, request.data)
+                self._refuse(error, arrival.client, arrival.source, arrival.at, arrival.request.data)
         decided, self._just_decided = self._just_decided, []
-        for login in decided:
+        for login, decision in decided:
             try:
-                self._answer(login)
+                self._answer(login, decision)
             except Exception as error:
                 self._counts.requests[ACCESS_REQUEST].count -= 1  # it is counted as a discard instead
                 self._fail(login, error)
 
-    def _open(self, datagram: bytes, source: Source, at: int, now: float) -> _Opened | None:
+    def _open(self, datagram: bytes, source: Source, at: int, now: float) -> Arrival | None:
         client = self._find_client(source)
         if client is None:
             self._discard(UNKNOWN, source, at, datagram=datagram)
             return None
         try:
-            return self._decode(datagram, client.secret), client, source, at, now
+            return Arrival(self._decode(datagram, client.secret), client, source, at, now)
         except Exception as error:
             self._refuse(error, client, source, at, datagram)
             return None
@@ -239,7 +239,8 @@ class Exchange:
             return
         self._senders.refused(source[0], reason, at, client, datagram)
 
-    def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
+    def _admit(self, arrival: Arrival) -> None:
+        request, client, source, _, now = arrival
         code = request.code
         if code == STATUS_SERVER:
             return self._answer_status(request, client, source)
@@ -255,13 +256,14 @@ class Exchange:
             source, request.identifier, request.authenticator, signed=signed, now=now, owner=client.tenant_id
         )
         if is_new:
-            return self._start(request, client, source, at, known)
+            return self._start(arrival, known)
         self._counts.duplicates.count += 1
         if known.answer is not None:
             self._transmit(known.answer, source)
         return None
 
-    def _start(self, request: Request, client: Client, source: Source, at: int, known: Entry) -> None:
+    def _start(self, arrival: Arrival, known: Entry) -> None:
+        request, client = arrival.request, arrival.client
         if not (self._signed_room if request.signed else self._unsigned_room).take(client.id, client.tenant_id):
             self._duplicates.forget(known)
             raise PacketError("too many requests are waiting", "overload")
@@ -269,9 +271,9 @@ class Exchange:
         self.in_flight += 1
         try:
             if self._is_auth:
-                self._authenticate(Login(request, client, source, at, self, known))
+                self._authenticate(Login(arrival, self, known))
             else:
-                self._account(AccountingRecord(request, client, source, at, self, known))
+                self._account(AccountingRecord(arrival, self, known))
         except BaseException:
             self._counts.requests[request.code].count -= 1  # it is counted as a discard instead
             self._done(request, client)
@@ -300,25 +302,25 @@ class Exchange:
         if decision is ROUND:
             return self._go_on(login)
         if decision is not None:
-            self._decided(login, decision)
-            return self._just_decided.append(login)
+            self._learn_from(login)
+            return self._just_decided.append((login, decision))
         return self.pending.decide(login)
 
     def _conclude(self, login: Login, decision: Decision | None) -> None:
         """Answer a login that has waited. decision: None if a newer request gets the answer. Duplicates of this request
         are then dropped."""
         if decision is None:
-            return self._done(login.request, login.client)
+            return self._done(login.arrival.request, login.arrival.client)
         decision = self._pipeline.after_wait(login, decision)
         if decision is ROUND:
             return self._go_on(login)
-        self._decided(login, decision)
-        self._answer(login)
+        self._learn_from(login)
+        self._answer(login, decision)
         return self._journal.flush_soon()
 
     def _fail(self, login: Login, error: Exception) -> None:
         self._drop(login)
-        self._refuse(error, login.client, login.source, login.at, login.request.data)
+        self._refuse(error, login.arrival.client, login.arrival.source, login.arrival.at, login.arrival.request.data)
 
     def _go_on(self, login: Login) -> None:
         """Answer one round of the messages that the first factor and the client exchange.
@@ -326,7 +328,7 @@ class Exchange:
         A round decides nothing, so the answer is usually sent without storing anything. The journal stores the round
         before the answer in two cases: if the device or station is new, or if this is the last round.
         """
-        request, client = login.request, login.client
+        request, client = login.arrival.request, login.arrival.client
         code, attributes = _round(login)
         login.reply = encode_reply(code, request, client.secret, attributes)
         self._counts.rounds.count += 1
@@ -341,31 +343,29 @@ class Exchange:
                 return self._journal.flush_soon()
         return self.committed(login, self._clock())
 
-    def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision. If the request is authentic, learn from it whether the client signs its requests.
-        Later requests of the client are checked against what the service has learned."""
-        login.decision, request, client = decision, login.request, login.client
+    def _learn_from(self, login: Login) -> None:
+        """If the request of a decided login is authentic, learn from it whether the client signs its requests. Later
+        requests of the client are checked against what the service has learned."""
+        request, client = login.arrival.request, login.arrival.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.
         authentic = request.signed or (login.proven and login.method == Method.PAP)
         if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
 
-    def _answer(self, login: Login) -> None:
+    def _answer(self, login: Login, decision: Decision) -> None:
         """Encode the answer, and add the login to the journal. Raises PacketError if the answer is too long."""
-        decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
         # An EAP method may send the reason for a failure in one more request before it ends.
         if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
-        login.sent = attributes
-        if code == ACCESS_ACCEPT:
-            attributes += login.found.keys
-        login.reply = encode_reply(code, login.request, login.client.secret, attributes)
+        with_keys = attributes + login.found.keys if code == ACCESS_ACCEPT else attributes
+        arrival = login.arrival
+        login.reply = encode_reply(code, arrival.request, arrival.client.secret, with_keys)
         if not login.noted:
             self._note(login)
-        login.latency_us = self._clock() - login.at
+        login.answer = Answer(decision, attributes, self._clock() - arrival.at)
         if decision.outcome:
             self._counts.decided(0 if login.domain is None else login.domain.id, decision)
         self._journal.add(login)
@@ -373,14 +373,15 @@ class Exchange:
     def _note(self, login: Login) -> None:
         """Count a login in the inventory. If the sender of the login is not proven, do not count the login, but add the
         sender to the table of senders."""
-        request = login.request
+        request = login.arrival.request
         if request.signed or login.proven:
             self._pipeline.note(login)
         if not login.noted:
             show_unproven(login)
             if not request.signed:
-                reason = GARBLED if hides_garbage(request, login.client.secret) else UNPROVEN
-                self._senders.refused(login.source[0], reason, login.at, login.client, request.data)
+                _, client, source, at, _ = login.arrival
+                reason = GARBLED if hides_garbage(request, client.secret) else UNPROVEN
+                self._senders.refused(source[0], reason, at, client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
         """Learn from an authentic request whether its RADIUS client signs its requests. The service learns only about
@@ -397,15 +398,15 @@ class Exchange:
             self._services.learn(client, LIMITED)
 
     def _account(self, record: AccountingRecord) -> None:
-        request, client = record.request, record.client
+        request, client, source, at, _ = record.arrival
         home = default_domain(client, self._domains.table)
         if home is None:
             raise PacketError("the client has no domain", "no_domain")
         record.domain_id = home.id
-        record.device = self._sightings.device(request, record.source[0], client, home.id, record.at)
+        record.device = self._sightings.device(request, source[0], client, home.id, at)
         station = record.report.station
         if station:
-            record.behind = self._sightings.station(record.device, station, record.user, record.at)
+            record.behind = self._sightings.station(record.device, station, record.user, at)
         record.reply = encode_reply(ACCOUNTING_RESPONSE, request, client.secret)
         self._journal.add(record)
 
@@ -413,6 +414,8 @@ class Exchange:
 
     def committed(self, entry: Answered, now: int) -> None:
         """Answer an entry that is on disk. A reject is sent after its delay. now: the time in microseconds."""
+        if isinstance(entry, Login) and entry.ending is not None:
+            entry.ending.end(entry)
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:
@@ -423,7 +426,8 @@ class Exchange:
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
-        self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
+        request, client, source, at, _ = entry.arrival
+        self._discard("internal_error", source, at, client, request.data)
 
     def lost(self, entry: Answered) -> None:
         """Drop a request because another node answers its login. If the device retransmits the request while the prompt
@@ -431,10 +435,10 @@ class Exchange:
         if isinstance(entry, Login):
             self._pipeline.left(entry)
         self._drop(entry)
-        self._counts.discarded(OTHER_NODE, entry.client.name)
+        self._counts.discarded(OTHER_NODE, entry.arrival.client.name)
 
     def _drop(self, entry: Answered) -> None:
-        self._done(entry.request, entry.client)
+        self._done(entry.arrival.request, entry.arrival.client)
         self._duplicates.forget(entry.known)
 
     def _done(self, request: Request, client: Client) -> None:
@@ -444,15 +448,15 @@ class Exchange:
     def _reply(self, entry: Answered, now: int) -> None:
         """Send a reply. now: the time at which the reply was ready, in microseconds. The measured duration includes
         neither the time of the second factor nor the delay of a reject."""
-        reply, known, client = entry.reply, entry.known, entry.client
+        reply, known, client = entry.reply, entry.known, entry.arrival.client
         if self._senders.some and reply[0] in _SUCCESSES:
-            self._senders.answered(entry.source[0], entry.request.code)
-        self._done(entry.request, client)
+            self._senders.answered(entry.arrival.source[0], entry.arrival.request.code)
+        self._done(entry.arrival.request, client)
         if known.replaced:
             return
         known.answer = reply
-        self._send(reply, entry.source)
-        self._counts.answered(client.name, reply[0], (now - entry.at - entry.asked_us) / SECOND)
+        self._send(reply, entry.arrival.source)
+        self._counts.answered(client.name, reply[0], (now - entry.arrival.at - entry.asked_us) / SECOND)
 
     def _transmit(self, reply: bytes, source: Source) -> None:
         self._counts.responses[reply[0]].count += 1

@@ -113,7 +113,7 @@ class PendingLogins:
             self._put(login)
 
     def _put(self, login: Login) -> None:
-        self._waiting.put(login.client.tenant_id, login.source, login)
+        self._waiting.put(login.arrival.client.tenant_id, login.arrival.source, login)
         if not self._continues:
             self._continues = True
             self._nursery.start_soon(self._continue)
@@ -167,7 +167,7 @@ class PendingLogins:
 
     async def _ask(self, login: Login) -> Decision | None:
         """Ask for the second factor of a login, and measure the wait."""
-        if login.request.signed or login.proven:
+        if login.arrival.request.signed or login.proven:
             # it is not counted after the wait, because this would re-add a device that was deleted meanwhile
             self._pipeline.note(login)
         else:
@@ -177,7 +177,7 @@ class PendingLogins:
         login.asked_us = self._clock() - began
         login.waits = replace(login.waits, second_us=login.asked_us)
         if login.noted:
-            if not is_check(login.request):
+            if not is_check(login.arrival.request):
                 login.device.posture.measure(login.known, time.monotonic(), self._clock())
             self._pipeline.sightings.touch(login.device)
         return decision

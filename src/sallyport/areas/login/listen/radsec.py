@@ -37,7 +37,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StartError
 from sallyport.base.fair import Room
 from sallyport.base.tls import TlsStream
-from sallyport.certs.authority import Peer, read_peer
+from sallyport.certs.authority import PeerCertificate, read_peer
 from sallyport.certs.credentials import Credentials
 from sallyport.certs.folder import present
 from sallyport.metrics import RadiusMetrics
@@ -83,7 +83,7 @@ class _Connection:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.network = _network(source[0])
-        self.who: Peer | None = None
+        self.who: PeerCertificate | None = None
         self.scope = trio.CancelScope()
         self.reading = trio.CancelScope()
         self.pending = bytearray()
@@ -374,7 +374,7 @@ class RadSec:
             log.warning("radsec_refused", peer=host, reason=reason, why=why)
 
 
-def _option(peer: Peer) -> str:
+def _option(peer: PeerCertificate) -> str:
     """Return the option of `client add` for a peer's certificate: its first name, or its fingerprint if it has no name,
     or one that is too long."""
     if peer.names and len(peer.names[0]) <= LONGEST_NAME:

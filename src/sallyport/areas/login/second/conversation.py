@@ -89,7 +89,7 @@ class Conversation:
         self.takes_codes = login.method in TYPED
         self.checks_code = login.code is not None
         self.attached = attached
-        self.tenant_id = login.client.tenant_id
+        self.tenant_id = login.arrival.client.tenant_id
         self.session = session
         self.key = key
         self.deadline = deadline
@@ -99,7 +99,7 @@ class Conversation:
         self.error: Exception | None = None
         self.taken = False
         self.prompt: Prompt | None = None
-        self.is_signed = login.request.signed
+        self.is_signed = login.arrival.request.signed
         self.owns = True
         self.asked = False
         self.elsewhere = False
@@ -115,8 +115,8 @@ class Conversation:
         """Return whether a request may replace the request that waits now. An unsigned request must not replace a
         signed request."""
         newest = self._newest
-        is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
-        return login.request.signed or not is_signed
+        is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.arrival.request.signed
+        return login.arrival.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
         """Let a request wait for the result, and return its waiter. The request that has waited until now gets no
@@ -137,7 +137,7 @@ class Conversation:
         This requires a handle from the provider, and a device that shows challenges. It also requires PAP or CHAP,
         because EAP conversations exist only in memory.
         """
-        shows = self.session.step > 0 or login.device.posture.challenge_support(login.at) == "yes"
+        shows = self.session.step > 0 or login.device.posture.challenge_support(login.arrival.at) == "yes"
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
     def leave(self, waiter: Waiter) -> None:

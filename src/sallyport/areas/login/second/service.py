@@ -72,9 +72,9 @@ def device_patience(login: Login, attached: Attached) -> float:
     the timeout from its first packet on. Otherwise, or if one of these times is unknown, the result is infinity. It is
     infinity too if the device is known to treat a challenge as a refusal."""
     posture = login.device.posture
-    limit_s = patience_s(posture.timeout_ms(login.at))
+    limit_s = patience_s(posture.timeout_ms(login.arrival.at))
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
-    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.at) != "no"
+    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.arrival.at) != "no"
     return max(0.0, login.known.first + limit_s - time.monotonic()) if is_early else math.inf
 
 
@@ -144,7 +144,7 @@ class SecondFactor:
         enrolment = self.enrolments.look_up(
             attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
         )
-        gives_up = now.gives_up(login.device.posture, login.at)
+        gives_up = now.gives_up(login.device.posture, login.arrival.at)
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
     def takes_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
@@ -233,7 +233,7 @@ class SecondFactor:
         with trio.move_on_after(0 if self._stopping else self._limit_s(login, conversation)):
             await waiter.done.wait()
         if not waiter.done.is_set() and not self._stopping:
-            if not is_check(login.request):
+            if not is_check(login.arrival.request):
                 login.device.posture.measure(login.known, time.monotonic(), self._clock())
             if self._limit_s(login, conversation) == math.inf:  # the device waits longer than it did before
                 await waiter.done.wait()
@@ -290,7 +290,7 @@ class SecondFactor:
         Its retransmission may join the login again while the prompt is pending. After the other node has answered, a
         retransmission that the device sent before it got the answer must not prompt the user again.
         """
-        self._left.put(_packet(login), True, login.client.tenant_id, now=trio.current_time())
+        self._left.put(_packet(login), True, login.arrival.client.tenant_id, now=trio.current_time())
 
     def _was_left(self, login: Login) -> bool:
         return self._left.get(_packet(login), now=trio.current_time()) is not None
@@ -477,7 +477,7 @@ class SecondFactor:
 
 
 def _packet(login: Login) -> _Packet:
-    return login.client.id, login.request.identifier, login.request.authenticator
+    return login.arrival.client.id, login.arrival.request.identifier, login.arrival.request.authenticator
 
 
 def _may_challenge(conversation: Conversation) -> bool:

@@ -107,7 +107,7 @@ class Session:
         MAC address may be in another notation."""
         asked = self.question
         return (
-            login.client.id == self.client_id
+            login.arrival.client.id == self.client_id
             and (login.domain is not None and login.domain.id == asked.domain_id)
             and fold(login.principal) == fold(asked.user)
             and station_form(_station(login)) == station_form(bytes.fromhex(self.station))
@@ -122,7 +122,7 @@ class Session:
 def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, accept: bytes) -> Session:
     """Return a session for a login that has got no challenge yet. accept: the encoded attributes from the first factor,
     without keys."""
-    expires_at = login.at + int(attached.timeout_s * SECOND)
+    expires_at = login.arrival.at + int(attached.timeout_s * SECOND)
     question = Question(
         challenge_id=token_hex(CHALLENGE_ID_OCTETS),
         domain_id=domain.id,
@@ -136,7 +136,7 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
     return Session(
         question,
         attached.stamp,
-        login.client.id,
+        login.arrival.client.id,
         asked.user_id,
         _station(login).hex(),
         ChallengeKind.APPROVAL,
@@ -153,7 +153,7 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
 
 
 def _station(login: Login) -> bytes:
-    return login.request.first.get(CALLING_STATION_ID, b"")
+    return login.arrival.request.first.get(CALLING_STATION_ID, b"")
 
 
 _SESSION_ATTRIBUTES = (CALLING_STATION_ID, ACCT_SESSION_ID, NAS_PORT, NAS_PORT_ID)
@@ -170,7 +170,7 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     login. Credentials are left out, because a CHAP response differs each time. Signed and unsigned requests have
     different keys. Otherwise a spoofed copy of a signed request, without a signature, would get the answer.
     """
-    request, first = login.request, login.request.first
+    request, first = login.arrival.request, login.arrival.request.first
     if login.domain is None:
         return None
     telling = tuple(first.get(kind) for kind in _SESSION_ATTRIBUTES)
@@ -179,13 +179,13 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
             return None
         telling = (first[STATE],)
     user = (login.domain.id, fold(login.principal), asked, login.code)
-    return request.signed, login.client.id, *device_key(login), *user, *telling
+    return request.signed, login.arrival.client.id, *device_key(login), *user, *telling
 
 
 def device_key(login: Login) -> LoginKey:
     """Return the values that identify the device of a login at its RADIUS client: the address of the sender, and the
     names of the NAS."""
-    return login.source[0], *map(login.request.first.get, _DEVICE_ATTRIBUTES)
+    return login.arrival.source[0], *map(login.arrival.request.first.get, _DEVICE_ATTRIBUTES)
 
 
 def _identifies_login(login: Login) -> bool:
@@ -194,10 +194,10 @@ def _identifies_login(login: Login) -> bool:
     Port 0, and a station that is the device itself, identify nothing, because all logins of a device have these values
     in common. If they counted, an attacker's login could join the login of another person.
     """
-    first = login.request.first
+    first = login.arrival.request.first
     if first.get(ACCT_SESSION_ID) or first.get(NAS_PORT_ID) or any(first.get(NAS_PORT, b"")):
         return True
-    return not is_nas(login)
+    return not is_nas(login.arrival)
 
 
 def _identity(domain_id: int) -> str:

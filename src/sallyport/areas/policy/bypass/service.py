@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sallyport.areas.policy.attempt import Attempt
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.bypass import repo
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.areas.policy.bypass.repo import Listed, StationRow
@@ -38,17 +38,17 @@ class Bypass:
     def _adopt(self, listed: Listed) -> None:
         self.some = bool(listed.lists)
 
-    def admits(self, login: Attempt, domain_id: int) -> bool:
+    def admits(self, arrival: Arrival, method: str, domain_id: int) -> bool:
         """Return whether a login is a bypass request for a listed station. Raises PacketError if the password field is
         malformed."""
         stations = self._listed.value.lists.get(domain_id)
-        return stations is not None and requested_station(login) in stations
+        return stations is not None and requested_station(arrival, method) in stations
 
-    def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
+    def admits_by_eap(self, arrival: Arrival, method: str, domain_id: int) -> str:
         """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the station is not
         listed."""
         stations = self._listed.value.lists.get(domain_id)
-        station = requested_station_by_eap(login) if stations else ""
+        station = requested_station_by_eap(arrival, method) if stations else ""
         return station if stations and station in stations else ""
 
     def has(self, domain_id: int, station: str) -> bool:

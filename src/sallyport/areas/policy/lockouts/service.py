@@ -7,8 +7,9 @@ from typing import Final
 
 import structlog
 
+from sallyport.areas.devices.device import Device
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.policy.attempt import Attempt, Outcome
+from sallyport.areas.policy.attempt import Attempt
 from sallyport.areas.policy.lockouts import repo
 from sallyport.areas.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Lock, LockoutKind
 from sallyport.areas.policy.lockouts.repo import LockoutRow
@@ -33,6 +34,9 @@ CLOCKS_US: Final = 10 * MINUTE_US
 """Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted only this long after
 their expiry. So a node with a fast clock deletes no lock that another node still needs."""
 _NOTICE: Final = "lockout"
+
+Write = Callable[[Tx, Device], None]
+"""A function that stores a lock. device: the network device that sent the login."""
 
 log = structlog.get_logger()
 
@@ -88,103 +92,108 @@ class Lockouts:
         unlocks the user."""
         self._on_unlock.append(reset)
 
-    def refuses(self, login: Attempt, domain: Domain) -> LockoutKind | None:
+    def refuses(self, attempt: Attempt) -> LockoutKind | None:
         """Return which lock refuses a login: that of the user or that of the station. Return None if neither is locked
         out."""
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
             return None
-        now, user = self._clock(), _user_key(domain.id, login.principal)
-        if not login.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
+        now, user = self._clock(), _user_key(attempt)
+        if not attempt.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
             return LockoutKind.USER
-        station = station_of(login, domain.id) if self._stations.locks else None
+        request, domain_id = attempt.arrival.request, attempt.domain.id
+        station = station_of(request, domain_id) if self._stations.locks else None
         return LockoutKind.STATION if station is not None and self._stations.is_locked(station, now) else None
 
-    def repeats(self, login: Attempt, domain: Domain) -> bool:
+    def repeats(self, attempt: Attempt) -> bool:
         """Return whether a request repeats a wrong code with the same authenticator. Such a request does not count
         again, so its code must not be checked again: it may be the right code of a later time."""
-        user = _user_key(domain.id, login.principal)
-        return login.method == Method.PAP and self._users.has(user, self._proof(login, Failure.CODE))
+        return attempt.method == Method.PAP and self._users.has(_user_key(attempt), self._proof(attempt, Failure.CODE))
 
-    def note(self, login: Attempt, domain: Domain, decision: Outcome) -> None:
-        """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
-        refused.
+    def note_failure(self, attempt: Attempt, failure: Failure) -> Sequence[Write]:
+        """Count the failure of a login. Do not call it for a login that a lock has refused. Return the functions that
+        write new locks to the store. Call them in the transaction that stores the login's event, with the login's
+        device.
 
         A wrong code counts also in an unsigned request. A code is checked only after a correct password or with a valid
         State, and a spoofer has neither.
         """
-        failure = decision.failure
         if failure is Failure.NO_CODE_LEFT:
             self.some = True
             self._last_failure = now = self._clock()
-            self._lock_user(login, domain, self._users, self._limit, now)
-        elif failure is not None:
-            if self._limit and (failure is Failure.CODE or _is_authentic(login)):
-                self._fail(login, domain, failure)
-        elif decision.admits and self.some:
-            user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)
-            if station is not None:
-                self._stations.forgive(station, codes=login.approved)
-            if login.outside:
-                return
-            self._users.forgive(user, codes=login.approved)
-            self._strangers.forgive(user, codes=login.approved)
-            if station is not None:
-                self._shared.note(station, domain.tenant_id, user[1], login.at)
+            return [self._lock_user(attempt, self._users, self._limit, now)]
+        if not self._limit or (failure is not Failure.CODE and not _is_authentic(attempt)):
+            return ()
+        return self._fail(attempt, failure)
 
-    def _fail(self, login: Attempt, domain: Domain, failure: Failure) -> None:
+    def note_success(self, attempt: Attempt) -> None:
+        """Reset the counts of the user and the station after a login that was admitted."""
+        domain, at = attempt.domain, attempt.arrival.at
+        user, station = _user_key(attempt), station_of(attempt.arrival.request, domain.id)
+        if station is not None:
+            self._stations.forgive(station, codes=attempt.approved)
+        if attempt.outside:
+            return
+        self._users.forgive(user, codes=attempt.approved)
+        self._strangers.forgive(user, codes=attempt.approved)
+        if station is not None:
+            self._shared.note(station, domain.tenant_id, user[1], at)
+
+    def _fail(self, attempt: Attempt, failure: Failure) -> Sequence[Write]:
         self.some = True
         self._last_failure = now = self._clock()
-        proof, of_code = self._proof(login, failure), failure is Failure.CODE
-        if not login.outside:
+        writes = list[Write]()
+        domain, at = attempt.domain, attempt.arrival.at
+        proof, of_code = self._proof(attempt, failure), failure is Failure.CODE
+        if not attempt.outside:
             names = self._strangers if failure is Failure.UNKNOWN_USER else self._users
-            user = _user_key(domain.id, login.principal)
-            failures = names.fail(user, domain.tenant_id, login.at, proof, of_code=of_code)
+            failures = names.fail(_user_key(attempt), domain.tenant_id, at, proof, of_code=of_code)
             if failures >= self._limit:
-                self._lock_user(login, domain, names, failures, now)
-        station = station_of(login, domain.id)
+                writes.append(self._lock_user(attempt, names, failures, now))
+        station = station_of(attempt.arrival.request, domain.id)
         if station is None or self._stations.knows(station, now):
-            return
-        if is_nas(login) or self._shared.is_shared(station, now):
-            return
-        failures = self._stations.fail(station, domain.tenant_id, login.at, proof, of_code=of_code)
+            return writes
+        if is_nas(attempt.arrival) or self._shared.is_shared(station, now):
+            return writes
+        failures = self._stations.fail(station, domain.tenant_id, at, proof, of_code=of_code)
         if failures >= self._limit:
-            lock = self._stations.lock(station, domain.tenant_id, login.at, now, failures, holds=False)
-            sent = as_text(login.request.first[CALLING_STATION_ID])
+            lock = self._stations.lock(station, domain.tenant_id, at, now, failures, holds=False)
+            sent = as_text(attempt.arrival.request.first[CALLING_STATION_ID])
             row = LockoutRow(domain.id, LockoutKind.STATION, station[1].hex(), sent, now, lock.until, failures)
-            _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+            writes.append(partial(self._write_station, row=row, domain=domain, lock=lock))
+        return writes
 
-    def _lock_user(self, login: Attempt, domain: Domain, names: Failures, failures: int, now: int) -> None:
-        user = _user_key(domain.id, login.principal)
-        lock = names.lock(user, domain.tenant_id, login.at, now, failures)
-        row = LockoutRow(domain.id, LockoutKind.USER, user[1], login.principal, now, lock.until, failures)
-        _write_with_event(login, partial(self._write, domain=domain, row=row))
+    def _lock_user(self, attempt: Attempt, names: Failures, failures: int, now: int) -> Write:
+        user, domain = _user_key(attempt), attempt.domain
+        lock = names.lock(user, domain.tenant_id, attempt.arrival.at, now, failures)
+        row = LockoutRow(domain.id, LockoutKind.USER, user[1], attempt.user, now, lock.until, failures)
+        return partial(self._write, row=row, domain=domain)
 
-    def _proof(self, login: Attempt, failure: Failure) -> bytes:
+    def _proof(self, attempt: Attempt, failure: Failure) -> bytes:
         """Return octets that identify a guess, so that a repetition does not count.
 
         The same password with another authenticator is the same guess, and so is a replayed packet. The same code again
         is a new guess, because codes change. Another response with the same authenticator is a new guess, because an
         attacker with the shared secret can choose the authenticator.
         """
-        request = login.request
-        if login.method == Method.PAP:
+        request = attempt.arrival.request
+        if attempt.method == Method.PAP:
             again = request.authenticator if failure is Failure.CODE else b""
-            guess = fold_name(login.principal).encode() + b"\0" + sent_password(request, login.client.secret) + again
+            password = sent_password(request, attempt.arrival.client.secret)
+            guess = fold_name(attempt.user).encode() + b"\0" + password + again
         else:
             guess = request.authenticator + request.without(_OF_A_HOP)
         return blake2b(guess, key=self._key, digest_size=16).digest()
 
-    def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
+    def _write_station(self, tx: Tx, device: Device, row: LockoutRow, domain: Domain, lock: Lock) -> None:
         """If the NAS has another station, store the station's lock in the transaction of the event, and confirm the
         lock. If the NAS has no other station, do not store the lock, but let the lock expire."""
-        device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
-            self._write(tx, domain, row)
+            self._write(tx, device, row, domain)
             self._stations.confirm((domain.id, bytes.fromhex(row.name_key)), domain.tenant_id, lock)
         else:
             lock.until = row.since
 
-    def _write(self, tx: Tx, domain: Domain, row: LockoutRow) -> None:
+    def _write(self, tx: Tx, _device: Device, row: LockoutRow, domain: Domain) -> None:
         repo.write(tx, row)
         audit.record(
             tx,
@@ -205,15 +214,15 @@ class Lockouts:
         self.some = True
         self._last_failure = max(self._last_failure, at)
 
-    def take_back(self, login: Attempt) -> None:
+    def take_back(self, attempt: Attempt) -> None:
         """Remove the failure of a login whose event could not be stored. The device gets no reply. Therefore it sends
         the login again, and then the failure is counted again."""
-        if login.domain is not None and self.some:
-            user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
-            self._users.take_back(user, login.at)
-            self._strangers.take_back(user, login.at)
-            if station is not None:
-                self._stations.take_back(station, login.at)
+        at, user = attempt.arrival.at, _user_key(attempt)
+        station = station_of(attempt.arrival.request, attempt.domain.id)
+        self._users.take_back(user, at)
+        self._strangers.take_back(user, at)
+        if station is not None:
+            self._stations.take_back(station, at)
 
     # --- for admins -------------------------------------------------------------------------------------------
 
@@ -289,8 +298,8 @@ class Lockouts:
                 self._last_end = 0
 
 
-def _user_key(domain_id: int, name: str) -> tuple[int, str]:
-    return domain_id, fold_name(name)
+def _user_key(attempt: Attempt) -> tuple[int, str]:
+    return attempt.domain.id, fold_name(attempt.user)
 
 
 def _key(row: LockoutRow) -> Key:
@@ -299,23 +308,10 @@ def _key(row: LockoutRow) -> Key:
     return row.domain_id, bytes.fromhex(row.name_key)
 
 
-def _is_authentic(login: Attempt) -> bool:
+def _is_authentic(attempt: Attempt) -> bool:
     """Return whether a login certainly comes from its RADIUS client.
 
     This is certain if the request is signed. It is also certain if the PAP password is correct, because only a sender
     with the shared secret can encrypt the password.
     """
-    return login.request.signed or (login.proven and login.method == Method.PAP)
-
-
-def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
-    """Add `work` to the writes of a login. They happen in the transaction that stores the login's event."""
-    before = login.keep
-
-    def keep(tx: Tx) -> bool:
-        if before is not None and before(tx) is False:  # another node answers the login and counts it
-            return False
-        work(tx)
-        return True
-
-    login.keep = keep
+    return attempt.arrival.request.signed or (attempt.proven and attempt.method == Method.PAP)

@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Final
 
-from sallyport.areas.policy.attempt import Attempt
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.lockouts.failures import Key
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
@@ -24,22 +24,22 @@ RECENT_US: Final = 3600 * SECOND
 MAX_STATIONS: Final = 65_536
 
 
-def station_of(login: Attempt, domain_id: int) -> tuple[int, bytes] | None:
+def station_of(request: Request, domain_id: int) -> tuple[int, bytes] | None:
     """Return the domain id and the station's Calling-Station-Id in lower case. Return None if the request has no
     Calling-Station-Id."""
-    octets = login.request.first.get(CALLING_STATION_ID)
+    octets = request.first.get(CALLING_STATION_ID)
     return (domain_id, octets.lower()) if octets else None
 
 
-def is_nas(login: Attempt) -> bool:
+def is_nas(arrival: Arrival) -> bool:
     """Return whether the Calling-Station-Id is absent, or names the NAS itself. Some gateways send their own name,
     because RFC 2865 section 5.31 defines the attribute only for telephone numbers."""
-    request = login.request
+    request = arrival.request
     station = station_key(_text(request, CALLING_STATION_ID))
     addresses = (request.first.get(kind, b"") for kind in (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS))
     names = [str(ipaddress.ip_address(octets)) for octets in addresses if len(octets) in {4, 16}]
     called = _text(request, CALLED_STATION_ID)  # on Wi-Fi, the SSID follows the address (RFC 3580 section 3.20)
-    names += [login.source[0], login.client.name, _text(request, NAS_IDENTIFIER), called, called[:MAC_LENGTH]]
+    names += [arrival.source[0], arrival.client.name, _text(request, NAS_IDENTIFIER), called, called[:MAC_LENGTH]]
     return not station or station in map(station_key, names)
 
 

@@ -12,7 +12,7 @@ from sallyport.areas.users.accounts.bodies import EXPORTED, FILE_COLUMNS, in_a_c
 from sallyport.base.errors import Invalid
 from sallyport.base.text import plain_code
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.command import CommandLine, Form, note_warnings
 from sallyport.shell.fields import field_argument, pass_body, password_option, read_password
 from sallyport.shell.options import Group, as_json, in_domain, json_form
 
@@ -70,7 +70,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 
 
 @user.command()
-@click.argument("name")
+@field_argument("epmUsers.userName", "name", expose_value=True)
 @in_domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
@@ -123,7 +123,7 @@ def _cell(column: str, value: JSON) -> JSON:
 
 
 @user.command()
-@click.argument("name")
+@field_argument("userName", "name", expose_value=True)
 @in_domain
 @click.option("--code", metavar="CODE", help="First code of the pending seed, to confirm the seed.")
 @click.option("--remove", "removal", is_flag=True, help="Remove the user's seed.")
@@ -161,9 +161,7 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
         f"send the link to the user; it is valid until {made['expiresAt']}; the seed becomes valid with "
         "its first correct code"
     )
-    warnings = made["warnings"]
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}")
+    note_warnings(line, made["warnings"])
     if sys.stdin.isatty():
         _ask_for_the_first_code(line, name, domain)
 

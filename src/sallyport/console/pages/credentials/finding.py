@@ -5,7 +5,7 @@ from typing import Final
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
-from sallyport.console.pages.choosing import DID, Source
+from sallyport.console.pages.choosing import DID, ChoiceSource
 from sallyport.console.pages.reading import number, one
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries
@@ -40,7 +40,7 @@ def _did_title(did: Row) -> str:
     return f"{did['name'] or did['id']} ({short})"
 
 
-ISSUERS: Final = Source(
+ISSUERS: Final = ChoiceSource(
     "issuer",
     DIDS,
     "didList",
@@ -53,7 +53,7 @@ ISSUERS: Final = Source(
     body={"didType": "Issuer"},
 )
 HOLDERS: Final = replace(ISSUERS, kind="holder", body={"didType": "User"})
-WALLET_USERS: Final = Source(
+WALLET_USERS: Final = ChoiceSource(
     "wallet",
     WALLETS,
     "users",
@@ -63,7 +63,7 @@ WALLET_USERS: Final = Source(
     names=("username", "emailAddress"),
     search="filter",
 )
-SCHEMA_LIST: Final = Source(
+SCHEMA_LIST: Final = ChoiceSource(
     "schema",
     SCHEMAS,
     "message",

@@ -12,6 +12,11 @@ from sallyport.shell.command import entries
 SEARCH: Final = (Filter("search", "Name"),)
 
 
+async def first_directories(visit: Visit, domain: Domain, most: int) -> list[Row]:
+    """Return the first directories of a domain, at most `most` of them."""
+    return entries((await visit.call("/api/v1/directory/list", {"pageSize": most}, domain=domain.id))["directories"])
+
+
 async def all_directories(visit: Visit, domain: Domain) -> list[Row]:
     """Return the directories of a domain."""
     return await every(visit, "/api/v1/directory/list", "directories", {}, domain=domain.id)

@@ -6,7 +6,7 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.choosing import Source, chosen, offer
+from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
 from sallyport.console.pages.directories.finding import (
     address_of,
     directory_at,
@@ -17,7 +17,7 @@ from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()
-GROUPS: Final = Source(
+GROUPS: Final = ChoiceSource(
     "group",
     "/ad/GetAllGroupsByDomain",
     "groups",

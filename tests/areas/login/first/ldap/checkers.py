@@ -1,13 +1,11 @@
 """The first factor `ldap` outside a service: a checker that runs until the block ends."""
 
-import importlib.util
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
@@ -21,8 +19,6 @@ from sallyport.base.fair import LoopTurns
 from sallyport.metrics import UpstreamMetrics
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.settings.values import ANYWHERE, Network
-
-needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sallyport.areas.directory.reading.answers import TooLarge
-from sallyport.areas.directory.reading.connection import Entry, Policy, Refusal
+from sallyport.areas.directory.reading.answers import Policy, TooLarge
+from sallyport.areas.directory.reading.connection import Entry, Refusal
 from sallyport.areas.login.first.ldap.account import ended, found, must_change, why_refused
 from sallyport.areas.login.login import Reason
 from sallyport.base.clock import SECOND

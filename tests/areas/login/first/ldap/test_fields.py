@@ -8,10 +8,7 @@ from pydantic import ValidationError
 from sallyport.areas.directory.reading.server import split_url
 from sallyport.areas.login.first.fields import DEFAULT_FILTER, LdapFields
 from sallyport.outgoing.fields import revealed, shown
-from tests.areas.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority
-
-pytestmark = needs_bonsai
 
 LEAST = {"servers": ["ldaps://dc1.example.com"], "baseDN": "dc=example,dc=com"}
 

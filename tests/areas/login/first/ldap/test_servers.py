@@ -13,9 +13,7 @@ import trio.testing
 
 from sallyport.areas.login.login import Reason
 from tests.areas.directory.reading.fake_directory import Manner, Person, directory
-from tests.areas.login.first.ldap.checkers import asking, host, needs_bonsai
-
-pytestmark = needs_bonsai
+from tests.areas.login.first.ldap.checkers import asking, host
 
 R = Reason
 SERVICE = {"bindDN": "cn=service", "bindPassword": "service"}

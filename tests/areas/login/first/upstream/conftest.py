@@ -9,6 +9,7 @@ import trio
 
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.login.login import Login, Reason
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode_reply, encode_reply
 from tests.areas import SECRET, areas, clock
@@ -67,7 +68,7 @@ class Upstream:
         client = self.areas.clients.table.find(NAS[0])
         assert client is not None
         known = Entry((NAS, request.identifier), request.authenticator)
-        return Login(request, client, NAS, self.areas.clock(), self.wire.auth, known)
+        return Login(Arrival(request, client, NAS, self.areas.clock()), self.wire.auth, known)
 
     def accepts(self, index: int) -> bytes:
         """Return the first server's Accept for a request that it has received."""

@@ -66,9 +66,9 @@ async def test_the_steps_of_a_check(upstream: Upstream) -> None:
         upstream.first.reply = reply
         login = upstream.login(pap("ann", PASSWORD))
         with trio.fail_after(10):
-            reason = await areas.first.check(login, domain, lambda: False, steps.append)
+            result = await areas.first.check(login, domain, lambda: False, steps.append)
     server = f"127.0.0.1:{upstream.first.port}"
-    assert reason is Reason.FIRST_FACTOR_UNREACHABLE
+    assert result.reason is Reason.FIRST_FACTOR_UNREACHABLE
     assert steps == [
         f"asks {server}",
         f"{server} answers Access-Accept",

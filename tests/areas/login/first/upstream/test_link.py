@@ -31,12 +31,12 @@ from tests.areas import SECRET, areas, clock
 from tests.areas.login.first.upstream.conftest import Upstream, upstream
 from tests.areas.login.first.upstream.home_server import STAFF
 from tests.areas.login.listen.conftest import wire
-from tests.certs.conftest import HOST, data_dir, directory, made
+from tests.certs.conftest import HOST, data_dir, folder, made
 from tests.outgoing import costly_keys
 from tests.outgoing.counted import CountedTurns
 from tests.packets import pap
 
-__all__ = ["areas", "clock", "data_dir", "directory", "made", "upstream", "wire"]
+__all__ = ["areas", "clock", "data_dir", "folder", "made", "upstream", "wire"]
 
 RADSEC = SharedSecret(b"radsec")
 PROXY = "proxy.example.org"
@@ -49,11 +49,11 @@ class SecureHome:
     certificates. received: the requests so far.
     """
 
-    def __init__(self, directory: CertificateFolder) -> None:
-        self._directory = directory
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(directory.ca))
+    def __init__(self, folder: CertificateFolder) -> None:
+        self._folder = folder
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder.ca))
         self.context.verify_mode = ssl.CERT_REQUIRED
-        self.context.load_cert_chain(directory.server, directory.server.with_suffix(".key"))
+        self.context.load_cert_chain(folder.server, folder.server.with_suffix(".key"))
         self.answers = True
         self.connections = 0
         self.shown: list[str] = []
@@ -64,11 +64,11 @@ class SecureHome:
 
     def fields(self, client: str = PROXY, **more: object) -> dict[str, object]:
         """Return the fields of this server, as SetFirstFactor accepts them."""
-        certificate = self._directory.client(client)
+        certificate = self._folder.client(client)
         tls = {
             "clientCertificate": certificate.read_text(),
             "clientKey": certificate.with_suffix(".key").read_text(),
-            "caCertificate": self._directory.ca_pem(),
+            "caCertificate": self._folder.ca_pem(),
             "serverName": HOST,
         }
         return {"host": "127.0.0.1", "port": self.port, "tls": {**tls, **more}}
@@ -120,9 +120,9 @@ class SecureHome:
 
 
 @asynccontextmanager
-async def secure_home(directory: CertificateFolder) -> AsyncIterator[SecureHome]:
+async def secure_home(folder: CertificateFolder) -> AsyncIterator[SecureHome]:
     """Yield a server on a free port of 127.0.0.1."""
-    home = SecureHome(directory)
+    home = SecureHome(folder)
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, home.serve, 0, host="127.0.0.1"))
         home.port = listener.socket.getsockname()[1]
@@ -131,9 +131,9 @@ async def secure_home(directory: CertificateFolder) -> AsyncIterator[SecureHome]
 
 
 @pytest.fixture
-async def home(directory: CertificateFolder) -> AsyncIterator[SecureHome]:
+async def home(folder: CertificateFolder) -> AsyncIterator[SecureHome]:
     """Yield a server with a certificate of the tests' authority."""
-    async with secure_home(directory) as home:
+    async with secure_home(folder) as home:
         yield home
 
 
@@ -199,9 +199,9 @@ async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> N
     assert home.connections == 2
 
 
-async def test_a_peer_that_reads_nothing(directory: CertificateFolder) -> None:
+async def test_a_peer_that_reads_nothing(folder: CertificateFolder) -> None:
     """If the peer reads nothing, the connection is closed, so that a new one can be made."""
-    home = SecureHome(directory)
+    home = SecureHome(folder)
 
     async def shake_hands_only(stream: trio.SocketStream) -> None:
         tls = trio.SSLStream(stream, home.context, server_side=True)
@@ -231,7 +231,7 @@ async def test_a_peer_that_reads_nothing(directory: CertificateFolder) -> None:
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "ours"])
 async def test_an_untrusted_server_gets_no_login(
-    upstream: Upstream, home: SecureHome, directory: CertificateFolder, tmp_path: Path, wrong: str
+    upstream: Upstream, home: SecureHome, folder: CertificateFolder, tmp_path: Path, wrong: str
 ) -> None:
     """A server gets no login if its name or its authority is wrong, or if it refuses the client certificate.
 
@@ -257,8 +257,8 @@ async def test_an_untrusted_server_gets_no_login(
     areas = upstream.areas
     domain = areas.domains.table.by_id[areas.domain]
     with trio.fail_after(60):
-        reason = await areas.first.check(upstream.login(pap("ann", "hello")), domain, lambda: False, steps.append)
-    assert reason is Reason.FIRST_FACTOR_UNREACHABLE
+        result = await areas.first.check(upstream.login(pap("ann", "hello")), domain, lambda: False, steps.append)
+    assert result.reason is Reason.FIRST_FACTOR_UNREACHABLE
     assert home.received == []
     assert any(word in " ".join(steps) for word in ("TLS", "connection")), steps
 

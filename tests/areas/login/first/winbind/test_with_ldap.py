@@ -12,12 +12,10 @@ from sallyport.base.errors import Invalid
 from sallyport.radius.mschap import MsChap1
 from tests.areas import Areas, areas, clock
 from tests.areas.directory.reading.fake_directory import Manner, Person, directory
-from tests.areas.login.first.ldap.checkers import asking, host, needs_bonsai
+from tests.areas.login.first.ldap.checkers import asking, host
 from tests.areas.login.first.winbind.conftest import KEY, Program, Running, question
 
 __all__ = ["areas", "clock"]
-
-pytestmark = needs_bonsai
 
 ATTEMPT = MsChap1(1, question().challenge, question().response)
 

@@ -8,8 +8,7 @@
 
 Each login sends at most one bind with the user's password, so the directory's own lock-out counts each failure once.
 The service account searches for the user's entry. The user's password then goes over a separate connection to the
-server that returned the entry. A separate connection is needed because libldap's Python bindings cannot bind a
-connection twice.
+server that returned the entry, so that the pooled connections stay bound to the service account.
 
 `sallyport.areas.directory.reading` implements the connections and the LDAP protocol.
 """

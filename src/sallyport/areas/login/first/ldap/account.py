@@ -13,12 +13,11 @@ from typing import Final
 
 from sallyport.areas.directory.entry.dn import parsed
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES, Status, status_of
-from sallyport.areas.directory.reading.answers import TooLarge
+from sallyport.areas.directory.reading.answers import Policy, TooLarge
 from sallyport.areas.directory.reading.connection import (
     INAPPROPRIATE_AUTHENTICATION,
     INVALID_CREDENTIALS,
     Entry,
-    Policy,
     Refusal,
 )
 from sallyport.areas.login.login import Found, Reason

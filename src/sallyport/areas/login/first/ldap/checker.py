@@ -31,9 +31,9 @@ from sallyport.areas.login.first.checker import Host, Tell, silent
 from sallyport.areas.login.first.ldap import account
 from sallyport.areas.login.first.ldap.directory import Directory, ServiceRefused
 from sallyport.areas.login.first.ldap.memory import Memory
-from sallyport.areas.login.first.password import attempt_of, let_in, split_digits
+from sallyport.areas.login.first.password import attempt_of, mschap_found, split_digits
 from sallyport.areas.login.first.winbind.checker import Winbind, account_name, hashed_name
-from sallyport.areas.login.login import NOTHING, Found, Login, Reason
+from sallyport.areas.login.login import NOTHING, FirstFactorResult, Found, Login, Reason
 from sallyport.areas.mfa.provider import Code
 from sallyport.base.text import fold, password_text, trimmed
 from sallyport.outgoing.tls import LazyContext, client_context
@@ -114,7 +114,7 @@ class Ldap:
         """Keep the connections to the directory until cancelled."""
         await self._directory.run()
 
-    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> FirstFactorResult:
         """Check a PAP password or an MS-CHAP response.
 
         If a code may follow a PAP password, and the last six characters are digits, these characters are taken as the
@@ -122,25 +122,21 @@ class Ldap:
         only one bind, so the whole password is not tried as well. So a user who has codes, and whose own password ends
         in six digits, must always append a code.
         """
-        login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
             return await self._check_mschap(login, tell)
         if login.method != Method.PAP:
             tell(f"a bind needs the password itself, but a login by {login.method} does not contain it")
-            return Reason.METHOD_UNFIT
-        given, code = sent_password(login.request, login.client.secret), None
+            return FirstFactorResult(Reason.METHOD_UNFIT)
+        given, code = sent_password(login.arrival.request, login.arrival.client.secret), None
         split = split_digits(given, self.code_digits) if takes_code() else None
         if split is not None:
             tell(f"the last {self.code_digits} digits are taken as a code")
             given, code = split[0], Code(split[1].decode())
         if b"\0" in given:
             tell("a password cannot contain a NUL")
-            return Reason.WRONG_PASSWORD
+            return FirstFactorResult(Reason.WRONG_PASSWORD)
         reason, found = await self.bind(login.user, password_text(given), tell)
-        login.found = found
-        if reason is Reason.NONE:
-            login.code = code
-        return reason
+        return FirstFactorResult(reason, found, code if reason is Reason.NONE else None)
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Check a user's password by a bind. Return the result, and the user's groups and units.
@@ -173,16 +169,15 @@ class Ldap:
         reason = account.state(answer.entry, self._host.clock())
         return (Reason.NONE, answer.found) if reason is Reason.WRONG_PASSWORD else (reason, NOTHING)
 
-    async def _check_mschap(self, login: Login, tell: Tell) -> Reason:
-        attempt = attempt_of(login)
+    async def _check_mschap(self, login: Login, tell: Tell) -> FirstFactorResult:
+        attempt = attempt_of(login.arrival.request)
         if isinstance(attempt, Reason):
-            return attempt
-        name = hashed_name(login.request.first[USER_NAME])
+            return FirstFactorResult(attempt)
+        name = hashed_name(login.arrival.request.first[USER_NAME])
         key, found = await self.ask_winbind(login.user, attempt, name, tell)
         if isinstance(key, Reason):
-            return key
-        let_in(login, attempt, key, name, found)
-        return Reason.NONE
+            return FirstFactorResult(key)
+        return FirstFactorResult(Reason.NONE, mschap_found(login.arrival, attempt, key, name, found))
 
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
@@ -274,8 +269,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report to the admin either that the base DN is wrong, or that the user is missing. libldap's bindings return
-        no entry in both cases, so an extra search for the base DN is needed."""
+        """Report to the admin either that the base DN is wrong, or that the user is missing. A search returns no entry
+        in both cases, so an extra search for the base DN is needed."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)

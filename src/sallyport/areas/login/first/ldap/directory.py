@@ -11,6 +11,7 @@ the directory may count it twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 import structlog
@@ -64,22 +65,23 @@ class Directory:
         self._egress = egress
         self._rests_until = dict.fromkeys(self._servers, 0.0)
         self._idle: dict[Server, list[Connection]] = {server: [] for server in self._servers}
-        self._without_policy: set[Server] = set()
         self._refused: tuple[float, str] = (0.0, "")
         self._room = trio.CapacityLimiter(AT_ONCE)
         self._running = trio.Event()
-        self._nursery: trio.Nursery
 
     async def run(self) -> None:
         """Keep the connections until cancelled, and close idle connections."""
-        async with trio.open_nursery() as self._nursery:
-            self._running.set()
+        self._running.set()
+        try:
             while True:
                 await trio.sleep(IDLE_S / 2)
                 for server, idle in self._idle.items():
                     self._idle[server] = [connection for connection in idle if _is_fresh(connection)]
                     for connection in set(idle).difference(self._idle[server]):
                         connection.close()
+        finally:
+            for connection in chain.from_iterable(self._idle.values()):
+                connection.close()
 
     # --- the service account ----------------------------------------------------------------------------------
 
@@ -162,7 +164,7 @@ class Directory:
             raise ServiceRefused(f"the service account is not tried again for some minutes after this refusal: {why}")
         stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
-            connection = await bind(stream, self._nursery, self._service, LOGIN, self._egress.turns)
+            connection = await bind(stream, self._service, LOGIN, self._egress.turns)
         except Refusal as error:
             if error.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
                 raise Unreachable(f"{server}: {error}") from None
@@ -188,15 +190,7 @@ class Directory:
                 except Unreachable as error:
                     self._rest(each, str(error), tell)
                     continue
-                # The bindings release one reference too many if a server does not answer the control. Request it only
-                # once from such a server.
-                asks_policy = each not in self._without_policy
-                connection = await bind(
-                    stream, self._nursery, account, LOGIN, self._egress.turns, asks_policy=asks_policy
-                )
-            if not connection.has_policy:
-                self._without_policy.add(each)
-            return connection
+                return await bind(stream, account, LOGIN, self._egress.turns, asks_policy=True)
         raise Unreachable("no server of the directory answers")
 
     # --- health -----------------------------------------------------------------------------------------------

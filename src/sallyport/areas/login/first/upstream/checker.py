@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -18,7 +18,7 @@ from sallyport.areas.login.first.upstream.home import HomeServer, Question
 from sallyport.areas.login.first.upstream.link import Link, TlsSettings
 from sallyport.areas.login.first.upstream.pool import Pool
 from sallyport.areas.login.first.upstream.rewrite import Back, Forward, accepted_user, split_name
-from sallyport.areas.login.login import PASSED, Found, Login, Reason
+from sallyport.areas.login.login import NOTHING, PASSED, FirstFactorResult, Found, Login, Reason
 from sallyport.areas.mfa.provider import Code
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
@@ -100,23 +100,23 @@ class Upstream:
         )
         self._cells: dict[str, Cell] = {}
 
-    def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
+    def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[FirstFactorResult], None]) -> bool:
         """Forward a login without a task. Return False if the caller must await `check`, see `AtOnce.begin`."""
         if not self._pool.located.is_set() or self._was_here(login):
             return False
-        question = self._question(login, takes_code)
-        question.done = partial(self._say, login, question, done)
+        question, code = self._question(login, takes_code)
+        question.done = partial(self._say, login, question, code, done)
         return self._send(login, question)
 
-    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
+    async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> FirstFactorResult:
         """Forward a login, and wait for the answer. Parameters and result are those of `Checker.check`. Raises
         PacketError if the password field is malformed, or if the forwarded packet would be too long."""
         if self._was_here(login):
             tell(
                 "a proxy loop: the request already has this service's Proxy-State, so the home server has sent it back"
             )
-            return Reason.PROXY_LOOP
-        question, over = self._question(login, takes_code), trio.Event()
+            return FirstFactorResult(Reason.PROXY_LOOP)
+        (question, code), over = self._question(login, takes_code), trio.Event()
         question.done = over.set
         with trio.move_on_after(LOCATE_S):
             await self._pool.located.wait()
@@ -130,7 +130,7 @@ class Upstream:
             self._pool.leave(question, trio.current_time())
         for server in question.tried[1:]:
             tell(f"no answer in time; the next server is {server}")
-        return self._judge(login, question, tell)
+        return replace(self._judge(login, question, tell), code=code)
 
     async def run(self) -> None:
         """Run the sockets and health checks of the home servers until cancelled."""
@@ -163,41 +163,37 @@ class Upstream:
     # --- there ------------------------------------------------------------------------------------------------
 
     def _was_here(self, login: Login) -> bool:
-        request = login.request
+        request = login.arrival.request
         return PROXY_STATE in request.first and self._mark in request.values(PROXY_STATE)
 
-    def _question(self, login: Login, takes_code: Callable[[], bool]) -> Question:
-        request = login.request
-        password = self._password(login, takes_code) if USER_PASSWORD in request.first else None
-        return Question(Forward(request, password=password, name=self._name(login), mark=self._mark))
+    def _question(self, login: Login, takes_code: Callable[[], bool]) -> tuple[Question, Code | None]:
+        """Return the question to a home server, and the code that follows the password, or None."""
+        request = login.arrival.request
+        password, code = self._password(login, takes_code) if USER_PASSWORD in request.first else (None, None)
+        return Question(Forward(request, password=password, name=self._name(login), mark=self._mark)), code
 
     def _send(self, login: Login, question: Question) -> bool:
-        if not self._pool.begin(question, login.request.first.get(STATE), trio.current_time()):
+        if not self._pool.begin(question, login.arrival.request.first.get(STATE), trio.current_time()):
             return False
         login.known.on_again = partial(self._again, question)
         return True
 
-    def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """Return the PAP password to forward. If a code follows the password, remove the code and store it in
-        `login.code`.
+    def _password(self, login: Login, takes_code: Callable[[], bool]) -> tuple[bytes, Code | None]:
+        """Return the PAP password to forward, and the code that follows it, or None.
 
         The code must have the configured number of digits. If any length were allowed, a password that ends in eight
         digits could be split in two ways, but the home server is asked only once.
         """
-        login.code = None
-        given = sent_password(login.request, login.client.secret)
+        given = sent_password(login.arrival.request, login.arrival.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
-        if split is None:
-            return given
-        login.code = Code(split[1].decode())
-        return split[0]
+        return (given, None) if split is None else (split[0], Code(split[1].decode()))
 
     def _name(self, login: Login) -> bytes | None:
         """Return the User-Name to send in place of the received one, or None to keep the received one. A name that has
         only a realm is kept, because a User-Name must not be empty (RFC 2865 section 5.1)."""
         if not self._strips_realm:
             return None
-        name = login.request.first.get(USER_NAME, b"")
+        name = login.arrival.request.first.get(USER_NAME, b"")
         user, _ = split_name(name)
         return user if user and user != name else None
 
@@ -206,18 +202,21 @@ class Upstream:
 
     # --- the answer -------------------------------------------------------------------------------------------
 
-    def _say(self, login: Login, question: Question, done: Callable[[Reason], None]) -> None:
+    def _say(
+        self, login: Login, question: Question, code: Code | None, done: Callable[[FirstFactorResult], None]
+    ) -> None:
         login.known.on_again = None
-        done(self._judge(login, question, silent))
+        done(replace(self._judge(login, question, silent), code=code))
 
-    def _judge(self, login: Login, question: Question, tell: Tell) -> Reason:
+    def _judge(self, login: Login, question: Question, tell: Tell) -> FirstFactorResult:
         server, answer = question.server, question.answer
         if server is None or answer is None:
             return self._unreachable(tell)
         code, first = answer.code, answer.first
         if tell is not silent:
             tell(f"{server} answers {CODE_NAMES[code]}")
-        received, sent = (server.secret, question.packet[4:20]), (login.client.secret, login.request.authenticator)
+        received = server.secret, question.packet[4:20]
+        sent = login.arrival.client.secret, login.arrival.request.authenticator
         try:
             attributes = self._back.attributes(answer, received, sent)
         except PacketError as error:
@@ -225,30 +224,28 @@ class Upstream:
             log.warning("upstream_answer_not_passed_on", domain=self._domain, server=str(server), error=str(error))
             return self._count("malformed", Reason.FIRST_FACTOR_UNREACHABLE)
         if code == ACCESS_ACCEPT:
-            outer = login.user
-            if USER_NAME in first and not self._names_user(login, server, first[USER_NAME], tell):
-                return self._count("accept", Reason.REFUSED_UPSTREAM)
-            if login.method == Method.EAP and login.user == outer and not self._proves_outer_user(login):
-                login.user, login.outside = "", True
-                login.detail = f"outer identity {outer}" if outer else ""
+            user, detail = None, ""
+            if USER_NAME in first:
+                user = self._named_user(login, server, first[USER_NAME], tell)
+                if user is None:
+                    return self._count("accept", Reason.REFUSED_UPSTREAM)
+            if login.method == Method.EAP and user in (None, login.user) and not self._proves_outer_user(login):
+                user, detail = "", f"outer identity {login.user}" if login.user else ""
                 tell("the server does not name the user inside EAP, so the user is unknown; see namesInnerUser")
-            login.found = Found(accept=attributes)
-            return self._count("accept", PASSED)
+            return replace(self._count("accept", PASSED, Found(accept=attributes)), user=user, detail=detail)
         if code == ACCESS_REJECT:
             tell(
                 "the shared secret is correct, but the server refuses the login: the name or password is wrong, or a"
                 " policy forbids it"
             )
-            login.found = Found(refuse=attributes)
-            return self._count("reject", Reason.REFUSED_UPSTREAM)
+            return self._count("reject", Reason.REFUSED_UPSTREAM, Found(refuse=attributes))
         if STATE in first:
             self._pool.stay(question, first[STATE], trio.current_time())
-        login.found = Found(challenge=attributes)
-        return self._count("challenge", PASSED)
+        return self._count("challenge", PASSED, Found(challenge=attributes))
 
-    def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
-        """Return whether the User-Name in an Access-Accept may belong to this login. For EAP, set the login's user to
-        this User-Name without its realm, because it is the inner identity."""
+    def _named_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> str | None:
+        """Return the user that an Access-Accept with this User-Name admits, without its realm. For EAP, this is the
+        inner identity. Return None if the name cannot belong to this login."""
         user = accepted_user(login, name)
         if user is None:
             tell(f"the answer admits another user than the request names: {as_text(name)}")
@@ -256,12 +253,9 @@ class Upstream:
                 "upstream_accept_names_another_user", domain=self._domain, server=str(server), user=login.user,
                 named=as_text(name),
             )  # fmt: skip
-            return False
-        if user != login.user:
+        elif user != login.user:
             tell(f"the server found the user: {user}")
-            login.user = user
-        login.outside = not user
-        return True
+        return user
 
     def _proves_outer_user(self, login: Login) -> bool:
         """Return whether an Access-Accept that names no other user proves the user of the outer identity.
@@ -271,19 +265,19 @@ class Upstream:
         """
         if self._names_inner_user:
             return True
-        eap = pull_eap_message(login.request)
+        eap = pull_eap_message(login.arrival.request)
         return len(eap) >= HEADER and eap[HEADER - 1] in NAMED_OUTSIDE
 
-    def _unreachable(self, tell: Tell) -> Reason:
+    def _unreachable(self, tell: Tell) -> FirstFactorResult:
         for server in self._pool.servers:
             state = f"is {server.health.state}" if server.address else "has no address"
             tell(f"{server} {state}{': ' if server.trouble else ''}{server.trouble}")
         tell(SILENCE)
         return self._count("none", Reason.FIRST_FACTOR_UNREACHABLE)
 
-    def _count(self, outcome: str, reason: Reason) -> Reason:
+    def _count(self, outcome: str, reason: Reason, found: Found = NOTHING) -> FirstFactorResult:
         cell = self._cells.get(outcome)
         if cell is None:
             cell = self._cells[outcome] = self._metrics.requests.cell(self._label, outcome)
         cell.count += 1
-        return reason
+        return FirstFactorResult(reason, found)

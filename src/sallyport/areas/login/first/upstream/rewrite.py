@@ -137,7 +137,7 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     is_same = station_key(user) == station_key(login.user)
     if login.method != Method.EAP:
         return login.user if is_same else None
-    outer_realm = as_name(split_name(login.request.first.get(USER_NAME, b""))[1])
+    outer_realm = as_name(split_name(login.arrival.request.first.get(USER_NAME, b""))[1])
     own = () if login.domain is None else login.domain.realm_keys
     if realm and fold(realm) not in (fold(outer_realm), *own):
         return None

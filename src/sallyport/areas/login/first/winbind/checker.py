@@ -8,12 +8,10 @@ from typing import Final
 import structlog
 
 from sallyport.areas.login.first.checker import Tell, silent
-from sallyport.areas.login.first.password import attempt_of, let_in
 from sallyport.areas.login.first.winbind import texts
 from sallyport.areas.login.first.winbind.helpers import Helpers, Unanswered
 from sallyport.areas.login.first.winbind.protocol import Question
-from sallyport.areas.login.login import Login, Reason
-from sallyport.radius.attributes import USER_NAME
+from sallyport.areas.login.login import Reason
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
 
 _COMPUTER: Final = re.compile(r"host/([^./@\\]+)(\..*)?", re.IGNORECASE)
@@ -30,19 +28,6 @@ class Winbind:
         self._domain = domain
         self._nt_domain = nt_domain
         self._trouble = ""
-
-    async def check(self, login: Login, tell: Tell) -> Reason:
-        """Check the MS-CHAP response of a login. If it is correct, put the attributes for the Access-Accept into
-        `login.found`. A failure of winbind is returned as a reason."""
-        attempt = attempt_of(login)
-        if isinstance(attempt, Reason):
-            return attempt
-        name = hashed_name(login.request.first[USER_NAME])
-        key = await self.ask(account_name(login.user), attempt, name, tell)
-        if isinstance(key, Reason):
-            return key
-        let_in(login, attempt, key, name)
-        return Reason.NONE
 
     async def ask(self, account: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell) -> bytes | Reason:
         """Check an MS-CHAP response. Return the hash of the password's NT hash (16 octets), or the reason for a

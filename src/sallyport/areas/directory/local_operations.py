@@ -1,5 +1,4 @@
-"""The commands of directories that are not operations of the HTTP API: directory.import_ldif, directory.jobs,
-directory.job."""
+"""Local operations of directories: directory.import_ldif, directory.jobs, directory.job."""
 
 from collections.abc import Callable
 
@@ -9,7 +8,7 @@ from sallyport.areas.directory.imports.bodies import job_entry
 from sallyport.areas.directory.service import Directories
 from sallyport.base.errors import SallyportError
 from sallyport.base.wire import JSON
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.web.scope import Text
 
 FindDomain = Callable[[str], int]
@@ -37,9 +36,11 @@ class OneJob(Arguments):
     job: int
 
 
-def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command]:
-    """Return the commands by name."""
+def local_operations(service: Directories, find_domain: FindDomain) -> LocalOperations:
+    """Return the local operations by name."""
+    local = LocalOperations()
 
+    @local("directory.import_ldif")
     async def import_ldif(wanted: ImportLdif) -> JSON:
         domain_id = find_domain(wanted.domain)
         file = await trio.to_thread.run_sync(service.files.copy, wanted.path)
@@ -50,14 +51,12 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
             await trio.to_thread.run_sync(service.files.delete, file)
             raise
 
+    @local("directory.jobs")
     async def jobs(wanted: OfDomain) -> JSON:
         return [job_entry(job) for job in await service.jobs.page(find_domain(wanted.domain), 0, MOST)]
 
+    @local("directory.job")
     async def job(wanted: OneJob) -> JSON:
         return job_entry(await service.jobs.get(wanted.job))
 
-    return {
-        "directory.import_ldif": command(ImportLdif, import_ldif),
-        "directory.job": command(OneJob, job),
-        "directory.jobs": command(OfDomain, jobs),
-    }
+    return local

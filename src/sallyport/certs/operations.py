@@ -1,7 +1,7 @@
-"""The commands cert.init, cert.issue, cert.list, cert.owners, cert.renew and cert.revoke of the control socket.
+"""Local operations of certificates: cert.init, cert.issue, cert.list, cert.owners, cert.renew and cert.revoke.
 
-A command first writes the files, then records the tenant, then writes the audit trail. If the store fails, the command
-fails, but the certificate exists. This certificate belongs to no tenant until `cert renew` records its tenant.
+An operation first writes the files, then records the tenant, then writes the audit trail. If the store fails, the
+operation fails, but the certificate exists. It belongs to no tenant until `cert renew` records its tenant.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -17,8 +17,8 @@ from pydantic import Field
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
-from sallyport.certs.folder import CertificateFolder, Issued, present, read_certificates
-from sallyport.shell.command import Arguments, Command, Tenants, command
+from sallyport.certs.folder import CertificateFolder, present, read_certificates
+from sallyport.shell.command import Arguments, LocalOperations, Tenants
 
 T = TypeVar("T")
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
@@ -101,16 +101,17 @@ class Revoked(Arguments):
     wanted: str
 
 
-def commands(
+def local_operations(
     files: Files,
     owners: Owners,
     tenants: Tenants,
     note: Note,
     gone: Gone,
     used: Mapping[str, Path] = MappingProxyType({}),
-) -> dict[str, Command]:
-    """Return the commands of the certificates by name. used: the certificate files that the settings name, by the
-    name of the setting."""
+) -> LocalOperations:
+    """Return the local operations of certificates. used: the certificate files that the settings name, by the name of
+    the setting."""
+    local = LocalOperations()
     folder = files.folder
 
     async def noted(
@@ -146,12 +147,14 @@ def commands(
         await noted(action, [made], numbers[tenant_id])
         return made
 
+    @local("cert.init")
     async def init(wanted: NewAuthority) -> JSON:
         await files.change(lambda folder: folder.make(wanted.ca_name, wanted.hosts, present()))
         made = [read_certificates(path)[0] for path in (folder.ca, folder.server)]
         await noted("issue", made)
         return str(folder.ca)
 
+    @local("cert.issue")
     async def issue(wanted: OfClient) -> JSON:
         numbers = await tenants.numbers()
         tenant_id = await chosen(wanted, numbers, None)
@@ -162,6 +165,7 @@ def commands(
         )
         return {**_shown(made), "path": str(folder.client(wanted.name))}
 
+    @local("cert.renew")
     async def renew(wanted: Renewed) -> JSON:
         """Renew a certificate. The new certificate has the same tenant. If the old certificate has no tenant, the new
         certificate gets the tenant in the arguments."""
@@ -178,13 +182,15 @@ def commands(
             made = await signed("renew", name, tenant_id, numbers, sign)
         return {**_shown(made), "path": str(folder.server if name is None else folder.client(name))}
 
-    async def listing(_: Arguments) -> JSON:
+    @local("cert.owners")
+    async def listing() -> JSON:
         numbers = await tenants.numbers()
         return [
             {"sha256": sha256, "org": numbers[tenant_id][0], "tenant": numbers[tenant_id][1]}
             for sha256, tenant_id in owners.by_fingerprint.items()
         ]
 
+    @local("cert.revoke")
     async def revoke(wanted: Revoked) -> JSON:
         found = await files.change(lambda folder: folder.revoke(wanted.wanted, present()))
         names = [(common_name(each), owners.by_fingerprint.get(fingerprint(each))) for each in found]
@@ -193,14 +199,11 @@ def commands(
         await gone(names)
         return told
 
-    return {
-        "cert.init": command(NewAuthority, init),
-        "cert.issue": command(OfClient, issue),
-        "cert.list": command(Arguments, lambda _: _everything(folder, owners, tenants, used)),
-        "cert.owners": command(Arguments, listing),
-        "cert.renew": command(Renewed, renew),
-        "cert.revoke": command(Revoked, revoke),
-    }
+    @local("cert.list")
+    async def list_everything() -> JSON:
+        return await _everything(folder, owners, tenants, used)
+
+    return local
 
 
 async def _everything(folder: CertificateFolder, owners: Owners, tenants: Tenants, used: Mapping[str, Path]) -> JSON:
@@ -213,7 +216,7 @@ async def _everything(folder: CertificateFolder, owners: Owners, tenants: Tenant
         if not folder.ca.exists():
             return rows
         rows += _of_file("authority", folder.ca, now)
-        return rows + [_of_issued(each, now) for each in folder.issued()]
+        return rows + [_row(each.certificate, each.kind, each.state(now), now) for each in folder.issued()]
 
     found = list[JSON]()
     for row in await trio.to_thread.run_sync(read):
@@ -242,10 +245,6 @@ def _of_file(use: str, path: Path, now: datetime) -> Iterator[Row]:
     for each in certificates:
         state = "expired" if each.not_valid_after_utc <= now else "valid"
         yield _row(each, use, state, now)
-
-
-def _of_issued(each: Issued, now: datetime) -> Row:
-    return _row(each.certificate, each.kind, each.state(now), now)
 
 
 def _row(certificate: x509.Certificate, use: str, state: str, now: datetime) -> Row:

@@ -1,4 +1,4 @@
-"""The commands of the store: db.backup, db.restore, db.copy, db.migrate, db.rotate-key."""
+"""Local operations of the store: db.backup, db.restore, db.copy, db.migrate, db.rotate-key."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from sallyport.base.wire import JSON
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.copies import Copies
 from sallyport.store.rotation import Rotation
 
@@ -36,33 +36,33 @@ class Copy(Arguments):
     url: str
 
 
-def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
-    """Return the commands of the store by name."""
+def local_operations(copies: Copies, rotation: Rotation) -> LocalOperations:
+    """Return the local operations of the store by name."""
+    local = LocalOperations()
 
+    @local("db.backup")
     async def backup(wanted: Backup) -> JSON:
         if wanted.keep is None:
             return {"path": str(wanted.path), "size": await copies.backup(wanted.path), "deleted": 0}
         path, size, deleted = await copies.backup_into(wanted.path, wanted.keep)
         return {"path": str(path), "size": size, "deleted": len(deleted)}
 
+    @local("db.restore")
     async def restore(wanted: Restore) -> JSON:
         await copies.restore(wanted.path, revoke_tokens=wanted.revoke_tokens)
         return None
 
+    @local("db.copy")
     async def copy(wanted: Copy) -> JSON:
         return {"rows": await copies.copy_to(wanted.url)}
 
-    async def migrate(_: Arguments) -> JSON:
+    @local("db.migrate")
+    async def migrate() -> JSON:
         # opening the store has already migrated the database
         return "the database has the schema of this program"
 
-    async def rotate_key(_: Arguments) -> JSON:
+    @local("db.rotate-key")
+    async def rotate_key() -> JSON:
         return asdict(await rotation.rotate())
 
-    return {
-        "db.backup": command(Backup, backup),
-        "db.restore": command(Restore, restore),
-        "db.copy": command(Copy, copy),
-        "db.migrate": command(Arguments, migrate),
-        "db.rotate-key": command(Arguments, rotate_key),
-    }
+    return local

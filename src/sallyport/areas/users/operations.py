@@ -1,5 +1,4 @@
-"""The commands for instances and users that exist only on the command line, not over HTTP: instance.import,
-user.import, user.export, user.totp.remove."""
+"""Local operations of instances and users: instance.import, user.import, user.export, user.totp.remove."""
 
 from collections.abc import Callable
 
@@ -11,7 +10,7 @@ from sallyport.areas.users.imports import ImportRows, import_instances, import_u
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.totp import OneTimeSeeds
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.model import Store
 
 FindDomain = Callable[[str], int]
@@ -35,33 +34,33 @@ class ExportUsers(Arguments):
     after: int = Field(default=0, ge=0)
 
 
-def commands(
+def local_operations(
     store: Store, instances: Instances, users: Users, seeds: OneTimeSeeds, find_domain: FindDomain
-) -> dict[str, Command]:
-    """Return the commands of this package by name."""
+) -> LocalOperations:
+    """Return the local operations of this package by name."""
+    local = LocalOperations()
 
+    @local("instance.import")
     async def importing_instances(wanted: ImportRows) -> JSON:
         domain_id = find_domain(wanted.domain)
         planned = await import_instances(store, instances, domain_id, wanted.rows, apply=wanted.apply)
         return [each.row() for each in planned]
 
+    @local("user.import")
     async def importing_users(wanted: ImportRows) -> JSON:
         planned = await import_users(store, users, find_domain(wanted.domain), wanted.rows, apply=wanted.apply)
         return [each.row() for each in planned]
 
+    @local("user.export")
     async def export_users(wanted: ExportUsers) -> JSON:
         found, _ = await users.page(UserQuery(find_domain(wanted.domain), offset=wanted.after, limit=PAGE))
         return [_exported(listed) for listed in found]
 
+    @local("user.totp.remove")
     async def remove_totp(wanted: OneName) -> JSON:
         return await seeds.remove(find_domain(wanted.domain), wanted.name)
 
-    return {
-        "instance.import": command(ImportRows, importing_instances),
-        "user.export": command(ExportUsers, export_users),
-        "user.import": command(ImportRows, importing_users),
-        "user.totp.remove": command(OneName, remove_totp),
-    }
+    return local
 
 
 def _exported(listed: ListedUser) -> Row:

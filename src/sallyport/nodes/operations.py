@@ -1,4 +1,4 @@
-"""The commands for nodes: node.list, node.forget."""
+"""Local operations of nodes: node.list, node.forget."""
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import Conflict, NotFound
@@ -6,7 +6,7 @@ from sallyport.base.text import existing
 from sallyport.base.wire import JSON
 from sallyport.nodes.node import Node
 from sallyport.nodes.service import Cluster
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, LocalOperations
 
 
 class Forget(Arguments):
@@ -15,12 +15,15 @@ class Forget(Arguments):
     name: str
 
 
-def commands(cluster: Cluster) -> dict[str, Command]:
-    """Return the commands of nodes by name."""
+def local_operations(cluster: Cluster) -> LocalOperations:
+    """Return the local operations of nodes by name."""
+    local = LocalOperations()
 
-    async def listed(_: Arguments) -> JSON:
+    @local("node.list")
+    async def listed() -> JSON:
         return [_row(each) for each in await cluster.everyone()]
 
+    @local("node.forget")
     async def forget(wanted: Forget) -> JSON:
         if not await cluster.forget(wanted.name):
             names = [each.name for each in await cluster.everyone()]
@@ -29,7 +32,7 @@ def commands(cluster: Cluster) -> dict[str, Command]:
             raise NotFound(f'node "{wanted.name}" not found{existing(wanted.name, names)}; see: sallyport node list')
         return None
 
-    return {"node.list": command(Arguments, listed), "node.forget": command(Forget, forget)}
+    return local
 
 
 def _row(node: Node) -> JSON:

@@ -1,4 +1,4 @@
-"""Commands of local administrators, identities and sessions: admin.add, admin.list, admin.remove, admin.password,
+"""Local operations of administrators, identities and sessions: admin.add, admin.list, admin.remove, admin.password,
 admin.totp, admin.sessions, admin.revoke, admin.identities, admin.forget.
 
 There is no operation of the API for administrators. Only a user of the service's host can make one.
@@ -17,7 +17,7 @@ from sallyport.base.clock import iso
 from sallyport.base.fair import in_parts
 from sallyport.base.totp import otpauth
 from sallyport.base.wire import JSON
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.web.scope import Role
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
@@ -58,11 +58,13 @@ class ForgetIdentity(Arguments):
     identity: Number
 
 
-def commands(
+def local_operations(
     service: Administrators, identities: Identities, sessions: Sessions, tenancy: Tenancy
-) -> dict[str, Command]:
-    """Return the commands by name."""
+) -> LocalOperations:
+    """Return the local operations by name."""
+    local = LocalOperations()
 
+    @local("admin.add")
     async def add(wanted: AddAdministrator) -> JSON:
         role, tenant_id = Role.INSTALLATION, None
         if wanted.org is not None or wanted.tenant is not None:
@@ -70,42 +72,40 @@ def commands(
         made, seed = await service.add(wanted.name, wanted.password, role, tenant_id)
         return {**_row(made), "otpauth": _otpauth(seed, made)}
 
-    async def listing(_: Arguments) -> JSON:
+    @local("admin.list")
+    async def listing() -> JSON:
         return [_row(each) for each in await service.list()]
 
+    @local("admin.remove")
     async def remove(wanted: Named) -> JSON:
         return _row(await service.remove(wanted.name))
 
+    @local("admin.password")
     async def password(wanted: SetPassword) -> JSON:
         return _row(await service.set_password(wanted.name, wanted.password))
 
+    @local("admin.totp")
     async def totp(wanted: Named) -> JSON:
         renewed, seed = await service.renew_seed(wanted.name)
         return {**_row(renewed), "otpauth": _otpauth(seed, renewed)}
 
-    async def live(_: Arguments) -> JSON:
+    @local("admin.sessions")
+    async def live() -> JSON:
         return list[JSON](await in_parts(_session, await sessions.everything()))
 
+    @local("admin.revoke")
     async def revoke(wanted: RevokeSession) -> JSON:
         return _session(await sessions.end(wanted.session))
 
-    async def people(_: Arguments) -> JSON:
+    @local("admin.identities")
+    async def people() -> JSON:
         return list[JSON](await in_parts(_identity, await identities.list()))
 
+    @local("admin.forget")
     async def forget(wanted: ForgetIdentity) -> JSON:
         return _identity(await identities.forget(wanted.identity))
 
-    return {
-        "admin.add": command(AddAdministrator, add),
-        "admin.list": command(Arguments, listing),
-        "admin.remove": command(Named, remove),
-        "admin.password": command(SetPassword, password),
-        "admin.totp": command(Named, totp),
-        "admin.sessions": command(Arguments, live),
-        "admin.revoke": command(RevokeSession, revoke),
-        "admin.identities": command(Arguments, people),
-        "admin.forget": command(ForgetIdentity, forget),
-    }
+    return local
 
 
 def _row(each: Administrator) -> dict[str, JSON]:

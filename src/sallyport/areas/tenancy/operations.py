@@ -1,4 +1,4 @@
-"""Commands of the control socket for tenants and access tokens.
+"""Local operations of tenants and access tokens: tenant..., token...
 
 The arguments `org` and `tenant` are called orgId and tenantId in the API. The token of a wallet is created with the
 wallet, not by these commands.
@@ -17,7 +17,7 @@ from sallyport.base.clock import Clock, iso
 from sallyport.base.fair import in_parts
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.web.scope import Role
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
@@ -93,27 +93,33 @@ class RenameTenant(Arguments):
     name: str
 
 
-def commands(service: Tenancy, manager: Tenants, clock: Clock) -> dict[str, Command]:
-    """Return the commands of tenants and access tokens by name."""
+def local_operations(service: Tenancy, manager: Tenants, clock: Clock) -> LocalOperations:
+    """Return the local operations of tenants and access tokens by name."""
+    local = LocalOperations()
 
+    @local("tenant.add")
     async def add(wanted: AddTenant) -> JSON:
         before = await service.numbers()
         await service.ensure_tenant(wanted.org, wanted.tenant)
         return {"new": new(before, wanted.org, wanted.tenant)}
 
+    @local("tenant.list")
     async def tenants(wanted: ListTenants) -> JSON:
         if wanted.counts:
             return [_tenant_row(each) for each in await manager.listed()]
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
 
+    @local("tenant.rename")
     async def rename(wanted: RenameTenant) -> JSON:
         await manager.rename(wanted.org, wanted.tenant, wanted.name)
         return None
 
+    @local("tenant.remove")
     async def remove(wanted: AddTenant) -> JSON:
         await manager.remove(wanted.org, wanted.tenant)
         return None
 
+    @local("token.create")
     async def create(wanted: CreateToken) -> JSON:
         before = await service.numbers()
         record, token = await service.create_token(
@@ -121,6 +127,7 @@ def commands(service: Tenancy, manager: Tenants, clock: Clock) -> dict[str, Comm
         )
         return {**_row(record, clock()), "token": token, "new": new(before, wanted.org, wanted.tenant)}
 
+    @local("token.list")
     async def listing(wanted: ListTokens) -> JSON:
         now = clock()
         await service.check_exists(wanted.org, wanted.tenant)
@@ -130,6 +137,7 @@ def commands(service: Tenancy, manager: Tenants, clock: Clock) -> dict[str, Comm
         found_all = await service.list_tokens(wanted.org, wanted.tenant, wallets=wanted.wallets)
         return list[JSON](await in_parts(partial(_row, now=now), found_all))
 
+    @local("token.page")
     async def page(wanted: PageTokens) -> JSON:
         query = TokenQuery(
             wanted.org,
@@ -144,20 +152,12 @@ def commands(service: Tenancy, manager: Tenants, clock: Clock) -> dict[str, Comm
         found, total = await service.token_page(query)
         return {"tokens": list[JSON](await in_parts(partial(_row, now=clock()), found)), "total": total}
 
+    @local("token.revoke")
     async def revoke(wanted: RevokeToken) -> JSON:
         token = int(wanted.token) if isinstance(wanted.token, str) and wanted.token.isdecimal() else wanted.token
         return _row(await service.revoke(token, wanted.org, wanted.tenant), clock())
 
-    return {
-        "tenant.add": command(AddTenant, add),
-        "tenant.list": command(ListTenants, tenants),
-        "tenant.remove": command(AddTenant, remove),
-        "tenant.rename": command(RenameTenant, rename),
-        "token.create": command(CreateToken, create),
-        "token.list": command(ListTokens, listing),
-        "token.page": command(PageTokens, page),
-        "token.revoke": command(RevokeToken, revoke),
-    }
+    return local
 
 
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:

@@ -1,4 +1,4 @@
-"""The command settings.show: the settings of the running service, without secrets."""
+"""The local operation settings.show: the settings of the running service, without secrets."""
 
 import re
 from typing import Final
@@ -9,16 +9,18 @@ from sallyport.deploy.settings_file import shown, without_default
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import environment_name
-from sallyport.shell.command import Arguments, Command, command
+from sallyport.shell.command import LocalOperations
 
 HIDDEN: Final = "***"
 _SECRET: Final = re.compile(r"((?:^|[?&; ])[a-z_]*(?:password|passwd|secret|token|key)=)[^&; ]*", re.IGNORECASE)
 
 
-def commands(settings: Settings) -> dict[str, Command]:
-    """Return the command of the settings by its name."""
+def local_operations(settings: Settings) -> LocalOperations:
+    """Return the local operations of the settings by its name."""
+    local = LocalOperations()
 
-    async def show(_: Arguments) -> JSON:
+    @local("settings.show")
+    async def show() -> JSON:
         """Return each setting with its value, and whether it was set."""
         found: list[JSON] = [
             {
@@ -45,7 +47,7 @@ def commands(settings: Settings) -> dict[str, Command]:
         ]
         return found
 
-    return {"settings.show": command(Arguments, show)}
+    return local
 
 
 def without_secrets(value: str) -> str:
