@@ -91,8 +91,11 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
     multiple=True,
     help="Account whose password is rotated; repeatable. Default: all accounts with a password.",
 )
-@click.option(
+@field_option(
+    "waitSeconds",
     "--wait",
+    "wait",
+    expose_value=True,
     type=click.IntRange(0, 60),
     default=20,
     show_default=True,

@@ -78,7 +78,7 @@ def list_(line: CommandLine, body: Row, *, domain: str | None, form: Form | None
 
 @session.command()
 @click.argument("session_id", type=NUMBER, required=False)
-@click.option("--user", help="User whose live sessions are ended.")
+@field_option("userName", "--user", "user", expose_value=True, help="User whose live sessions are ended.")
 @click.option("--domain", help="Domain of the user's devices (name or domainId).")
 @json_form
 @click.pass_obj
