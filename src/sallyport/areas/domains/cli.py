@@ -10,7 +10,7 @@ from sallyport.base.errors import Conflict, NotFound, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, note_new, note_warnings
-from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.fields import field_argument, of_tenant, option, options, pass_body
 from sallyport.shell.options import Group, as_json, json_form
 
 COLUMNS = (
@@ -38,7 +38,6 @@ NEXT = (
 BEGINS = "checking the MFA provider and the enrolments"
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
-NUMBER = click.IntRange(min=1)
 
 
 @click.group(cls=Group, first=("add", "list", "first-factor", "check", "preview", "mode", "confirm"))
@@ -52,8 +51,7 @@ domain.add_command(first_factor)
 
 @domain.command()
 @field_argument("domainName", "name")
-@field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the domain.")
-@field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
+@of_tenant("domain")
 @option(AddDomain, "realms")
 @option(AddDomain, "enforcementMode", "--mode")
 @option(AddDomain, "fallbackAction", "--fallback")

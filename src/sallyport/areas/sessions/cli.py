@@ -10,7 +10,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
 from sallyport.shell.fields import field_option, option, pass_body
-from sallyport.shell.options import Group, Pair, any_domain, csv_form, json_form
+from sallyport.shell.options import NUMBER, Group, Pair, any_domain, csv_form, json_form
 
 COLUMNS = (
     "sessionId",
@@ -55,7 +55,6 @@ ALL_COLUMNS = (
     "terminateCause",
 )
 RESULTS = ("sessionId", "userName", "outcome", "errorCause", "errorText", "latencyMs")
-NUMBER = click.IntRange(min=1)
 
 
 @click.group(cls=Group)
