@@ -28,8 +28,7 @@ from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.repo import Limit
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
-from sallyport.areas.login.spool import Spool
-from sallyport.areas.login.spool_file import paths_of
+from sallyport.areas.login.spool import Spool, paths_of
 from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.policy.bypass.service import Bypass
