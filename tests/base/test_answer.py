@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from sallyport.base.answer import Wire, answer, answers, wire_fields, wire_names
 from sallyport.base.clock import iso
 from sallyport.base.model import Model, answer_of
-from sallyport.console.columns import columns_of
+from sallyport.console.columns import row_columns
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ def test_the_description_follows_the_class() -> None:
 
 def test_columns_follow_the_class() -> None:
     """The chosen columns come first. A title is the name, unless the class has another one."""
-    columns = columns_of(Lamp, "room", links={"room": lambda row: "/"})
+    columns = row_columns(Lamp, "room", links={"room": lambda row: "/"})
     assert [(each.key, each.title, each.kind, each.is_chosen) for each in columns] == [
         ("room", "Place", "text", True),
         ("litAt", "Lit at", "time", False),

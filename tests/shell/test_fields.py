@@ -7,13 +7,23 @@ from typing import Annotated, Literal
 import click
 import pytest
 from click.testing import CliRunner
-from pydantic import Field
+from pydantic import Field, SecretBytes
 
 from sallyport.base.model import Model
 from sallyport.base.validation import Between
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine
-from sallyport.shell.fields import by_options, field_argument, field_option, option, options, parameter_of, pass_body
+from sallyport.shell.fields import (
+    BodyOption,
+    by_options,
+    field_argument,
+    field_option,
+    of_tenant,
+    option,
+    options,
+    parameter_of,
+    pass_body,
+)
 
 
 class Colour(StrEnum):
@@ -31,6 +41,12 @@ class Paint(Model):
     isGlossy: bool | None = Field(default=None, description="Whether it shines.")  # noqa: N815
     owner: str = Field(description="Owner.")
     users: list[str] | None = Field(default=None, description="Users.")
+
+
+class Safe(Model):
+    """A body with a secret."""
+
+    combination: SecretBytes = Field(description="Combination of the safe.")
 
 
 @click.command()
@@ -132,6 +148,33 @@ def test_a_setting_replaces_what_the_field_says() -> None:
     assert json.loads(CliRunner().invoke(dry, ["--wet"]).output) == {"isDry": False}
     assert json.loads(CliRunner().invoke(dry, []).output) == {}
     assert "Own words." in CliRunner().invoke(dry, ["--help"]).output
+
+
+def test_the_option_of_a_secret_is_secret() -> None:
+    """Messages must not repeat its value."""
+
+    @click.command()
+    @options(Safe, "combination")
+    @pass_body
+    def close(line: CommandLine, body: Row) -> None:
+        """Close the safe."""
+
+    (found,) = (each for each in close.params if isinstance(each, BodyOption))
+    assert (found.is_secret, found.metavar, found.required) == (True, "-", True)
+
+
+def test_a_command_of_a_tenant_has_both_ids() -> None:
+    """The ids are required."""
+
+    @click.command()
+    @of_tenant("safe")
+    @pass_body
+    def close(line: CommandLine, body: Row) -> None:
+        click.echo(json.dumps(body))
+
+    assert json.loads(CliRunner().invoke(close, ["--org", "1", "--tenant", "2"]).output) == {"orgId": 1, "tenantId": 2}
+    assert "Missing option '--tenant'" in CliRunner().invoke(close, ["--org", "1"]).output
+    assert "orgId of the safe." in CliRunner().invoke(close, ["--help"]).output
 
 
 def test_messages_name_options() -> None:

@@ -15,14 +15,13 @@ from sallyport.base.errors import ConfigError
 from sallyport.base.wire import Row
 from sallyport.host import systemd
 from sallyport.shell.command import CommandLine, Form, named
-from sallyport.shell.fields import field_option, pass_body
-from sallyport.shell.options import FUTURE, Group, json_form
+from sallyport.shell.fields import field_option, of_tenant, pass_body
+from sallyport.shell.options import FUTURE, NUMBER, Group, json_form
 
 if TYPE_CHECKING:
     from sallyport.agent.templates import Installed
 
 COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "used", "expiresAt", "lastSeen")
-NUMBER = click.IntRange(min=1)
 PREFIX = click.Path(path_type=Path)
 prefix_option = click.option(
     "--prefix",
@@ -113,8 +112,7 @@ def key() -> None:
 
 
 @key.command()
-@field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the domain.")
-@field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
+@of_tenant("domain")
 @click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the agents (name or domainId).")
 @click.option("--instance", help="Generate a key for this instance only, even if it has an agent already.")
 @click.option(

@@ -37,8 +37,8 @@ class Wire:
     answers. Null is not converted. kind: the type in answers, if it follows neither from `convert` nor from the field.
     empty: whether null and 0 become an empty text. after: the name of the preceding value in answers, unless it is the
     preceding field of the class. detail: whether only the answer about a single row has the value. title, look: title
-    and kind of the console's column (see `console.columns.Kind`), unless they follow from name and type; the look
-    `none` stands for no column.
+    and kind of the console's column (see `console.columns.Kind`), unless they follow from name and type. With
+    the look `none`, there is no column.
     """
 
     description: str

@@ -11,11 +11,10 @@ from sallyport.certs.authority import fingerprint
 from sallyport.certs.bundle_cli import bundled, reserved, wanted, write
 from sallyport.certs.folder import CertificateFolder, Issued, present
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import Group
+from sallyport.shell.options import NUMBER, Group, json_form
 
 COLUMNS = ("name", "kind", "org", "tenant", "state", "expires", "serial")
 CA_NAME = "Sallyport CA"
-NUMBER = click.IntRange(min=1)
 
 org = click.option("--org", type=NUMBER, help="orgId of the certificate's tenant.")
 tenant = click.option("--tenant", type=NUMBER, help="tenantId; required if there are several tenants.")
@@ -50,7 +49,7 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
 
 @cert.command()
 @click.option("--ca", is_flag=True, help="Print the authority's certificate in PEM.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
     """Show all issued certificates, or the authority's certificate in PEM."""

@@ -7,12 +7,11 @@ from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import password_option, read_password
-from sallyport.shell.options import Group, json_form
+from sallyport.shell.options import NUMBER, Group, json_form
 
 COLUMNS = ("id", "name", "role", "org", "tenant", "created")
 SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began", "seen", "ends")
 IDENTITY_COLUMNS = ("id", "name", "role", "org", "tenant", "issuer", "subject", "signed_in")
-NUMBER = click.IntRange(min=1)
 
 
 @click.group(cls=Group)

@@ -40,7 +40,7 @@ class Column:
 _NUMBERS: Final = (int, float, int | None, float | None)
 
 
-def columns_of(
+def row_columns(
     row: type[object], *chosen: str, links: Mapping[str, Callable[[Row], str]] = MappingProxyType({})
 ) -> tuple[Column, ...]:
     """Return the columns of a list of rows: first the chosen ones, then those of all other values of a row.

@@ -28,7 +28,7 @@ from sallyport.areas.login.area import LoginArea
 from sallyport.areas.login.first.fields import Fields as FirstFactorFields
 from sallyport.areas.login.first.winbind.helpers import Helpers
 from sallyport.areas.login.login import Login
-from sallyport.areas.login.second.service import device_patience
+from sallyport.areas.login.second.forecast import device_patience
 from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.host import ConfiguredProvider

@@ -47,7 +47,7 @@ from pydantic_core import PydanticUndefined
 from sallyport.base.validation import Between
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine
-from sallyport.shell.options import HIDDEN, option_name
+from sallyport.shell.options import HIDDEN, NUMBER, option_name
 
 _BODY: Final = "sallyport.body"
 _YES_NO: Final = click.Choice(["yes", "no"])
@@ -167,6 +167,18 @@ def field_option(field: str, *names: str, **settings: object) -> Decorator:
     own_name = [] if any(each.isidentifier() for each in names) else [f"body_{field.replace('.', '_')}"]
     declared = [*names, *own_name]  # an argument of the command may have the name of the field
     return click.option(*declared, cls=BodyOption, **{"field": field, "expose_value": False, **settings})
+
+
+def of_tenant(kind: str) -> Decorator:
+    """Add the required options --org and --tenant to a command. kind: the kind of object in the tenant, for the
+    help."""
+
+    def decorate(command: CommandT) -> CommandT:
+        for field, name in (("tenantId", "--tenant"), ("orgId", "--org")):
+            command = field_option(field, name, type=NUMBER, required=True, help=f"{field} of the {kind}.")(command)
+        return command
+
+    return decorate
 
 
 def field_argument(field: str, name: str, **settings: object) -> Decorator:

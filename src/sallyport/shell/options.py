@@ -49,6 +49,8 @@ PAST: Final = Time(-1, "a time such as 2026-11-23, 2026-11-23T10:00 or 24h")
 FUTURE: Final = Time(1, "a time such as 90d, 12h, 2027-11-23 or 2027-11-23T10:00")
 
 
+NUMBER: Final = click.IntRange(min=1)
+"""An option type for an id or a count."""
 in_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 any_domain = click.option("--domain", help="Show only entries of this domain (name or domainId).")
 json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")

@@ -16,12 +16,13 @@ from typing import Final
 
 import structlog
 import trio
+from sqlite_utils import Database
 
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import ConfigError, SecretError, StoreError
 from sallyport.host import disk
 from sallyport.store import audit
-from sallyport.store.connections import SqliteTx
+from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
 from sallyport.store.postgres import check_extra
@@ -239,10 +240,10 @@ def _take(source: Path, checked: Path) -> None:
     """Copy a backup to `checked`, then check and migrate the copy. The backup itself is not changed."""
     checked.unlink(missing_ok=True)
     with (
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
+        closing(open_connection(source, read_only=True)) as original,
         closing(sqlite3.connect(checked, isolation_level=None)) as copy,
     ):
-        if original.execute("select 1 from sqlite_master where name = 'config_version'").fetchone() is None:
+        if "config_version" not in Database(original, execute_plugins=False).table_names():
             raise StoreError(f"{source} is not a backup of Sallyport")
         original.backup(copy)
         if copy.execute("pragma quick_check").fetchone() != ("ok",):

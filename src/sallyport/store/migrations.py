@@ -22,7 +22,7 @@ BASELINE = "m0001_baseline"
 MERGED_BY_HAND = "directory_users_search"
 """The search index to which imports add many rows. `SearchIndex.merge` merges it in small parts, so that logins do not
 wait."""
-_TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
+_TABLES = "select 1 from sqlite_schema where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 
 def _create(db: Database) -> None:

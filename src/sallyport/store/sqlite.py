@@ -140,7 +140,7 @@ class SqliteStore:
 
     def write_copy(self, path: Path) -> None:
         with (
-            closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as original,
+            closing(open_connection(self._path, read_only=True)) as original,
             closing(sqlite3.connect(path)) as copy,
         ):
             original.backup(copy)

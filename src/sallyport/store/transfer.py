@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from sqlite_utils import Database
+
 from sallyport.base.errors import StoreError
 from sallyport.store.connections import open_connection
 from sallyport.store.migrations import migrate
@@ -101,16 +103,12 @@ class SqliteFile:
 
     def tables(self) -> list[Table]:
         """Return all tables of the database. A table comes after the tables that it refers to."""
-        named = self._connection.execute(
-            "select name, sql from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\' "
-            "and name not like '\\_sqlite%' escape '\\' and name not like '%\\_search%' escape '\\' order by rowid"
-        ).fetchall()
-        found = [Table(name, self._columns(name), "autoincrement" in sql) for name, sql in named]
+        found = [
+            Table(each.name, tuple(each.columns_dict), "autoincrement" in each.schema)
+            for each in Database(self._connection, execute_plugins=False).tables
+            if not each.name.startswith(("sqlite_", "_sqlite")) and "_search" not in each.name
+        ]
         return [*found, *(Table(f"{name}_search", ("rowid", "texts"), numbers=False) for name in SEARCHED)]
-
-    def _columns(self, table: str) -> tuple[str, ...]:
-        rows = self._connection.execute("select name from pragma_table_info(?) order by cid", (table,))
-        return tuple(name for (name,) in rows)
 
     def read(self, table: Table) -> Iterator[Sequence[Value]]:
         yield from self._connection.execute(f"select {', '.join(table.columns)} from {table.name}")  # noqa: S608
@@ -145,12 +143,12 @@ def write_file(path: Path, source: Source) -> None:
         migrate(connection, path)
         connection.execute("pragma foreign_keys = off")
         connection.execute("begin")
-        triggers = connection.execute("select name, sql from sqlite_master where type = 'trigger'").fetchall()
-        for name, _ in triggers:
-            connection.execute(f"drop trigger {name}")
+        triggers = Database(connection, execute_plugins=False).triggers
+        for each in triggers:
+            connection.execute(f"drop trigger {each.name}")
         file = SqliteFile(connection)
         transfer(source, file, file.tables())
-        for _, sql in triggers:
-            connection.execute(sql)
+        for each in triggers:
+            connection.execute(each.sql)
         connection.execute("commit")
         connection.execute("pragma journal_mode = delete")

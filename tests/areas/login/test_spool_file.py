@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.areas.login.spool_file import SpoolFile, paths_of
+from sallyport.areas.login.spool import SpoolFile, paths_of
 
 
 def opened(path: Path) -> SpoolFile:

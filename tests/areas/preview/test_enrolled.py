@@ -8,8 +8,7 @@ from trio.testing import MockClock
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.login import Reason
-from sallyport.areas.login.second.enrolment import Enrolments
-from sallyport.areas.login.second.forecast import Standing
+from sallyport.areas.login.second.forecast import Enrolments, Standing
 from sallyport.areas.mfa.circuit import Attached, Guarded
 from sallyport.areas.mfa.host import Fields, Host
 from sallyport.areas.mfa.provider import Enrolment, ProviderError

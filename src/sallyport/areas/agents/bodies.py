@@ -6,8 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from sallyport.agentwire import state
 from sallyport.agentwire.state import Removal, TriggerKind
-from sallyport.areas.agents.desired import account_name
-from sallyport.areas.agents.orders import MOST_WAIT_S
+from sallyport.areas.agents.grants import account_name
 from sallyport.areas.agents.repo import Agent, Order
 from sallyport.areas.agents.reports_repo import StoredDrift
 from sallyport.areas.users.bodies import AnyAction
@@ -186,6 +185,10 @@ def _host_names(value: list[str]) -> list[str]:
     if not all(account_name(each) == each for each in value):
         raise unfit("must be names of accounts on hosts, such as ann or web_2")
     return value
+
+
+MOST_WAIT_S = 60
+"""Longest time that a request for an order waits for the outcome."""
 
 
 class GiveOrder(OfDomain):

@@ -2,11 +2,12 @@
 
 import click
 
+from sallyport.areas.agents.bodies import GiveOrder, SetSettings
 from sallyport.areas.users import files
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
-from sallyport.shell.fields import field_argument, field_option, pass_body
+from sallyport.shell.fields import field_argument, option, options, pass_body
 from sallyport.shell.options import in_domain, json_form
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")
@@ -82,26 +83,15 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 
 
 @click.command("order")
-@click.argument("kind", type=click.Choice(["sync", "discover", "rotate"]))
+@field_argument("kind", "kind", type=click.Choice(["sync", "discover", "rotate"]))
 @_instance
 @in_domain
-@field_option(
-    "userNames",
-    "--user",
-    multiple=True,
-    help="Account whose password is rotated; repeatable. Default: all accounts with a password.",
-)
-@click.option(
-    "--wait",
-    type=click.IntRange(0, 60),
-    default=20,
-    show_default=True,
-    help="Longest wait for the outcome, in seconds.",
-)
+@option(GiveOrder, "userNames", "--user")
+@option(GiveOrder, "waitSeconds", "--wait", default=20, show_default=True)
 @pass_body
-def order(line: CommandLine, body: Row, *, kind: str, instance: str, domain: str, wait: int) -> None:
+def order(line: CommandLine, body: Row, *, instance: str, domain: str) -> None:
     """Order a machine's agent to act now, and wait for the outcome. The exit status is 1 if the order failed."""
-    body |= {"instanceId": files.instance_id(line, domain, instance), "kind": kind, "waitSeconds": wait}
+    body = {"instanceId": files.instance_id(line, domain, instance), "waitSeconds": 20, **body}
     (given,) = entries(line.run("/api/v1/agent/order", body, domain=domain)["orders"])
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
@@ -111,36 +101,11 @@ def order(line: CommandLine, body: Row, *, kind: str, instance: str, domain: str
 @click.command("settings")
 @in_domain
 @click.option("--instance", help="Change or show the settings of this instance. Default: the settings of the domain.")
-@field_option(
-    "putBackPrivileges",
-    "--put-back/--leave",
-    default=None,
-    help="Remove privileges that the desired state does not grant to an account.",
-)
-@field_option(
-    "removeUnknownKeys",
-    "--remove-unknown-keys/--keep-unknown-keys",
-    default=None,
-    help="Remove SSH keys of managed accounts that are not in the desired state.",
-)
-@field_option(
-    "removal",
-    "--removal",
-    type=click.Choice(["delete", "lock"]),
-    help="Action on a removed account: delete it or lock it.",
-)
-@field_option(
-    "sudoWithoutPassword",
-    "--sudo-without-password/--sudo-with-password",
-    default=None,
-    help="Let privileged users run sudo without a password. Users with only an SSH key have no password.",
-)
-@field_option(
-    "rotateDays",
-    "--rotate-days",
-    type=click.IntRange(0, 3650),
-    help="Days between two rotations of a password. With 0, passwords are not rotated.",
-)
+@option(SetSettings, "putBackPrivileges", "--put-back/--leave", default=None)
+@option(SetSettings, "removeUnknownKeys", "--remove-unknown-keys/--keep-unknown-keys", default=None)
+@options(SetSettings, "removal")
+@option(SetSettings, "sudoWithoutPassword", "--sudo-without-password/--sudo-with-password", default=None)
+@options(SetSettings, "rotateDays")
 @json_form
 @pass_body
 def settings(line: CommandLine, body: Row, *, domain: str, instance: str | None, form: Form | None) -> None:

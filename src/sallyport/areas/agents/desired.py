@@ -1,17 +1,16 @@
 """The desired state of a machine, computed from the store. Each function takes the transaction and the time as
 arguments."""
 
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Protocol
 
-from sallyport.agentwire.fields import MAX_PAYLOAD, MAX_USERS, NAME, NO_PASSWORD
+from sallyport.agentwire.fields import MAX_PAYLOAD, MAX_USERS, NO_PASSWORD
 from sallyport.agentwire.state import DesiredGroup, DesiredUser, Rules, State
 from sallyport.areas.agents import repo, signers
-from sallyport.areas.agents.grants import GRANTS, Access, is_yes
+from sallyport.areas.agents.grants import GRANTS, Access, account_name, is_yes
 from sallyport.areas.users.groups.group import allows
 from sallyport.areas.users.repo import password_identity
 from sallyport.base.errors import WireError
@@ -29,7 +28,6 @@ RESERVED: Final = frozenset(
 )  # fmt: skip
 """Names of system groups that give privileges on hosts. An endpoint group with one of these names is not created on
 hosts."""
-_NAME: Final = re.compile(NAME, re.ASCII)
 
 
 class PolicyRules(Protocol):
@@ -274,13 +272,6 @@ union all select 'settings', s.fields, null from agents a join agent_settings s 
     and s.instance_id in (0, a.instance_id) where a.instance_id = :i
 order by 1, 2, 3
 """
-
-
-def account_name(user_name: str) -> str:
-    """Return the name of a user's account on hosts, in lower case. Return an empty string if hosts do not accept the
-    name."""
-    name = user_name.lower()
-    return name if _NAME.fullmatch(name) else ""
 
 
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:

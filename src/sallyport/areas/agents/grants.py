@@ -6,16 +6,19 @@ grant began. If a grant is removed and later added again, its time to live begin
 machine until the last grant ends, and is privileged until the last grant with privileges ends.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.agentwire.fields import NAME
 from sallyport.areas.users.groups.group import allows, ttl_seconds
 from sallyport.base.clock import SECOND
 from sallyport.store.model import Tx
 
 Key = tuple[int, int]
 """The user id and the group id of a grant to a machine. The group id is 0 for a direct assignment."""
+_NAME: Final = re.compile(NAME, re.ASCII)
 GRANTS: Final = """
 select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
     '' as methods
@@ -89,6 +92,13 @@ class Access:
     def next_end(self, at: int) -> int | None:
         """Return the earliest time after `at` at which a grant ends, or None if no grant ends after `at`."""
         return min((end for _, end in self.grants if end is not None and end > at), default=None)
+
+
+def account_name(user_name: str) -> str:
+    """Return the name of a user's account on hosts, in lower case. Return an empty string if hosts do not accept the
+    name."""
+    name = user_name.lower()
+    return name if _NAME.fullmatch(name) else ""
 
 
 def is_yes(flag: str) -> bool:

@@ -13,7 +13,8 @@ import trio
 
 from sallyport.agentwire.state import TriggerKind
 from sallyport.areas.agents import repo
-from sallyport.areas.agents.desired import account_name
+from sallyport.areas.agents.bodies import MOST_WAIT_S
+from sallyport.areas.agents.grants import account_name
 from sallyport.areas.agents.repo import MOST_OPEN, Order
 from sallyport.areas.agents.states import States
 from sallyport.base.clock import SECOND, Clock, now_us
@@ -28,7 +29,6 @@ from sallyport.web.connections import parked
 CHECK_S: Final = 0.25
 SWEEP_S: Final = 60.0
 LONGEST_US: Final = 86_400 * SECOND
-MOST_WAIT_S: Final = 60
 
 
 class Orders:

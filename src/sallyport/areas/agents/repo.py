@@ -11,7 +11,7 @@ from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, decode
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, columns_of
 from sallyport.store.search import ListQuery
 
 MOST_OPEN: Final = 50
@@ -230,9 +230,6 @@ def give_back(tx: Tx, agent: Agent, account: str) -> None:
     tx.execute(sql, i=agent.instance_id, account=account)
 
 
-_ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """An order to an agent. Times are in microseconds."""
@@ -261,6 +258,9 @@ class Order:
         if self.ended_at is None:
             return "waiting"
         return "failed" if self.error else "done"
+
+
+_ORDER: Final = ", ".join(columns_of(Order))
 
 
 def open_triggers(tx: Tx, instance_id: int) -> tuple[Trigger, ...]:

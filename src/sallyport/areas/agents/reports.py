@@ -13,7 +13,7 @@ import trio
 from sallyport.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, PrivilegeStatus, Report
 from sallyport.areas.agents import repo
 from sallyport.areas.agents import reports_repo as stored
-from sallyport.areas.agents.desired import account_name
+from sallyport.areas.agents.grants import account_name
 from sallyport.areas.agents.reports_repo import ACCOUNT, GROUP, Discovered, StoredDrift, StoredReport
 from sallyport.areas.agents.states import States
 from sallyport.areas.users.accounts import repo as accounts

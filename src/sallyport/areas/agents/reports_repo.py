@@ -10,7 +10,7 @@ from sallyport.areas.users.accounts.account import DISCOVERED
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
-from sallyport.store.model import LISTED, Tx, Value, listed
+from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
 from sallyport.store.slices import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
@@ -27,8 +27,6 @@ _OF_MACHINE: Final = (
     ("agent_passwords", "id"), ("agent_orders", "id"), ("agent_reports", "id"), ("agent_drift", "id"),
 )  # fmt: skip
 """The tables that contain rows of machines, and the key columns of each table."""
-_REPORT: Final = "id, instance_id, number, at, version, outcome, told"
-_DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +47,20 @@ class StoredReport:
 class StoredDrift:
     """A stored drift entry: a change that was made on a machine, but not by its agent."""
 
-    id: Annotated[int, Wire("Id of the drift entry.", "driftId")]
-    instance_id: Annotated[int, Wire("Id of the instance.", "instanceId")]
+    id: Annotated[int, Wire("Id of the drift entry.", "driftId", title="Id")]
+    instance_id: Annotated[int, Wire("Id of the instance.", "instanceId", look="none")]
     kind: Annotated[str, Wire("Kind of the drift: privilege, sudoers, key, password, account or clock.")]
-    subject: Annotated[str, Wire("Account or file that was changed.", "name")]
-    detail: Annotated[str, Wire("Change in words.")]
-    put_back: Annotated[int, Wire("Whether the agent has undone the change.", "putBack", bool, kind=bool)]
-    first_at: Annotated[int, Wire("Time at which the drift was first found, ISO 8601 UTC.", "first", iso)]
-    last_at: Annotated[int, Wire("Time at which the drift was last found, ISO 8601 UTC.", "last", iso)]
+    subject: Annotated[str, Wire("Account or file that was changed.", "name", title="Account or file", look="code")]
+    detail: Annotated[str, Wire("Change in words.", title="Change")]
+    put_back: Annotated[
+        int, Wire("Whether the agent has undone the change.", "putBack", bool, kind=bool, title="Undone")
+    ]
+    first_at: Annotated[
+        int, Wire("Time at which the drift was first found, ISO 8601 UTC.", "first", iso, title="First found")
+    ]
+    last_at: Annotated[
+        int, Wire("Time at which the drift was last found, ISO 8601 UTC.", "last", iso, title="Last found", look="age")
+    ]
     ended_at: Annotated[
         int | None, Wire("End of the drift, ISO 8601 UTC. Empty if the drift has not ended.", "ended", iso, empty=True)
     ]
@@ -78,6 +82,11 @@ class Discovered:
         """The fields of the account or group, decoded from JSON."""
         found: dict[str, JSON] = json.loads(self.told)
         return found
+
+
+_REPORT: Final = ", ".join(columns_of(StoredReport))
+_DRIFT: Final = ", ".join(columns_of(StoredDrift))
+_DISCOVERED: Final = ", ".join(columns_of(Discovered))
 
 
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
@@ -217,8 +226,7 @@ def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0)
     where = "instance_id = :i and kind = :kind"
     rows = tx.all(
         Discovered,
-        f"select kind, name, user_id, told, at from agent_discovered where {where} order by name "
-        "limit :limit offset :offset",
+        f"select {_DISCOVERED} from agent_discovered where {where} order by name limit :limit offset :offset",
         i=instance_id,
         kind=kind,
         limit=limit,
@@ -230,11 +238,8 @@ def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0)
 
 def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
     """Return the discovered account with this name on a machine, or None."""
-    sql = (
-        "select kind, name, user_id, told, at from agent_discovered "
-        "where instance_id = :i and kind = 'account' and name = :name"
-    )
-    return tx.one(Discovered, sql, i=instance_id, name=name)
+    where = "instance_id = :i and kind = 'account' and name = :name"
+    return tx.one(Discovered, f"select {_DISCOVERED} from agent_discovered where {where}", i=instance_id, name=name)
 
 
 def discovered_users(tx: Tx, instance_id: int, most: int = ALL) -> dict[tuple[str, str], int | None]:

@@ -24,7 +24,8 @@ from sallyport.agentwire.fields import MAX_USERS
 from sallyport.agentwire.report import Phase, Rotation
 from sallyport.agentwire.state import TriggerKind
 from sallyport.areas.agents import repo
-from sallyport.areas.agents.desired import account_name, rotated_hash_identity
+from sallyport.areas.agents.desired import rotated_hash_identity
+from sallyport.areas.agents.grants import account_name
 from sallyport.areas.agents.orders import Orders
 from sallyport.areas.agents.states import States
 from sallyport.areas.users import repo as secrets

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from sallyport.areas.agents import repo, reports_repo, signers
-from sallyport.areas.agents.desired import PolicyRules, account_name
+from sallyport.areas.agents.desired import PolicyRules
+from sallyport.areas.agents.grants import account_name
 from sallyport.areas.agents.machines import Keys, Machines
 from sallyport.areas.agents.orders import Orders
 from sallyport.areas.agents.presence import Presence

@@ -10,7 +10,6 @@ from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.freeradius import Entries, Entry
 from sallyport.areas.clients.set_cli import (
     LIST,
-    NUMBER,
     any_org,
     any_tenant,
     find,
@@ -24,7 +23,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries, note_warnings
 from sallyport.shell.command import domains as all_domains
-from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.fields import field_argument, of_tenant, option, options, pass_body
 from sallyport.shell.options import Group, InputFile, as_json, json_form
 
 COLUMNS = (
@@ -44,8 +43,6 @@ STRANGER = "unknown_client"
 MOST_REMEDIES = 20
 PLAN = ("action", "name", "address", "what")
 
-org = field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the client.")
-tenant = field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the client.")
 domains = click.option(
     "--domain",
     "domains",
@@ -77,8 +74,7 @@ client.add_command(set_)
     "--secret",
     help="The shared secret. Give - to read the secret from standard input. Default: a new secret, which is printed.",
 )
-@org
-@tenant
+@of_tenant("client")
 @domains
 @options(AddClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort")
 @options(AddClient, "macForms")
@@ -169,8 +165,7 @@ def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None
 
 @client.command("import")
 @click.argument("file", type=InputFile())
-@org
-@tenant
+@of_tenant("client")
 @domains
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--skip-refused", is_flag=True, help="Leave out clients that cannot be imported.")

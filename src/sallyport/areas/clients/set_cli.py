@@ -7,9 +7,9 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, named, note_warnings
 from sallyport.shell.fields import check_is_dash, field_option, option, options, pass_body
+from sallyport.shell.options import NUMBER
 
 LIST = "/network_device/ListClients"
-NUMBER = click.IntRange(min=1)
 any_org = click.option("--org", type=NUMBER, help="orgId of the client, if several tenants have a client of that name.")
 any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.")
 mac_password = field_option(

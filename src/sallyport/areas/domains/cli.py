@@ -4,13 +4,13 @@ import sys
 
 import click
 
-from sallyport.areas.domains.bodies import AddDomain, UpdateDomain
+from sallyport.areas.domains.bodies import AddDomain, UpdateDomain, UpdateDomainEnforcement
 from sallyport.areas.domains.first_factor_cli import check, first_factor
 from sallyport.base.errors import Conflict, NotFound, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, note_new, note_warnings
-from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.fields import field_argument, of_tenant, option, options, pass_body
 from sallyport.shell.options import Group, as_json, json_form
 
 COLUMNS = (
@@ -38,7 +38,6 @@ NEXT = (
 BEGINS = "checking the MFA provider and the enrolments"
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
-NUMBER = click.IntRange(min=1)
 
 
 @click.group(cls=Group, first=("add", "list", "first-factor", "check", "preview", "mode", "confirm"))
@@ -52,8 +51,7 @@ domain.add_command(first_factor)
 
 @domain.command()
 @field_argument("domainName", "name")
-@field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the domain.")
-@field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
+@of_tenant("domain")
 @option(AddDomain, "realms")
 @option(AddDomain, "enforcementMode", "--mode")
 @option(AddDomain, "fallbackAction", "--fallback")
@@ -87,45 +85,24 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Change every domain of the installation; only with monitor or restore."
 )
-@click.option(
-    "--fallback", type=click.Choice(["deny", "allow"]), help="New outcome of a login if no second factor is available."
-)
-@click.option(
-    "--require-clean",
-    is_flag=True,
-    help="Enforce only if the MFA provider works and enforcement would have denied no recent login.",
-)
-@click.option(
-    "--accept-unknown", is_flag=True, help="With --require-clean: enforce although enrolments of users are unknown."
-)
-@click.option(
-    "--revert-after",
-    type=click.IntRange(1, 10_080),
-    metavar="MINUTES",
-    help="Minutes until the change is reverted, unless `domain confirm` keeps it.",
-)
-@click.pass_obj
-def mode(
-    line: CommandLine,
-    *,
-    words: tuple[str, ...],
-    everything: bool,
-    fallback: str | None,
-    require_clean: bool,
-    accept_unknown: bool,
-    revert_after: int | None,
-) -> None:
+@option(UpdateDomainEnforcement, "fallbackAction", "--fallback")
+@options(UpdateDomainEnforcement, "requireClean", "acceptUnknown")
+@option(UpdateDomainEnforcement, "revertAfterMinutes", "--revert-after", metavar="MINUTES")
+@pass_body
+def mode(line: CommandLine, body: Row, *, words: tuple[str, ...], everything: bool) -> None:
     """Switch a domain to monitor or enforce, from the next login on. `domain mode --all monitor` is the break-glass:
     every domain monitors from now on. `domain mode --all restore` restores the modes before the break-glass, except for
     domains whose mode was changed after it."""
     name, wanted = _which(words, everything)
-    if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
+    is_clean = bool(body.get("requireClean"))
+    if everything and (is_clean or "revertAfterMinutes" in body or ("fallbackAction" in body and wanted == RESTORE)):
         raise click.UsageError(
             "--require-clean and --revert-after cannot be used with --all; `--all restore` accepts no options"
         )
-    if accept_unknown and not require_clean:
+    if "acceptUnknown" in body and not is_clean:
         raise click.UsageError("--accept-unknown needs --require-clean")
     if name is None:
+        fallback = body.get("fallbackAction")
         switched = (
             line.row("domain.restore") if wanted == RESTORE else line.row("domain.break_glass", fallback=fallback)
         )
@@ -134,15 +111,9 @@ def mode(
         for each in entries(switched["domains"]):
             _note_mode(line, each)
         note_warnings(line, switched["warnings"])
-    else:
-        body: Row = {
-            "enforcementMode": wanted,
-            "fallbackAction": fallback,
-            "requireClean": require_clean,
-            "acceptUnknown": accept_unknown,
-            "revertAfterMinutes": revert_after,
-        }
-        _switch_clean(line, name, body) if require_clean and wanted == "enforce" else _switch(line, name, body)
+        return
+    body["enforcementMode"] = wanted
+    _switch_clean(line, name, body) if is_clean and wanted == "enforce" else _switch(line, name, body)
 
 
 @domain.command()

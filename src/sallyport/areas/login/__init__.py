@@ -2,8 +2,9 @@
 
     listen/        sockets, and the exchange from a datagram to its answer
     identity       the domain and principal of a User-Name, and the groups for login rules
-    first/         first factor: checks the password in this service or by another server
-    eap/           the first factor by EAP, in many rounds
+    first/         first factor: checks the password in this service (`password.check_password`) or by another server
+    login          a `Login`: its frozen `Arrival` (the request), its progress, and its frozen `Answer`
+    eap/           logins by EAP, in many rounds; it uses the pipeline
     second/        second factor: each login has one prompt and one Access-Accept
     decision       the `Decision` by rules, second factor and mode; the attributes of an Access-Reject
     pipeline       takes a login through these steps, and through login rules, MAC bypass and lock-outs (`policy`)

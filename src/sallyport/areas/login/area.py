@@ -28,8 +28,7 @@ from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.repo import Limit
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
-from sallyport.areas.login.spool import Spool
-from sallyport.areas.login.spool_file import paths_of
+from sallyport.areas.login.spool import Spool, paths_of
 from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.policy.bypass.service import Bypass
@@ -114,15 +113,6 @@ class LoginArea(Area):
         users_area.seeds.find_people_with(self.people.find)
         users.on_change(self._forget_enrolments)
         lockouts.on_unlock(self.calls.forget_codes)
-        self.trials = Trials(
-            domains,
-            users,
-            self.first,
-            lambda domain, name: self.second.has_codes(providers.of(domain.id), domain, name),
-            lockouts.refuses,
-            parts.notices,
-            clock,
-        )
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
@@ -144,6 +134,7 @@ class LoginArea(Area):
                 duplicate_window_s=settings.duplicate_window_s,
             ),
         )
+        self.trials = Trials(self.pipeline, parts.notices, clock)
         self.spool = self._own_spool(devices, sessions)
         self.journal = Journal(
             store,

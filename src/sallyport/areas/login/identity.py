@@ -7,6 +7,7 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, membership
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.areas.login.login import PASSED, Login, Reason
+from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
@@ -44,32 +45,34 @@ def split_realm(name: str) -> tuple[str, str]:
     return name, realm
 
 
-def who(login: Login, domains: DomainTable) -> Reason:
-    """Set the domain and the user of a login by its User-Name. Return the reason for a refusal, or PASSED.
+def identify(arrival: Arrival, domains: DomainTable) -> tuple[Domain | None, Domain | None, str, Reason]:
+    """Find the domain and the user of a request by its User-Name.
 
-    A realm selects one of the RADIUS client's domains, and is removed from the name.
+    A realm selects one of the RADIUS client's domains, and is removed from the name. Return the domain of the devices
+    behind the RADIUS client, the domain of the user, the user's name without its realm, and the reason for a refusal or
+    PASSED.
     """
-    octets = login.arrival.request.first.get(USER_NAME)
-    login.home = login.domain = default_domain(login.arrival.client, domains)
-    if login.home is None:
-        return Reason.NO_DOMAIN
+    client = arrival.client
+    home = default_domain(client, domains)
+    if home is None:
+        return None, None, "", Reason.NO_DOMAIN
+    octets = arrival.request.first.get(USER_NAME)
     if not octets:
-        return Reason.NO_USER_NAME
-    login.user = name = as_name(octets)
+        return home, home, "", Reason.NO_USER_NAME
+    name = as_name(octets)
     if "@" not in name and "\\" not in name:
-        return PASSED
+        return home, home, name, PASSED
     user, realm = split_realm(name)
-    domain = domains.by_realm(login.arrival.client.tenant_id, realm)
-    if domain is None or not (login.arrival.client.all_domains or domain.id in login.arrival.client.domain_ids):
-        return Reason.UNKNOWN_REALM
-    login.domain, login.user = domain, user
-    return PASSED if user else Reason.NO_USER_NAME
+    domain = domains.by_realm(client.tenant_id, realm)
+    if domain is None or not (client.all_domains or domain.id in client.domain_ids):
+        return home, home, name, Reason.UNKNOWN_REALM
+    return home, domain, user, PASSED if user else Reason.NO_USER_NAME
 
 
 def hides_user(login: Login, reason: Reason) -> bool:
     """Return whether a login by EAP has an outer identity without a user: `@realm`, `REALM\\`, or an empty one
     (RFC 7542 section 2.4, RFC 9190 section 2.1.8). The user's name then comes from inside EAP. reason: the result of
-    `who`."""
+    `identify`."""
     return login.outside and (reason is Reason.NO_USER_NAME or login.user in _NAMELESS)
 
 

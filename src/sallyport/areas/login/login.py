@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sallyport.areas.devices.device import Device, Station
     from sallyport.areas.directory.principals import Membership
     from sallyport.areas.domains.domain import Domain
-    from sallyport.areas.login.eap.ending import Ending
+    from sallyport.areas.login.eap.login import Ending
     from sallyport.areas.policy.lockouts.service import Write
     from sallyport.areas.policy.rules.rule import Rule
     from sallyport.radius.duplicates import Entry
@@ -175,7 +175,7 @@ class FirstFactorResult:
 
     reason: NONE if the credentials are correct. code: the code that followed the password, or None. user: the user that
     another server names, without the realm; empty if it leaves the user of an EAP login unknown; None if the request
-    names the user. detail: what is known about an unknown user, for admins.
+    names the user. detail: a hint about an unknown user, for admins.
     """
 
     reason: Reason

@@ -28,7 +28,7 @@ from sallyport.areas.login.first.password import (
     typed_code,
 )
 from sallyport.areas.login.first.service import FirstFactors
-from sallyport.areas.login.identity import facts_of, hides_user, who
+from sallyport.areas.login.identity import facts_of, hides_user, identify
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.forecast import UNAVAILABLE
@@ -83,7 +83,7 @@ class Pipeline:
     def begin(self, login: Login) -> Decision | None:
         """Decide a login without waiting. Return None if the caller must await `check`. Raises PacketError if the
         password field is malformed."""
-        reason = who(login, self.domains.value)
+        login.home, login.domain, login.user, reason = identify(login.arrival, self.domains.value)
         login.method = method_of(login.arrival.request)
         domain = login.domain
         if domain is None:
@@ -164,8 +164,7 @@ class Pipeline:
         else:
             await self.recall(login, domain)
             began = self.now()
-            user = login.principal
-            carries_code = _may_carry_code(login) and await self.second.has_codes(login.provider, domain, user)
+            carries_code = _may_carry_code(login) and await self.has_codes(domain, login.principal)
             result = await self.first.check(login, domain, lambda: carries_code)
             login.waits = self._waited(began)
             login.take_first(result)
@@ -278,7 +277,7 @@ class Pipeline:
     ) -> Reason:
         """Check the password of an endpoint user. takes_code: see `check_password`; by default the provider decides."""
         if takes_code is None:
-            takes_code = partial(self.second.takes_codes, login.provider, domain, login.user)
+            takes_code = partial(self.second.enrolments.takes_codes, login.provider, domain, login.user)
         result = check_password(login.arrival, login.method, user, takes_code)
         login.found, login.code = result.found, result.code
         return result.reason
@@ -291,6 +290,14 @@ class Pipeline:
         if fresh.first_factor is not domain.first_factor:
             first = Reason.FIRST_FACTOR_CHANGED
         return self.settle(login, fresh, self.judge(login, fresh, first))
+
+    def takes_codes(self, domain: Domain, name: str) -> bool:
+        """Return whether a code may follow a user's password, as `Enrolments.takes_codes`."""
+        return self.second.enrolments.takes_codes(self.providers.of(domain.id), domain, name)
+
+    async def has_codes(self, domain: Domain, name: str) -> bool:
+        """Return whether a user is known to have codes, as `Enrolments.has_codes`."""
+        return await self.second.enrolments.has_codes(self.providers.of(domain.id), domain, name)
 
     def same_user(self, login: Login, user: User | None, stamp: str) -> Reason:
         """Return PASSED if an endpoint user still exists with the same password, and set the user's current groups in
@@ -327,7 +334,7 @@ class Pipeline:
             elif isinstance(login.provider, Unavailable):
                 second = UNAVAILABLE[login.provider]
             elif domain.mode is MONITOR:
-                second = self.second.forecast(login, domain, login.provider)
+                second = self.second.enrolments.forecast(login, domain, login.provider)
             else:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)

@@ -12,16 +12,15 @@ from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import (
     field_argument,
-    field_option,
+    of_tenant,
     option,
     pass_body,
     password_option,
     read_password,
 )
-from sallyport.shell.options import Group, json_form
+from sallyport.shell.options import NUMBER, Group, json_form
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
-NUMBER = click.IntRange(min=1)
 # API fields by option: first the fields that the API defines, then those of libpwquality, whose options begin with PWQ.
 PWQ = "pwq-"
 FIELDS = {
@@ -48,13 +47,7 @@ def _settings(command: CommandT) -> CommandT:
     """Add options to a command: one for each field of a policy. The commands `add` and `update` have these options."""
     for name, field in reversed(FIELDS.items()):
         command = option(PolicyFields, field, f"--{name}")(command)
-    return _of_tenant(command)
-
-
-def _of_tenant(command: CommandT) -> CommandT:
-    """Add the options that select the tenant to a command."""
-    command = field_option("tenantId", "--tenant", type=NUMBER, required=True, help="tenantId of the policy.")(command)
-    return field_option("orgId", "--org", type=NUMBER, required=True, help="orgId of the policy.")(command)
+    return of_tenant("policy")(command)
 
 
 @click.group(cls=Group, first=("add", "list", "assign", "validate"))
@@ -92,7 +85,7 @@ def update(line: CommandLine, body: Row) -> None:
 
 
 @policy.command("list")
-@_of_tenant
+@of_tenant("policy")
 @json_form
 @pass_body
 def list_(line: CommandLine, body: Row, *, form: Form | None) -> None:
@@ -103,7 +96,7 @@ def list_(line: CommandLine, body: Row, *, form: Form | None) -> None:
 
 @policy.command()
 @click.argument("policy_ids", type=NUMBER, nargs=-1, required=True)
-@_of_tenant
+@of_tenant("policy")
 @pass_body
 def remove(line: CommandLine, body: Row, *, policy_ids: tuple[int, ...]) -> None:
     """Remove policies and their assignments. If one policy does not exist, none is removed."""
@@ -114,7 +107,7 @@ def remove(line: CommandLine, body: Row, *, policy_ids: tuple[int, ...]) -> None
 @policy.command()
 @field_argument("policyId", "policy_id", type=NUMBER)
 @click.argument("instance_ids", type=NUMBER, nargs=-1, required=True)
-@_of_tenant
+@of_tenant("policy")
 @pass_body
 def assign(line: CommandLine, body: Row, *, instance_ids: tuple[int, ...]) -> None:
     """Assign a policy to machines. The machines keep their other policies."""
@@ -125,7 +118,7 @@ def assign(line: CommandLine, body: Row, *, instance_ids: tuple[int, ...]) -> No
 @policy.command()
 @field_argument("policyId", "policy_id", type=NUMBER)
 @click.argument("instance_ids", type=NUMBER, nargs=-1, required=True)
-@_of_tenant
+@of_tenant("policy")
 @pass_body
 def unassign(line: CommandLine, body: Row, *, instance_ids: tuple[int, ...]) -> None:
     """Remove the assignments of a policy to machines."""
@@ -135,7 +128,7 @@ def unassign(line: CommandLine, body: Row, *, instance_ids: tuple[int, ...]) -> 
 
 @policy.command()
 @field_argument("machineId", "instance_id", type=NUMBER)
-@_of_tenant
+@of_tenant("policy")
 @option(ValidatePolicy, "userName", "--user", help="Login name of the user.")
 @password_option
 @json_form

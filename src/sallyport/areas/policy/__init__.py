@@ -4,5 +4,6 @@
     bypass    stations that are admitted by their MAC address
     lockouts  users and stations that are refused after too many failures
 
-`login` calls these policies, and passes each login as an `attempt.Attempt`.
+`login` calls these policies. It passes a request as an `attempt.Arrival`, and a login as an `attempt.Attempt`. Both are
+frozen.
 """

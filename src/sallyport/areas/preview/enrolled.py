@@ -9,8 +9,7 @@ import trio
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.login import Reason
-from sallyport.areas.login.second.enrolment import Enrolments
-from sallyport.areas.login.second.forecast import Standing, standing
+from sallyport.areas.login.second.forecast import Enrolments, Standing, standing
 from sallyport.areas.login.second.prompts import UserKey
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.service import Providers

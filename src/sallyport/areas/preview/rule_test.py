@@ -22,7 +22,7 @@ from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide
 from sallyport.areas.login.first.password import check_vouched
-from sallyport.areas.login.identity import default_domain, facts_of, who
+from sallyport.areas.login.identity import default_domain, facts_of, identify
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
@@ -134,7 +134,7 @@ class RuleTest:
         pipeline, warnings = self._pipeline, list[str]()
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
-        first = who(login, pipeline.domains.value)
+        login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
         bypass = first is PASSED and pipeline.bypass.admits(login.arrival, login.method, domain.id)
         locked_out = None
         if bypass:

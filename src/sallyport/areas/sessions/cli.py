@@ -12,7 +12,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
 from sallyport.shell.fields import field_option, option, pass_body
-from sallyport.shell.options import Group, Pair, any_domain, csv_form, json_form
+from sallyport.shell.options import NUMBER, Group, Pair, any_domain, csv_form, json_form
 
 COLUMNS = (
     "sessionId",
@@ -29,7 +29,6 @@ COLUMNS = (
 )
 ALL_COLUMNS = wire_names(SessionRow, "sessionId", "domain")
 RESULTS = ("sessionId", "userName", "outcome", "errorCause", "errorText", "latencyMs")
-NUMBER = click.IntRange(min=1)
 
 
 @click.group(cls=Group)
@@ -52,7 +51,7 @@ def list_(line: CommandLine, body: Row, *, domain: str | None, form: Form | None
 
 @session.command()
 @click.argument("session_id", type=NUMBER, required=False)
-@click.option("--user", help="User whose live sessions are ended.")
+@field_option("userName", "--user", "user", expose_value=True, help="User whose live sessions are ended.")
 @click.option("--domain", help="Domain of the user's devices (name or domainId).")
 @json_form
 @click.pass_obj

@@ -6,10 +6,9 @@ from sallyport.base.errors import StartError
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, note_new
 from sallyport.shell.fields import field_argument, field_option, pass_body
-from sallyport.shell.options import FUTURE, Group, json_form
+from sallyport.shell.options import FUTURE, NUMBER, Group, json_form
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
-NUMBER = click.IntRange(min=1)
 
 
 @click.group(cls=Group)

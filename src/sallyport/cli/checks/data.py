@@ -14,6 +14,7 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.settings.limits import HISTORIES
+from sallyport.store.connections import open_connection
 from sallyport.store.migrations import ALL, incompatibility
 from sallyport.store.postgres import check_extra
 
@@ -40,7 +41,7 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
     elif examination.process_id is not None:
         yield ok("skipped while the service runs")
     elif path.exists():
-        with closing(_open(path)) as connection:
+        with closing(open_connection(path, read_only=True)) as connection:
             try:
                 said = [str(row[0]) for row in connection.execute("pragma quick_check(3)")]
             except sqlite3.Error as error:
@@ -117,7 +118,7 @@ class Schema:
 
 def schema_of(path: Path) -> Schema:
     """Return the schema of a database. Raises StoreError if the file is not a database."""
-    with closing(_open(path)) as connection:
+    with closing(open_connection(path, read_only=True)) as connection:
         try:
             database = Database(connection, execute_plugins=False)
             applied = frozenset(each.name for each in ALL.applied(database))
@@ -175,12 +176,5 @@ def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:
         from sallyport.store.postgres.migration import rows
 
         return rows(examination.settings.database_url, sql)
-    with closing(_open(examination.settings.database_path)) as connection:
+    with closing(open_connection(examination.settings.database_path, read_only=True)) as connection:
         return connection.execute(sql).fetchall()
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: {error}") from error

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from sallyport.areas.agents.reports_repo import StoredDrift
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import Filter, listed, wanted
@@ -33,16 +34,11 @@ COLUMNS: Final = (
     Column("wantedVersion", "Desired state", "number", is_chosen=False),
     Column("appliedVersion", "Applied state", "number", is_chosen=False),
 )
+_DRIFT: Final = row_columns(StoredDrift, "last", "kind", "name", "detail", "putBack", "first", "ended")
 DRIFT: Final = (
-    Column("last", "Last found", "age"),
+    _DRIFT[0],
     Column("instanceName", "Instance", link=lambda row: str(row["address"])),
-    Column("kind", "Kind"),
-    Column("name", "Account or file", "code"),
-    Column("detail", "Change"),
-    Column("putBack", "Undone", "flag"),
-    Column("first", "First found", "time"),
-    Column("ended", "Ended", "time"),
-    Column("driftId", "Id", "number", is_chosen=False),
+    *_DRIFT[1:],
 )
 ORDERS: Final = (
     Column("ordered", "Ordered", "time"),

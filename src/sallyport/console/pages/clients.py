@@ -7,7 +7,7 @@ from sallyport.areas.clients.client import Client
 from sallyport.base.errors import NotFound
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column, columns_of
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages import senders
 from sallyport.console.pages.devices import device_columns
@@ -48,7 +48,7 @@ NO_PRODUCT: Final = ("", "detected from packets")
 async def clients(visit: Visit) -> Context:
     """List the RADIUS clients of the tenant."""
     names = {domain.id: domain.name for domain in visit.domains()}
-    own = columns_of(
+    own = row_columns(
         Client,
         *("name", "address", "product", "signatureRequired", "requireMessageAuthenticator", "warnings"),
         links={"name": lambda row: f"/clients/{row['clientId']}"},

@@ -7,7 +7,7 @@ from sallyport.areas.devices.device import DeviceRow, HistoryRow, StationRow
 from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column, columns_of
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
@@ -34,7 +34,7 @@ FILTERS: Final = (
     Filter("is", "Value of the field"),
 )
 STATION_FILTERS: Final = (Filter("search", "Station or user"), Filter("deviceId", "Device id"))
-HISTORY_COLUMNS: Final = columns_of(HistoryRow, "time", "event", "actor", "client_ip", "ip_address")[:5]
+HISTORY_COLUMNS: Final = row_columns(HistoryRow, "time", "event", "actor", "client_ip", "ip_address")[:5]
 ON_A_PAGE: Final = 10
 MOST_CHOSEN: Final = 100
 """Maximum number of devices that are deleted at once."""
@@ -43,7 +43,7 @@ CHOICE: Final = RowSelection("/devices/delete", "device", "device_id", "device_n
 
 def device_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of devices."""
-    return columns_of(
+    return row_columns(
         DeviceRow,
         *("device_name", "device_type", "client_ip", "ip_address", "nas_port_type", "last_seen", "request_count"),
         "safe_to_require",
@@ -53,7 +53,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
 
 def station_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of stations."""
-    return columns_of(
+    return row_columns(
         StationRow,
         *("station", "user", "device_name", "device_type", "last_seen", "request_count"),
         links={

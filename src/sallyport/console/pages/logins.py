@@ -17,7 +17,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.mac import as_mac, mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import columns_of
+from sallyport.console.columns import row_columns
 from sallyport.console.declare import Context, Pages
 from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
@@ -35,7 +35,7 @@ MOST_DOMAINS: Final = 20
 """Maximum number of domains whose logins one page merges."""
 EXPORTED: Final = 1000
 BESIDE: Final = 8
-COLUMNS: Final = columns_of(
+COLUMNS: Final = row_columns(
     EventRow,
     *("time", "user", "appliedDecision", "reason", "wouldHaveBeen", "device_name", "station", "domain"),
     links={

@@ -3,11 +3,12 @@
 from typing import Final
 
 from sallyport.areas.domains.domain import LOCAL, Domain
+from sallyport.areas.events.event import EventRow
 from sallyport.base.errors import NotFound, Refused
 from sallyport.base.mac import as_mac
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
@@ -245,16 +246,9 @@ async def unlock_station(visit: Visit) -> Redirect:
 
 def login_columns(domain: Domain) -> tuple[Column, ...]:
     """Return the columns of logins on the page of a person or a device."""
-    return (
-        Column("time", "Time", "time", link=lambda row: f"/logins/{row['eventId']}?domain={domain.id}"),
-        Column("user", "User"),
-        Column("appliedDecision", "Answer", "outcome"),
-        Column("reason", "Reason"),
-        Column("wouldHaveBeen", "In enforce mode", "verdict"),
-        Column("device_name", "Device"),
-        Column("station", "Station", "mac"),
-        Column("method", "Method"),
-    )
+    shown = ("time", "user", "appliedDecision", "reason", "wouldHaveBeen", "device_name", "station", "method")
+    link = {"time": lambda row: f"/logins/{row['eventId']}?domain={domain.id}"}
+    return row_columns(EventRow, *shown, links=link)[: len(shown)]
 
 
 def _person(visit: Visit) -> tuple[Domain, str]:

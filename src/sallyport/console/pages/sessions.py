@@ -5,7 +5,7 @@ from typing import Final
 from sallyport.areas.sessions.session import SessionRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column, columns_of
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number_at, replies, rights
@@ -29,7 +29,7 @@ FILTERS: Final = (
 
 def session_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of sessions."""
-    return columns_of(
+    return row_columns(
         SessionRow,
         *("startedAt", "userName", "state", "device_name", "station", "framedIp", "sessionTime", "stoppedAt"),
         "terminateCause",

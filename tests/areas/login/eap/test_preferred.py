@@ -1,6 +1,6 @@
 """Tests of the preferred method: the service first offers the EAP method that a station used last."""
 
-from sallyport.areas.login.eap.preferred import PreferredMethods
+from sallyport.areas.login.eap.login import PreferredMethods
 from sallyport.radius.eap.methods import ORDER
 from sallyport.radius.eap.packet import MD5, PEAP, TLS, TTLS
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT

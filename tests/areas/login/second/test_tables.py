@@ -8,7 +8,7 @@ from trio.testing import MockClock
 
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.challenges import Challenges
-from sallyport.areas.login.second.enrolment import Enrolments
+from sallyport.areas.login.second.forecast import Enrolments
 from sallyport.areas.login.second.prompts import A_MINUTE, HOUR_S, REFUSED, Prompts, Refusals
 from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.areas.mfa.circuit import Attached, Guarded

@@ -46,12 +46,16 @@ class Schema:
 class ListedSchema:
     """A stored schema without its content."""
 
-    id: Annotated[int, Wire("Id of the schema: its schemaId.")]
+    id: Annotated[int, Wire("Id of the schema: its schemaId.", title="Schema")]
     name: Annotated[str, Wire("Name of the schema.")]
-    author: Annotated[str, Wire("DID of the author.")]
+    author: Annotated[str, Wire("DID of the author.", title="DID of the author", look="code")]
     author_name: Annotated[
         str,
-        Wire("Name of the author, or its DID if it has no name. It is empty if the author is deleted.", "authorName"),
+        Wire(
+            "Name of the author, or its DID if it has no name. It is empty if the author is deleted.",
+            "authorName",
+            title="Author",
+        ),
     ]
     signed: Annotated[bool, Wire("Whether the author has signed the schema.", convert=bool, kind=bool)]
 

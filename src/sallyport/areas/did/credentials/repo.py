@@ -221,11 +221,13 @@ class StatusList:
     version: int
 
 
+_STATUS_LIST = f"select {', '.join(columns_of(StatusList))} from status_lists"
+
+
 def list_with_room(tx: Tx, issuer_id: int, most: int) -> StatusList | None:
     """Return an issuer's newest status list. Return None if the issuer has no list, or if at least `most` bits of the
     newest list are reserved."""
-    sql = "select id, uuid, issuer_id, used, version from status_lists where issuer_id = :i order by id desc limit 1"
-    found = tx.one(StatusList, sql, i=issuer_id)
+    found = tx.one(StatusList, f"{_STATUS_LIST} where issuer_id = :i order by id desc limit 1", i=issuer_id)
     return found if found is not None and found.used < most else None
 
 
@@ -260,8 +262,7 @@ def put_bits(tx: Tx, list_id: int, octets: bytes) -> None:
 
 def published(tx: Tx, uuid: str) -> StatusList | None:
     """Return a published list, or None. uuid: the last part of the list's URL."""
-    sql = "select id, uuid, issuer_id, used, version from status_lists where uuid = :uuid"
-    return tx.one(StatusList, sql, uuid=uuid)
+    return tx.one(StatusList, f"{_STATUS_LIST} where uuid = :uuid", uuid=uuid)
 
 
 # --- holders --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.erasure import PRESENT
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, columns_of
 from sallyport.store.search import MOST_COUNTED, ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
@@ -25,7 +25,7 @@ _SELECT = (
 )
 _LIVE = "deleted_at is null"
 _CONTAINS = "instr(fold(name), :text) > 0"
-_KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
+_KEY = f"select {', '.join(columns_of(KeyRow))} from did_keys"
 
 
 def add(

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from sallyport.areas.did.dids.bodies import HolderDid, IssuerDid
-from sallyport.areas.did.presentations.request import State
+from sallyport.areas.did.presentations.request import Listed, State
 from sallyport.areas.did.wallets.bodies import WalletId, WalletKey
-from sallyport.base.model import Done, Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.web.scope import Flag, Id, LongText, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
@@ -158,21 +158,9 @@ class ListPresentations(OfDomain):
     )
 
 
+@answer_of(Listed)
 class PresentationEntry(Model):
     """A presentation request in a list."""
-
-    presentationRequestId: int = Field(description="Id of the presentation request.")
-    status: State = Field(description="State of the request.")
-    at: str = Field(description="Time when the request entered this state, ISO 8601.")
-    walletId: int = Field(description="Id of the holder's wallet.")
-    username: str = Field(description="Owner of the wallet.")
-    holderDid: str = Field(description="DID of the holder.")
-    issuerDid: str = Field(description="DID of the issuer of the wanted credential.")
-    schemaName: str = Field(description="Schema of the wanted credential; empty for any schema.")
-    purpose: str = Field(description="Purpose of the request, in words.")
-    endpoint: str = Field(description="Instance or group to which the user wants access.")
-    createdAt: str = Field(description="Time of the request, ISO 8601.")
-    expiresAt: str = Field(description="Time when the request expires, ISO 8601.")
 
 
 class PresentationList(Done):

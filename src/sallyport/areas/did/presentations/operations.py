@@ -16,9 +16,9 @@ from sallyport.areas.did.presentations.bodies import (
     PRsIssued,
     SubmitPresentation,
 )
-from sallyport.areas.did.presentations.request import Listed, State
 from sallyport.areas.did.presentations.service import Presentations
 from sallyport.areas.did.presentations.verifier import AccessRequest, Verifier
+from sallyport.base.answer import answer
 from sallyport.base.clock import iso
 from sallyport.base.errors import in_field
 from sallyport.base.text import counted
@@ -72,31 +72,15 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
         """List the presentation requests of a domain, newest first. To get the next part of the list, send the field
         `before` of the answer. A request is kept for 30 days after its expiry."""
         found = await service.listed(body.domainId, body.before, body.pageSize)
-        answer: dict[str, object] = {
-            "code": 200,
-            "status": "Success",
-            "message": counted(len(found), "presentation request"),
-            "requests": [_entry(*each) for each in found],
-            "before": found[-1][0].id if len(found) == body.pageSize else 0,
-        }
-        return Plain(answer)
-
-
-def _entry(each: Listed, state: State, since: int) -> dict[str, object]:
-    return {
-        "presentationRequestId": each.id,
-        "status": state,
-        "at": iso(since),
-        "walletId": each.wallet_id,
-        "username": each.username,
-        "holderDid": each.holder_did,
-        "issuerDid": each.issuer_did,
-        "schemaName": each.schema_name,
-        "purpose": each.purpose,
-        "endpoint": each.endpoint,
-        "createdAt": iso(each.created_at),
-        "expiresAt": iso(each.expires_at),
-    }
+        return Plain(
+            {
+                "code": 200,
+                "status": "Success",
+                "message": counted(len(found), "presentation request"),
+                "requests": [answer(each, present=state, since=since) for each, state, since in found],
+                "before": found[-1][0].id if len(found) == body.pageSize else 0,
+            }
+        )
 
 
 def _declare_answering(presentations: Operations, service: Presentations) -> None:

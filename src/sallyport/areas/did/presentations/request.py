@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
 
 
 class Status(StrEnum):
@@ -72,20 +76,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A request in the list of a domain. username: the owner of the wallet. schema_name: the name of the schema; empty
-    for any schema. Times are in microseconds."""
+    """A request in the list of a domain. Times are in microseconds. Answers get `present` and `since` from `state`."""
 
-    id: int
-    wallet_id: int
-    username: str
-    holder_did: str
-    issuer_did: str
-    schema_name: str
-    purpose: str
-    endpoint: str
+    id: Annotated[int, Wire("Id of the presentation request.", "presentationRequestId")]
+    present: ClassVar[Annotated[State, Wire("State of the request.", "status")]]
+    since: ClassVar[Annotated[int, Wire("Time when the request entered this state, ISO 8601.", "at", iso)]]
+    wallet_id: Annotated[int, Wire("Id of the holder's wallet.", "walletId")]
+    username: Annotated[str, Wire("Owner of the wallet.")]
+    holder_did: Annotated[str, Wire("DID of the holder.", "holderDid")]
+    issuer_did: Annotated[str, Wire("DID of the issuer of the wanted credential.", "issuerDid")]
+    schema_name: Annotated[str, Wire("Schema of the wanted credential; empty for any schema.", "schemaName")]
+    purpose: Annotated[str, Wire("Purpose of the request, in words.")]
+    endpoint: Annotated[str, Wire("Instance or group to which the user wants access.")]
     status: str
-    created_at: int
-    expires_at: int
+    created_at: Annotated[int, Wire("Time of the request, ISO 8601.", "createdAt", iso)]
+    expires_at: Annotated[int, Wire("Time when the request expires, ISO 8601.", "expiresAt", iso)]
     answered_at: int | None
 
     def state(self, now: int) -> tuple[State, int]:

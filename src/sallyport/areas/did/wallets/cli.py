@@ -20,21 +20,20 @@ from sallyport.base.errors import NotFound, StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, named
+from sallyport.shell.fields import field_argument, field_option, pass_body
+from sallyport.shell.options import as_json, in_domain, json_form
 
 COLUMNS = ("walletId", "username", "emailAddress", "domain", "noOfcredential", "dids")
 FILE_COLUMNS = ("service", "email", "walletId", "did", "key")
 _LARGEST = 64 << 10
 _ID = click.IntRange(min=1)
 
-_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
 
 @click.command()
-@click.argument("name")
-@_domain
-@click.option("--email", help="E-mail address of a new wallet; leave it out for a registered wallet.")
-@click.option("--url", default="", help="URL of the wallet, as information.")
+@field_argument("username", "name", expose_value=True)
+@in_domain
+@field_option("emailAddress", "--email", help="E-mail address of a new wallet; leave it out for a registered wallet.")
+@field_option("walletUrl", "--url", help="URL of the wallet, as information.")
 @click.option(
     "--key",
     "key_file",
@@ -44,16 +43,23 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--service-key", is_flag=True, help="Create the DID and its key in the service, sealed under the walletKey."
 )
-@click.option("--issuer", default="", metavar="DID", help="Issuer that the DID belongs to.")
-@_json
-@click.pass_obj
+@field_option(
+    "issuerId",
+    "--issuer",
+    "issuer",
+    default="",
+    expose_value=True,
+    metavar="DID",
+    help="Issuer that the DID belongs to.",
+)
+@as_json
+@pass_body
 def register(
     line: CommandLine,
+    body: Row,
     *,
     name: str,
     domain: str,
-    email: str | None,
-    url: str,
     key_file: str | None,
     service_key: bool,
     issuer: str,
@@ -63,6 +69,7 @@ def register(
     token of a new wallet, one on each line, and the DID."""
     if key_file is not None and service_key:
         raise click.UsageError("--key and --service-key exclude each other")
+    email = body.get("emailAddress")
     if email is None and key_file is None and not service_key:
         raise click.UsageError(
             "--email is missing: give it for a new wallet, or --key or --service-key for the DID of a registered one"
@@ -72,8 +79,7 @@ def register(
         wallet = _find(line, name, domain)
         made: Row = {"walletId": wallet["walletId"]}
     else:
-        wanted: Row = {"username": name, "emailAddress": email, "walletUrl": url}
-        made = line.run("/api/v1/walletService/registerWalletUser", wanted, domain=domain)
+        made = line.run("/api/v1/walletService/registerWalletUser", {"username": name, **body}, domain=domain)
     holder: Row = {"method": "key", **key, "walletUserId": made["walletId"], "issuerId": issuer, "name": name}
     try:
         if key or service_key:
@@ -81,7 +87,7 @@ def register(
     finally:  # print the walletKey even after an error: no other answer has it
         _print_wallet(line, made, as_json=as_json)
     if email is not None:
-        _note_next_command(line, made, email, f"--did {made['did']}" if service_key else "" if key else "--json")
+        _note_next_command(line, made, str(email), f"--did {made['did']}" if service_key else "" if key else "--json")
     if "did" in made:
         line.note(f"the DID of {name} is registered: credentials can be issued to it")
     else:
@@ -91,8 +97,8 @@ def register(
 
 @click.command()
 @click.argument("name")
-@_domain
-@_json
+@in_domain
+@as_json
 @click.pass_obj
 def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
     """Give a lost wallet a new walletKey and token, and print them (run by an admin). The former walletKey and token
@@ -105,8 +111,17 @@ def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@_domain
-@click.option("--credential", "credentials", type=_ID, multiple=True, metavar="ID", help="A credential; repeatable.")
+@in_domain
+@field_option(
+    "credentialId",
+    "--credential",
+    "credentials",
+    type=_ID,
+    multiple=True,
+    expose_value=True,
+    metavar="ID",
+    help="A credential; repeatable.",
+)
 @click.option(
     "--user",
     "users",
@@ -146,7 +161,7 @@ def assign(
 @click.option(
     "--file", "path", type=click.Path(dir_okay=False, path_type=Path), help="Show the content of this wallet's file."
 )
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def list_(
     line: CommandLine, *, domain: str | None, search: str, limit: int, path: Path | None, form: Form | None

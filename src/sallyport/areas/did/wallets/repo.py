@@ -9,7 +9,7 @@ from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.erasure import OF_TENANT, Rows
-from sallyport.store.model import LISTED, Tx, Value, listed
+from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
 from sallyport.store.search import ListQuery, SearchIndex, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
@@ -17,8 +17,7 @@ from sallyport.store.slices import SLICE
 COUNTER = "wallets"
 TAKEN = "the domain already has a wallet with this e-mail address; to replace a lost walletKey, use resetWallet"
 _SEARCH = SearchIndex("wallets_search")
-_COLUMNS = "id, domain_id, username, email, url, key_hash, public_key, token_id, created_at"
-_SELECT = f"select {_COLUMNS} from wallets"
+_SELECT = f"select {', '.join(columns_of(Wallet))} from wallets"
 _LISTED = (
     "select id, username, email, url, (select count(*) from credentials c where c.wallet_id = wallets.id "
     f"and {VALID_EVER}) as credentials from wallets"

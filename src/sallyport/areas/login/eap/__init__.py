@@ -1,10 +1,8 @@
 """EAP conversations that this service handles itself, instead of forwarding them to another RADIUS server.
 
-    login      an EAP conversation and the state of its login
+    login      the state of logins: a conversation, its end, and the EAP method of each station's last login
     rounds     continues conversations, and decides each login at the end of its conversation
     service    finds the conversation of an Access-Request, continues it, and returns the result of the login
-    ending     ends a conversation with its answer, and repeats this answer for retransmissions
-    preferred  remembers the EAP method of each station's last login
     verifiers  check credentials against the passwords in memory, or by asking the directory
 
 The state machines of the EAP methods are in `radius.eap`. They ask this package questions, such as whether a password

@@ -12,9 +12,17 @@ import structlog
 
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, mschap_error
-from sallyport.areas.login.eap.ending import AcceptedEndings, Ending, sender_of
-from sallyport.areas.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
-from sallyport.areas.login.eap.preferred import PreferredMethods
+from sallyport.areas.login.eap.login import (
+    AcceptedEndings,
+    EapLogin,
+    EapResult,
+    Ending,
+    InnerSecondFactor,
+    OpenQuestion,
+    PreferredMethods,
+    Unfinished,
+    sender_of,
+)
 from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
 from sallyport.areas.login.identity import in_full, names_no_user, principal
 from sallyport.areas.login.login import Answered, Found, Login, Reason
@@ -186,27 +194,12 @@ class Eap:
         return found
 
     def _verifier(self, domain: Domain) -> Verifier | Reason:
-        steps = self._steps
         if domain.first_factor is FirstFactor.LOCAL:
-            known = partial(steps.users.cached, domain.id)
-            return Local(
-                known,
-                partial(steps.user, domain),
-                lambda name: steps.second.takes_codes(steps.providers.of(domain.id), domain, name),
-            )
-        checker = steps.first.checker(domain)
+            return Local(self._steps, domain)
+        checker = self._steps.first.checker(domain)
         if isinstance(checker, Reason):
             return checker
-        return (
-            Directory(
-                checker,
-                lambda name: steps.second.has_codes(steps.providers.of(domain.id), domain, name),
-                steps.first.stamp(domain),
-                domain.realm_keys,
-            )
-            if isinstance(checker, Binds)
-            else Reason.METHOD_UNFIT
-        )
+        return Directory(checker, self._steps, domain) if isinstance(checker, Binds) else Reason.METHOD_UNFIT
 
     def _tls(self) -> TlsServer | None:
         """Return the TLS server with the current certificate. If this certificate cannot be used, return the previous

@@ -3,14 +3,16 @@ directory, and winbind for MS-CHAP."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
+from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.first.checker import CODE_LENGTHS, Tell, silent
 from sallyport.areas.login.first.password import is_password, known, made_with, split_digits
 from sallyport.areas.login.identity import host_realm
 from sallyport.areas.login.login import NOTHING, Found, Login, Reason
+from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.mfa.provider import Code
 from sallyport.areas.policy.bypass.match import requested_station_by_eap
 from sallyport.areas.users.service import Missing
@@ -58,30 +60,20 @@ class Verifier(Protocol):
 
 
 class Local:
-    """The verifier of endpoint users.
-
-    cached: a function that returns a user from memory. load: a function that returns a user from memory or the store.
-    takes_codes: a function that returns whether a user may append a code to the password.
-    """
+    """The verifier of endpoint users. steps: the pipeline, which looks up users and their codes."""
 
     checkable: Final = frozenset({Password, Chap, MsChap})
 
-    def __init__(
-        self,
-        cached: Callable[[str], User | Missing | None],
-        load: Callable[[str], Awaitable[User | None]],
-        takes_codes: Callable[[str], bool],
-    ) -> None:
-        self._cached = cached
-        self._load = load
-        self._takes_codes = takes_codes
+    def __init__(self, steps: Pipeline, domain: Domain) -> None:
+        self._steps = steps
+        self._domain = domain
 
     def at_once(self, user: str, question: Question) -> Finding | None:
-        person = self._cached(user)
+        person = self._steps.users.cached(self._domain.id, user)
         return None if person is Missing.MISSING else self._examined(person, question)
 
     async def verify(self, user: str, question: Question) -> Finding:
-        return self._examined(await self._load(user), question)
+        return self._examined(await self._steps.user(self._domain, user), question)
 
     def _examined(self, person: User | None, question: Question) -> Finding:
         if person is None:
@@ -98,7 +90,7 @@ class Local:
         if is_password(question.password, user):
             return finding
         splits = [split_digits(question.password, length) for length in CODE_LENGTHS]
-        for split in splits if self._takes_codes(user.name) else ():
+        for split in splits if self._steps.takes_codes(self._domain, user.name) else ():
             if split is not None and is_password(split[0], user):
                 return replace(finding, code=Code(split[1].decode()))
         return Finding(Reason.WRONG_PASSWORD)
@@ -166,18 +158,14 @@ class Binds(Protocol):
 class Directory:
     """The verifier of a directory's users.
 
-    has_codes: a function that returns whether a user has codes to append to the password. stamp: a value that changes
-    with the directory's configuration. After such a change, the same name may belong to another person. realms: the
-    domain's name and realms, case-folded.
+    steps: the pipeline, which knows the codes of users.
     """
 
-    def __init__(
-        self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
-    ) -> None:
+    def __init__(self, directory: Binds, steps: Pipeline, domain: Domain) -> None:
         self._directory = directory
-        self._has_codes = has_codes
-        self._stamp = stamp
-        self._realms = realms
+        self._steps = steps
+        self._domain = domain
+        self._stamp = steps.first.stamp(domain)  # after a change, the same name may belong to another person
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
@@ -208,12 +196,12 @@ class Directory:
         """Return whether a name is a certificate's DNS name in one of the domain's realms. Such a name may be the host
         name of a Windows computer. The directory has the computer's account under another name."""
         by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
-        return by_host and fold(host_realm(user)) in self._realms
+        return by_host and fold(host_realm(user)) in self._domain.realm_keys
 
     async def _password(self, user: str, given: bytes) -> Finding:
         code = None
         split = split_digits(given, self._directory.code_digits)
-        if split is not None and await self._has_codes(user):
+        if split is not None and await self._steps.has_codes(self._domain, user):
             given, code = split[0], Code(split[1].decode())
         reason, found = await self._directory.bind(user, password_text(given), silent)
         return Finding(reason, found, code) if reason is Reason.NONE else Finding(reason)

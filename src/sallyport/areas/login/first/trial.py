@@ -6,7 +6,6 @@ remains unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
@@ -15,17 +14,13 @@ from typing import Final
 import structlog
 
 from sallyport.areas.domains.domain import Domain, FirstFactor
-from sallyport.areas.domains.service import Domains
 from sallyport.areas.login.decision import LOCKED
 from sallyport.areas.login.first.password import check_password, ends_in_code
-from sallyport.areas.login.first.service import FirstFactors
 from sallyport.areas.login.first.winbind.checker import hashed_name
-from sallyport.areas.login.identity import who
+from sallyport.areas.login.identity import identify
 from sallyport.areas.login.login import Login, Reason
+from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.simulated import client_of, simulated
-from sallyport.areas.policy.attempt import Attempt
-from sallyport.areas.policy.lockouts.failures import LockoutKind
-from sallyport.areas.users.service import EndpointUsers
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, invalid_field
 from sallyport.base.fair import PerMinute
@@ -62,26 +57,12 @@ class TrialResult:
 class Trials:
     """Tests of first factors.
 
-    has_codes: a function that returns whether a user has codes to append to the password. locked_out: a function that
-    returns the lock that refuses a login, or None. notices: the messages between nodes. With them, the limit applies
-    to the tests of all nodes together.
+    steps: the pipeline. notices: the messages between nodes. With them, the limit applies to the tests of all nodes
+    together.
     """
 
-    def __init__(
-        self,
-        domains: Domains,
-        users: EndpointUsers,
-        first: FirstFactors,
-        has_codes: Callable[[Domain, str], Awaitable[bool]],
-        locked_out: Callable[[Attempt], LockoutKind | None],
-        notices: Notices,
-        clock: Clock,
-    ) -> None:
-        self._domains = domains
-        self._users = users
-        self._first = first
-        self._has_codes = has_codes
-        self._locked_out = locked_out
+    def __init__(self, steps: Pipeline, notices: Notices, clock: Clock) -> None:
+        self._steps = steps
         self._clock = clock
         self._admitted = PerMinute[int](PER_MINUTE, "trials", clock, tell=partial(notices.send, _NOTICE))
         notices.receive(_NOTICE, lambda values, age_us: self._admitted.count(int(str(values[0])), clock() - age_us))
@@ -100,31 +81,31 @@ class Trials:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)
         steps: list[str] = []
-        reason = await self._first.while_running(partial(self._reason, login, domain, steps))
+        reason = await self._steps.first.while_running(partial(self._reason, login, domain, steps))
         steps.append(_described(login, reason))
         log.info("first_factor_tried", domain=domain.id, user=login.user, reason=reason.value)
         return TrialResult(reason, tuple(steps))
 
     async def _reason(self, login: Login, domain: Domain, steps: list[str]) -> Reason:
-        reason = who(login, self._domains.table)
+        login.home, login.domain, login.user, reason = identify(login.arrival, self._steps.domains.value)
         if reason is not Reason.NONE:
             return reason
         steps.append(
             f"the user is {login.user} in the domain {domain.name}; the domain's first factor is {domain.first_factor}"
         )
-        if lock := self._locked_out(login.attempt(domain)):
+        if lock := self._steps.lockouts.refuses(login.attempt(domain)):
             steps.append(f"a login of this user is refused now: {LOCKED[lock]}")
 
-        carries_code = ends_in_code(login.arrival, login.method) and await self._has_codes(domain, login.user)
+        carries_code = ends_in_code(login.arrival, login.method) and await self._steps.has_codes(domain, login.user)
 
         def takes_code() -> bool:
             return carries_code
 
         if domain.first_factor is FirstFactor.LOCAL:
-            user = await self._users.load(domain.id, login.user)
+            user = await self._steps.users.load(domain.id, login.user)
             result = check_password(login.arrival, login.method, user, takes_code)
         else:
-            result = await self._first.check(login, domain, takes_code, steps.append)
+            result = await self._steps.first.check(login, domain, takes_code, steps.append)
         login.take_first(result)
         return result.reason
 

@@ -6,8 +6,7 @@
     challenges    keeps the last challenge of each login in memory and in the store
     calls         calls the providers, and repeats failed calls
     prompts       limits the number of prompts for a user
-    enrolment     finds out which users have a second factor, without prompting them
-    forecast      predicts the result of a second factor, for monitoring and the impact preview
+    forecast      finds out which users have a second factor, and predicts the result of asking, without prompting them
     shared, repo  share prompts and challenges between several nodes
 
 A retransmission joins the conversation of its login (`session.same_login`), and its sender gets the answer. If the

@@ -19,8 +19,7 @@ from sallyport.areas.login.second import session as sessions
 from sallyport.areas.login.second.calls import CALL_S, POLL_S, Calls, first_call, reason_of, withdraw
 from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.conversation import AnsweredElsewhere, Conversation, NotAsked, SecondFactorResult
-from sallyport.areas.login.second.enrolment import Enrolments
-from sallyport.areas.login.second.forecast import UNAVAILABLE, patience_s, standing
+from sallyport.areas.login.second.forecast import UNAVAILABLE, Enrolments
 from sallyport.areas.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
 from sallyport.areas.mfa.circuit import Attached, Unavailable
@@ -30,7 +29,6 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold, fold_name
 from sallyport.metrics import MfaMetrics
-from sallyport.radius.password import Method
 from sallyport.radius.salted import HIDDEN, without_hidden
 from sallyport.store.model import Tx
 
@@ -64,18 +62,6 @@ _Packet = tuple[int, int, bytes]
 """What a request has in common with its retransmissions only: the RADIUS client, the identifier, the authenticator."""
 OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
 STOPPED: Final = SecondFactorResult(Reason.STOPPED)
-
-
-def device_patience(login: Login, attached: Attached) -> float:
-    """Return the time in seconds for which a login may wait from now on before it gets a challenge. If the device's
-    timeout is shorter than the time within which 95 % of the prompts are answered, the login waits a little less than
-    the timeout from its first packet on. Otherwise, or if one of these times is unknown, the result is infinity. It is
-    infinity too if the device is known to treat a challenge as a refusal."""
-    posture = login.device.posture
-    limit_s = patience_s(posture.timeout_ms(login.arrival.at))
-    p95_s = attached.provider.p95_s() if limit_s < math.inf else None
-    is_early = p95_s is not None and limit_s < p95_s and posture.challenge_support(login.arrival.at) != "no"
-    return max(0.0, login.known.first + limit_s - time.monotonic()) if is_early else math.inf
 
 
 class SecondFactor:
@@ -133,33 +119,6 @@ class SecondFactor:
         await self._calls.hand_over()
 
     # --- without waiting --------------------------------------------------------------------------------------
-
-    def forecast(self, login: Login, domain: Domain, attached: Attached) -> Reason:
-        """Predict the result of asking for a login's second factor. It prompts no user and never waits."""
-        now = standing(attached)
-        method = login.method if login.code is None else Method.PAP  # a code already follows the password
-        if now.takes_no_code(method):
-            return Reason.TAKES_NO_CODE
-        # This is done also while the circuit is open, because the look-up tries the provider again.
-        enrolment = self.enrolments.look_up(
-            attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
-        )
-        gives_up = now.gives_up(login.device.posture, login.arrival.at)
-        return now.comes_to(enrolment, gives_up=gives_up, method=method)
-
-    def takes_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
-        """Return whether a code may follow a user's password. Return False if the provider asks for no codes, or if the
-        user is known to have none."""
-        if isinstance(provider, Unavailable) or not provider.provider.asks_for_codes:
-            return False
-        user = (domain.id, fold(name))
-        return self.enrolments.look_up(provider, domain.tenant_id, user, name) is not Reason.NOT_ENROLLED
-
-    async def has_codes(self, provider: Attached | Unavailable, domain: Domain, name: str) -> bool:
-        """Return whether a user is known to have codes. If this is unknown, wait a few seconds for the provider."""
-        if isinstance(provider, Unavailable) or not provider.provider.asks_for_codes:
-            return False
-        return await self.enrolments.learn(provider, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
 
     async def pending(self, domain: Domain, user: str) -> list[Session]:
         """Return the prompts of a user that wait for an answer: the challenges that were sent, and the prompts of this

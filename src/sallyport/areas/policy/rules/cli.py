@@ -13,11 +13,10 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named, note_warnings
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import Group, Pair, in_domain, json_form
+from sallyport.shell.options import NUMBER, Group, Pair, in_domain, json_form
 
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
 READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
-NUMBER = click.IntRange(min=1)
 _OWN: Final[Mapping[str, Mapping[str, object]]] = {  # an empty text clears the kinds, so they are no choice of click
     "kinds": {
         "type": str,
@@ -159,7 +158,7 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
     "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
 )
 @click.option("--ou", "ous", multiple=True, help="An organizational unit of the user; repeatable.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@json_form
 @click.pass_obj
 def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:
     """Show which rule decides a login with a correct password, and why each rule before it does not decide.

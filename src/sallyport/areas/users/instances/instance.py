@@ -37,26 +37,41 @@ class NewInstance:
 class Instance:
     """A stored instance. Times are in microseconds."""
 
-    total_users: Annotated[int, Wire("Number of users assigned to the instance.", "totalUsers")]
-    name: Annotated[str, Wire(NAME, "instanceName")]
-    public_ip: Annotated[str, Wire(PUBLIC_ADDRESS, "publicIp", after="osName")]
-    private_ip: Annotated[str, Wire(PRIVATE_ADDRESS, "privateIp", after="publicIp")]
+    total_users: Annotated[int, Wire("Number of users assigned to the instance.", "totalUsers", title="Users")]
+    name: Annotated[str, Wire(NAME, "instanceName", title="Instance")]
+    public_ip: Annotated[str, Wire(PUBLIC_ADDRESS, "publicIp", after="osName", title="Public address", look="code")]
+    private_ip: Annotated[
+        str, Wire(PRIVATE_ADDRESS, "privateIp", after="publicIp", title="Private address", look="code")
+    ]
     host_name: Annotated[
         str, Wire("Host name that the machine reported; empty if unknown.", "hostName", after="privateIp")
     ]
-    status: Annotated[str, Wire("Active while the instance's agent sends messages, else Inactive.", after="hostName")]
-    id: Annotated[int, Wire("Id of the instance.", "instanceId", after="status")]
-    total_groups: Annotated[int, Wire("Number of groups assigned to the instance.", "totalGroups", after="instanceId")]
-    os_id: Annotated[int, Wire(SYSTEM, "osId", after="totalGroups")]
-    auth_type: Annotated[str, Wire(METHODS_TEXT, "authType", kind=Annotated[str, Text(255)], after="osId")]
-    created_at: Annotated[
-        int, Wire("Time when the instance was added, ISO 8601 UTC.", "created", iso, after="authType")
+    status: Annotated[
+        str, Wire("Active while the instance's agent sends messages, else Inactive.", after="hostName", title="Agent")
     ]
-    updated_at: Annotated[int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, after="created")]
+    id: Annotated[int, Wire("Id of the instance.", "instanceId", after="status", title="Id")]
+    total_groups: Annotated[
+        int, Wire("Number of groups assigned to the instance.", "totalGroups", after="instanceId", title="Groups")
+    ]
+    os_id: Annotated[int, Wire(SYSTEM, "osId", after="totalGroups", look="none")]
+    auth_type: Annotated[
+        str, Wire(METHODS_TEXT, "authType", kind=Annotated[str, Text(255)], after="osId", title="Methods")
+    ]
+    created_at: Annotated[
+        int, Wire("Time when the instance was added, ISO 8601 UTC.", "created", iso, after="authType", title="Added")
+    ]
+    updated_at: Annotated[
+        int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, after="created", title="Changed")
+    ]
     domain_id: int
 
     @property
-    @Wire("Operating system: Linux, Windows, macOS, Network device or Unknown.", "osName", after="instanceName")
+    @Wire(
+        "Operating system: Linux, Windows, macOS, Network device or Unknown.",
+        "osName",
+        after="instanceName",
+        title="System",
+    )
     def os_name(self) -> str:
         """The name of the operating system."""
         return SYSTEMS.get(self.os_id, UNKNOWN_SYSTEM)

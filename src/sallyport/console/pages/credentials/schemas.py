@@ -3,10 +3,11 @@
 import json
 from typing import Final
 
+from sallyport.areas.did.credentials.credential import ListedSchema
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import ISSUERS, SCHEMAS
@@ -17,13 +18,7 @@ from sallyport.shell.command import entries
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
-SCHEMA_COLUMNS: Final = (
-    Column("id", "Schema", "number"),
-    Column("name", "Name"),
-    Column("authorName", "Author"),
-    Column("signed", "Signed", "flag"),
-    Column("author", "DID of the author", "code", is_chosen=False),
-)
+SCHEMA_COLUMNS: Final = row_columns(ListedSchema, "id", "name", "authorName", "signed")
 FILTERS: Final = (Filter("search", "Name"),)
 NO_SCHEMA: Final = "No schema yet. A schema says which claims a credential has. It needs an issuer as author."
 EXAMPLE: Final = """{

@@ -3,9 +3,10 @@
 from typing import Final
 
 from sallyport.areas.domains.domain import Domain
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
     GROUPS,
@@ -30,18 +31,10 @@ from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 SYSTEMS: Final = ((1, "Linux"), (2, "Windows"), (3, "macOS"), (4, "Network device"), (0, "Unknown"))
-INSTANCE_COLUMNS: Final = (
-    Column("instanceName", "Instance", link=lambda row: str(row["address"])),
-    Column("osName", "System"),
-    Column("hostName", "Host name"),
-    Column("privateIp", "Private address", "code"),
-    Column("publicIp", "Public address", "code"),
-    Column("status", "Agent"),
-    Column("totalUsers", "Users", "number"),
-    Column("totalGroups", "Groups", "number"),
-    Column("authType", "Methods", is_chosen=False),
-    Column("created", "Added", "time", is_chosen=False),
-    Column("instanceId", "Id", "number", is_chosen=False),
+INSTANCE_COLUMNS: Final = row_columns(
+    Instance,
+    *("instanceName", "osName", "hostName", "privateIp", "publicIp", "status", "totalUsers", "totalGroups"),
+    links={"instanceName": lambda row: str(row["address"])},
 )
 NO_INSTANCE: Final = (
     "No instance yet. Create an API key for endpoint agents: each machine that enrols with it is listed here. An "
