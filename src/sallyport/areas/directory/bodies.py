@@ -1,6 +1,5 @@
 """Request and answer bodies of directories: people and groups, configuration, imports."""
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Final
 
@@ -10,9 +9,8 @@ from sallyport.areas.directory.directory import Directory, DirectoryKind, Group,
 from sallyport.areas.directory.entry.dn import parsed
 from sallyport.areas.directory.reading.fields import Filter
 from sallyport.base.addresses import is_loopback
-from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Done, Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.outgoing.fields import Certificates, HostName
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
@@ -86,27 +84,9 @@ class ListDirectoryGroups(InDomain, Paged):
     )
 
 
+@answer_of(Group)
 class DirectoryGroup(Model):
     """A group of a directory."""
-
-    groupId: int = Field(description="Id of the group.")
-    groupName: str = Field(description="Name of the group.")
-    dn: str = Field(
-        description="Distinguished name. A group of a cloud directory has `id:` followed by its identifier."
-    )
-    memberCount: int = Field(description="Number of people and groups that are direct members.")
-    directoryName: str = Field(default="", description="Name of the group's directory.")
-
-
-def group_entry(group: Group, names: dict[int, str]) -> dict[str, object]:
-    """Return a group as the fields of `DirectoryGroup`. names: the names of the directories, by directory id."""
-    return {
-        "groupId": group.id,
-        "groupName": group.name,
-        "dn": group.dn,
-        "memberCount": group.members,
-        "directoryName": names.get(group.directory_id, ""),
-    }
 
 
 class DirectoryGroupList(Model):
@@ -131,39 +111,9 @@ class ListUsersOfDirectoryGroup(ListDirectoryUsers):
     groupId: Id = Field(description="Id of the group, as GetAllGroupsByDomain gives it.")
 
 
+@answer_of(User)
 class DirectoryUser(Model):
     """A person of a directory."""
-
-    userId: int = Field(description="Id of the person.")
-    userName: str = Field(description="Login name, as the field mapping gives it.")
-    displayName: str = Field(description="Name for display; may be empty.")
-    email: str = Field(description="Mail address; may be empty.")
-    upn: str = Field(description="userPrincipalName in Active Directory or Entra ID. It is empty in other directories.")
-    dn: str = Field(
-        description="Distinguished name. A person of a cloud directory has `id:` followed by the identifier."
-    )
-    status: str = Field(description="State of the account in its directory: active, disabled, locked or expired.")
-    source: str = Field(description="Kind of the directory: ldap, graph, okta, agent or ldif.")
-    groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
-    directoryName: str = Field(description="Name of the person's directory.")
-    fields: dict[str, str] = Field(description="Values of all other mapped fields, by the name of the field.")
-
-
-def user_entry(user: User, groups: list[str]) -> dict[str, object]:
-    """Return a person as the fields of `DirectoryUser`. groups: names of the person's groups."""
-    return {
-        "userId": user.id,
-        "userName": user.name,
-        "displayName": user.display_name,
-        "email": user.email,
-        "upn": user.upn,
-        "dn": user.dn,
-        "status": user.status,
-        "source": user.source,
-        "groups": groups,
-        "directoryName": user.directory_name,
-        "fields": json.loads(user.fields),
-    }
 
 
 class DirectoryUserList(Model):
@@ -243,41 +193,9 @@ class ListDirectories(OfDomain, Paged):
     """Request body of the operation `directory/list`."""
 
 
+@answer_of(Directory)
 class DirectoryEntry(Model):
     """A directory with its settings, without its secret."""
-
-    directoryId: int = Field(description="Id of the directory.")
-    directoryName: str = Field(description="Name of the directory.")
-    kind: DirectoryKind = Field(description="Kind of the directory.")
-    appUrl: str = Field(
-        description="URL of the directory. LDAP directories can have several URLs. Other directories may have none."
-    )
-    accountName: str = Field(description="Account that reads the directory, unless bindDN or clientId is set.")
-    settings: dict[str, str] = Field(
-        description="All other settings that are not empty. The keys are the field names of saveDirectoryConfig."
-    )
-    hasSecret: bool = Field(description="true: a password, a token or a key is stored.")
-    fieldMappings: dict[str, str] = Field(
-        description="For each field, the attributes that fill the field, separated by commas."
-    )
-    createdAt: str = Field(description="Time when the directory was added, ISO 8601.")
-    updatedAt: str = Field(description="Time of the last change, ISO 8601.")
-
-
-def directory_entry(directory: Directory) -> dict[str, object]:
-    """Return a directory as the fields of `DirectoryEntry`."""
-    return {
-        "directoryId": directory.id,
-        "directoryName": directory.name,
-        "kind": directory.kind,
-        "appUrl": directory.app_url,
-        "accountName": directory.account_name,
-        "settings": json.loads(directory.settings),
-        "hasSecret": directory.secret is not None,
-        "fieldMappings": json.loads(directory.mapping),
-        "createdAt": iso(directory.created_at),
-        "updatedAt": iso(directory.updated_at),
-    }
 
 
 class DirectoryList(Done):

@@ -1,10 +1,14 @@
 """The values of directories: a directory, its configuration, and the people and groups in lists."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import urlsplit
+
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
 
 
 class DirectoryKind(StrEnum):
@@ -23,22 +27,58 @@ LDIF_NAME: Final = "LDIF"
 """The name of the directory for LDIF files that are imported without a directory name."""
 
 
+def texts_of(text: str) -> dict[str, str]:
+    """Return the texts of a JSON object."""
+    found: dict[str, str] = json.loads(text)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Directory:
     """A stored directory. settings, mapping: JSON objects. secret: the encrypted secret."""
 
-    id: int
+    id: Annotated[int, Wire("Id of the directory.", "directoryId")]
     domain_id: int
-    name: str
-    kind: str
-    account_name: str
-    app_url: str
-    settings: str
+    name: Annotated[str, Wire("Name of the directory.", "directoryName")]
+    kind: Annotated[str, Wire("Kind of the directory.", kind=DirectoryKind)]
+    account_name: Annotated[
+        str,
+        Wire("Account that reads the directory, unless bindDN or clientId is set.", "accountName", after="appUrl"),
+    ]
+    app_url: Annotated[
+        str,
+        Wire(
+            "URL of the directory. LDAP directories can have several URLs. Other directories may have none.", "appUrl"
+        ),
+    ]
+    settings: Annotated[
+        str,
+        Wire(
+            "All other settings that are not empty. The keys are the field names of saveDirectoryConfig.",
+            convert=texts_of,
+            after="accountName",
+        ),
+    ]
     secret: bytes | None
     cursor: str
-    mapping: str
-    created_at: int
-    updated_at: int
+    mapping: Annotated[
+        str,
+        Wire(
+            "For each field, the attributes that fill the field, separated by commas.",
+            "fieldMappings",
+            convert=texts_of,
+            after="hasSecret",
+        ),
+    ]
+    created_at: Annotated[
+        int, Wire("Time when the directory was added, ISO 8601.", "createdAt", convert=iso, after="fieldMappings")
+    ]
+    updated_at: Annotated[int, Wire("Time of the last change, ISO 8601.", "updatedAt", convert=iso, after="createdAt")]
+
+    @Wire("true: a password, a token or a key is stored.", "hasSecret", after="settings")
+    def has_secret(self) -> bool:
+        """Return whether the directory has a secret."""
+        return self.secret is not None
 
     def __repr__(self) -> str:
         return f"Directory(id={self.id}, domain_id={self.domain_id}, name={self.name!r})"
@@ -55,32 +95,54 @@ class User:
     """A person of a directory. login: the login name in the directory. name: the login name after field mapping.
     source: the kind of the directory. fields: the mapped fields as JSON."""
 
-    id: int
+    id: Annotated[int, Wire("Id of the person.", "userId")]
     domain_id: int
     directory_id: int
-    dn: str
+    dn: Annotated[
+        str,
+        Wire("Distinguished name. A person of a cloud directory has `id:` followed by the identifier.", after="upn"),
+    ]
     login: str
-    name: str
-    display_name: str
-    email: str
-    upn: str
-    status: str
-    fields: str
-    source: str
-    directory_name: str
+    name: Annotated[str, Wire("Login name, as the field mapping gives it.", "userName")]
+    display_name: Annotated[str, Wire("Name for display; may be empty.", "displayName")]
+    email: Annotated[str, Wire("Mail address; may be empty.")]
+    upn: Annotated[str, Wire("userPrincipalName in Active Directory or Entra ID. It is empty in other directories.")]
+    status: Annotated[str, Wire("State of the account in its directory: active, disabled, locked or expired.")]
+    fields: Annotated[
+        str,
+        Wire("Values of all other mapped fields, by the name of the field.", convert=texts_of, after="directoryName"),
+    ]
+    source: Annotated[str, Wire("Kind of the directory: ldap, graph, okta, agent or ldif.", after="status")]
+    directory_name: Annotated[str, Wire("Name of the person's directory.", "directoryName", after="groups")]
+
+    @Wire("Names of the groups that the person is a direct member of.", after="source")
+    def groups(self, groups_of: Mapping[int, list[str]]) -> list[str]:
+        """Return the names of the person's groups. groups_of: these names by the id of the person."""
+        return groups_of[self.id]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """A group of a directory. members: the number of direct members. mapping: the group's own mapping as JSON."""
 
-    id: int
+    id: Annotated[int, Wire("Id of the group.", "groupId")]
     domain_id: int
     directory_id: int
-    dn: str
-    name: str
-    members: int
+    dn: Annotated[
+        str,
+        Wire(
+            "Distinguished name. A group of a cloud directory has `id:` followed by its identifier.",
+            after="groupName",
+        ),
+    ]
+    name: Annotated[str, Wire("Name of the group.", "groupName")]
+    members: Annotated[int, Wire("Number of people and groups that are direct members.", "memberCount")]
     mapping: str
+
+    @Wire("Name of the group's directory.", "directoryName")
+    def directory_name(self, directory_names: Mapping[int, str]) -> str:
+        """Return the name of the group's directory. directory_names: the names of directories by id."""
+        return directory_names.get(self.directory_id, "")
 
 
 @dataclass(frozen=True, slots=True)

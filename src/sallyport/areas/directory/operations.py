@@ -20,9 +20,6 @@ from sallyport.areas.directory.bodies import (
     ListDirectoryUsers,
     ListUsersOfDirectoryGroup,
     SaveDirectory,
-    directory_entry,
-    group_entry,
-    user_entry,
 )
 from sallyport.areas.directory.directory import Directory, DirectoryConfiguration, Group, ReadRequest, User
 from sallyport.areas.directory.imports.bodies import ImportStatus, JobList, OneImport, job_entry
@@ -50,6 +47,7 @@ from sallyport.areas.directory.schedules.bodies import (
 )
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.areas.directory.service import NO_GROUP, Directories, DirectoryTrials
+from sallyport.base.answer import answers
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
@@ -124,7 +122,7 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
         """List the groups of a domain's directories, or of one directory, ordered by id."""
         found, total = await service.groups(_list_query(body), body.search, body.directoryId)
         names = await service.names(body.domainId)
-        return Plain({"groups": [group_entry(each, names) for each in found], **_total(total)})
+        return Plain({"groups": answers(found, directory_names=names), **_total(total)})
 
     @declared.post("/ad/GetAllUsersByGroup", roles=READERS)
     async def users_by_group(body: ListUsersOfDirectoryGroup, caller: Caller) -> Plain[DirectoryUserList]:
@@ -147,7 +145,7 @@ def _declare_configuration(declared: Operations, service: Directories, trials: D
     async def directories(body: ListDirectories, caller: Caller) -> Plain[DirectoryList]:
         """List the directories of a domain with their settings, without secrets, ordered by id."""
         found, page = await service.of_domain(body.domainId), body.page()
-        shown = [directory_entry(each) for each in found[page.offset : page.offset + page.size]]
+        shown = answers(found[page.offset : page.offset + page.size])
         return _success(counted(len(found), "directory", "directories"), directories=shown, totalCount=len(found))
 
     @declared.post("/api/v1/directory/check", roles=OPERATORS)
@@ -322,8 +320,8 @@ def _success(message: str, **fields: object) -> Plain[AnswerT]:
 
 
 async def _people(service: Directories, users: Sequence[User], total: int) -> Plain[DirectoryUserList]:
-    groups = await service.groups_of(users)
-    return Plain({"users": [user_entry(*each) for each in zip(users, groups, strict=True)], **_total(total)})
+    groups_of = dict(zip([user.id for user in users], await service.groups_of(users), strict=True))
+    return Plain({"users": answers(users, groups_of=groups_of), **_total(total)})
 
 
 def _configuration(body: SaveDirectory) -> DirectoryConfiguration:
