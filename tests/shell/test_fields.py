@@ -41,6 +41,7 @@ class Paint(Model):
     isGlossy: bool | None = Field(default=None, description="Whether it shines.")  # noqa: N815
     owner: str = Field(description="Owner.")
     users: list[str] | None = Field(default=None, description="Users.")
+    labels: list[str] = Field(default_factory=list, description="Labels.")
 
 
 class Safe(Model):
@@ -51,7 +52,7 @@ class Safe(Model):
 
 @click.command()
 @field_argument("name", "title")
-@options(Paint, "colour", "macForms", "coaPort", "isDry", "isGlossy", "owner", "users")
+@options(Paint, "colour", "macForms", "coaPort", "isDry", "isGlossy", "owner", "users", "labels")
 @field_option("filter.value", "--search", help="Hand-written.")
 @pass_body
 def paint(line: CommandLine, body: Row) -> None:
@@ -86,8 +87,9 @@ def test_a_path_becomes_an_inner_object() -> None:
 
 
 def test_an_empty_text_is_the_empty_list() -> None:
-    """`--user ''` clears a list."""
+    """`--user ''` clears a list that can be null. In another list, the empty text is an entry, which may be refused."""
     assert body("wall", "--owner", "me", "--user", "")["users"] == []
+    assert body("wall", "--owner", "me", "--label", "")["labels"] == [""]
 
 
 @pytest.mark.parametrize(

@@ -67,24 +67,33 @@ class BodyOption(click.Option):
     """An option that fills a field.
 
     field: the path of the field in the body, such as `filter.value`. is_secret: whether messages must not repeat the
-    value. is_described: whether the help is the description of the field. expose_value: whether the command gets the
-    value as an argument, to fill the field by itself.
+    value. is_described: whether the help is the description of the field. is_cleared: whether an empty text is no entry
+    of the list, so that `--user ''` is the empty list. expose_value: whether the command gets the value as an argument,
+    to fill the field by itself.
     """
 
     def __init__(
-        self, *args: object, field: str, is_secret: bool = False, is_described: bool = False, **settings: object
+        self,
+        *args: object,
+        field: str,
+        is_secret: bool = False,
+        is_described: bool = False,
+        is_cleared: bool = False,
+        **settings: object,
     ) -> None:
         super().__init__(*args, **settings)  # type: ignore[arg-type]
         self.field = field
         self.is_secret = is_secret
         self._is_described = is_described
+        self._is_cleared = is_cleared
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, object], args: list[str]
     ) -> tuple[object, list[str]]:
         """Convert the value, and put it into the body."""
         value, rest = super().handle_parse_result(ctx, opts, args)
-        _fill(ctx, self, self.field, value)
+        entries = [each for each in value if each != ""] if self._is_cleared and isinstance(value, tuple) else value
+        _fill(ctx, self, self.field, entries)
         return value, rest
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -114,8 +123,7 @@ class BodyArgument(click.Argument):
 
 
 def _fill(context: click.Context, parameter: click.Parameter, field: str, value: object) -> None:
-    """Put the value of a parameter into the body, if the user has given it. In a list, an empty text is no entry, so
-    that `--user ''` is the empty list."""
+    """Put the value of a parameter into the body, if the user has given it."""
     source = context.get_parameter_source(parameter.name or "")
     if parameter.expose_value or source is not click.core.ParameterSource.COMMANDLINE:
         return
@@ -124,7 +132,7 @@ def _fill(context: click.Context, parameter: click.Parameter, field: str, value:
     *outer, name = field.split(".")
     for each in outer:
         body = cast(Row, body.setdefault(each, {}))
-    body[name] = [each for each in value if each != ""] if isinstance(value, tuple) else cast(JSON, value)
+    body[name] = list(value) if isinstance(value, tuple) else cast(JSON, value)
 
 
 def pass_body(command: Callable[Concatenate[CommandLine, Row, P], ResultT]) -> Callable[P, ResultT]:
@@ -260,7 +268,7 @@ def _derived(field: FieldInfo) -> dict[str, object]:
     else:
         settings["type"] = _type(kind, limits)
     if is_list:
-        settings |= {"multiple": True, "help": f"{field.description} Repeatable."}
+        settings |= {"multiple": True, "is_cleared": is_optional, "help": f"{field.description} Repeatable."}
     if default not in (None, "", False) and kind is not bool:
         settings |= {"default": default.value if isinstance(default, Enum) else default, "show_default": True}
     return settings

@@ -59,16 +59,22 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """An option type for `NAME=VALUE`. The value is an object with `name` and `value`; an empty text stays empty."""
+    """An option type for `NAME=VALUE`. The value is an object with `name` and `value`. allows_empty: whether an empty
+    text is accepted; it stays empty."""
 
     name = "pair"
 
+    def __init__(self, *, allows_empty: bool = False) -> None:
+        self._allows_empty = allows_empty
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Return the parts of the text. Raises BadParameter."""
+        if value == "" and self._allows_empty:
+            return ""
         name, sign, text = str(value).partition("=")
-        if value and not sign:
+        if not sign:
             self.fail(f'"{value}" is not understood; give NAME=VALUE', param, ctx)
-        return {"name": name.strip(), "value": text.strip()} if value else ""
+        return {"name": name.strip(), "value": text.strip()}
 
 
 class InputFile(click.Path):

@@ -73,7 +73,7 @@ def settings(command: CommandT) -> CommandT:
                 "UTC.",
             ),
             option(RuleFields, "vlan"),
-            option(RuleFields, "replyAttributes", "--reply", type=Pair(), metavar="NAME=VALUE"),
+            option(RuleFields, "replyAttributes", "--reply", type=Pair(allows_empty=True), metavar="NAME=VALUE"),
             option(RuleFields, "everyone"),
         ]
     ):
