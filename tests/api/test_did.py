@@ -268,12 +268,12 @@ def test_a_new_schema(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"schema": {"$ref": "http://169.254.169.254/"}}, {"schema": {"pattern": "(a+)+$"}}, {"schema": "hunter2"},
+        {"schema": {"$ref": "http://169.254.169.254/"}}, {"schema": {"pattern": "(?=a)b"}}, {"schema": "hunter2"},
         {"schema": {"type": "hunter2"}}, {"schema": {"enum": ["x" * 100_000]}}, {"name": ""}, {"sign": "maybe"},
     ],
 )  # fmt: skip
 def test_malformed_schemas(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """Remote references, costly patterns and malformed schemas are answered with 400. The message does not repeat the
+    """Remote references, unsupported patterns and malformed schemas are answered with 400. The message does not repeat the
     value.
     """
     sent = {"author": issuer(tenant), "name": "n", "schema": {}, **fields}
