@@ -273,8 +273,8 @@ def test_a_new_schema(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_schemas(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """Remote references, unsupported patterns and malformed schemas are answered with 400. The message does not repeat the
-    value.
+    """Remote references, unsupported patterns and malformed schemas are answered with 400. The message does not repeat
+    the value.
     """
     sent = {"author": issuer(tenant), "name": "n", "schema": {}, **fields}
     answer = tenant.world.send("POST", SCHEMA, tenant.token, json=sent)
