@@ -191,9 +191,8 @@ def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
 
 def _reason(tried: Row) -> str:
     """Return the reason why a directory is not usable. Where the API's text names a field, the returned text names an
-    option of the command."""
-    parameters = click.get_current_context().command.params
-    return by_options(_FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"])), parameters)
+    option of `directory add` and `set`."""
+    return by_options(_FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"])), set_.params)
 
 
 def _secret(line: CommandLine, secret: str | None, file: str | None) -> Row:
