@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from sallyport.areas.clients import weakness
 from sallyport.areas.clients.issued import Issued
@@ -20,7 +20,11 @@ from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import Request, SharedSecret
-from sallyport.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from sallyport.store.snapshot import (
+        Snapshot,
+    )  # imported for the type alone, because the command line reads this module
 
 MAX_SECRET: Final = 128
 REQUIRED: Final = (
@@ -387,7 +391,7 @@ class ClientTable:
         return None
 
 
-def finder(table: Snapshot[ClientTable]) -> Callable[[Source], Client | None]:
+def finder(table: "Snapshot[ClientTable]") -> Callable[[Source], Client | None]:
     """Return a function that finds the RADIUS client with the source address of a datagram in the current table. It
     returns None if the address is unknown."""
 
