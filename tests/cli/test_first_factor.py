@@ -12,6 +12,8 @@ from tests.cli import Service, add_domain, add_user
 from tests.peers.authority import Authority
 from tests.running_service import RunningService
 
+SECRET_TEXT = "MC4CAQAwBQYDK2VwBCIEIHunter2"
+
 
 @pytest.fixture(scope="module")
 def corp(service: Service) -> str:
@@ -106,6 +108,22 @@ def test_invalid_options_are_refused(
     done = service.cli("domain", "first-factor", corp, *arguments)
     assert (done.returncode, text in done.stderr) == (status, True), done.stderr
     assert shown(service, corp)["firstFactor"] == "local"
+
+
+@pytest.mark.parametrize("kept", ["c.pem", "c.key"])
+def test_a_refused_certificate_or_key_is_not_repeated(service: Service, tmp_path: Path, kept: str) -> None:
+    """If the service refuses the files of RadSec, the message names the option, and repeats neither the key nor a file
+    that may contain one."""
+    domain = add_domain(service, f"radsec-{kept}")
+    key, certificate = Authority("An authority").key_for("client").split(b"-----BEGIN CERT")
+    (tmp_path / "c.key").write_bytes(key)
+    (tmp_path / "c.pem").write_bytes(b"-----BEGIN CERT" + certificate)
+    (tmp_path / kept).write_text(f"-----BEGIN PRIVATE KEY-----\n{SECRET_TEXT}\n-----END PRIVATE KEY-----\n")
+    words = ("--radius-server", "192.0.2.1", "--radius-tls", str(tmp_path / "c.pem"), "--radius-tls-name", "home")
+    refused = service.cli("domain", "first-factor", str(domain), "radius", *words)
+    assert refused.returncode != 0
+    assert SECRET_TEXT not in refused.stderr and "BEGIN" not in refused.stderr
+    assert "--radius-tls" in refused.stderr
 
 
 def test_check_accepts_a_right_password(service: Service, corp: str) -> None:

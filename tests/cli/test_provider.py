@@ -55,6 +55,11 @@ def test_the_secret_is_the_first_line_of_standard_input(service: Service, guarde
     ("arguments", "message"),
     [
         (("duo", "--url", "https://x.example", "--secret", "-"), "--url is no option of duo; its options are: --ikey"),
+        (
+            ("duo", "--okta-domain", "x.example", "--secret", "-"),
+            "--okta-domain is no option of duo; its options are: --ikey",
+        ),
+        (("okta", "--ikey", "DI1", "--secret", "-"), "--ikey is no option of okta; its options are: --okta-domain"),
         (("duo", "--ikey", "DI1", "--host", "x.example"), "duo needs its skey: --secret - (standard input)"),
         (("duo", "--ikey", "DI1", "--secret", KEY), "--secret takes - (standard input) or a file"),
         (("duo", "--field", f"skey={KEY}"), "skey is a secret"),
@@ -64,6 +69,8 @@ def test_the_secret_is_the_first_line_of_standard_input(service: Service, guarde
     ],
     ids=[
         "other's option",
+        "an option with the name of an argument",
+        "an option in place of that one",
         "no secret",
         "secret as an argument",
         "secret as a field",

@@ -1,11 +1,14 @@
 """Tests of HTTP for providers: a request ends with a response or a ProviderError, and connects only to allowed
 addresses."""
 
+import gzip
+import resource
 import socket
 import ssl
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from http.cookiejar import DefaultCookiePolicy
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -206,15 +209,40 @@ async def test_a_429_sets_the_pause(headers: dict[str, str], wait_s: float) -> N
     assert (refused.value.retry_after_s, refused.value.limited) == (wait_s, True)
 
 
-async def test_compressed_answers_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("gzip", b"x"), ("gzip, gzip", gzip.compress(gzip.compress(bytes(100 << 20)))), ("br", b"x"), ("x-own", b"x")],
+    ids=["no gzip", "a bomb", "no brotli", "an unknown encoding"],
+)
+async def test_compressed_answers_are_refused(encoding: str, body: bytes) -> None:
     """A compressed answer is refused and not decompressed, because it was not requested."""
 
     async def compressed(call: Call) -> Reply:
-        return Reply(200, "x", {"Content-Encoding": "gzip"})
+        return Reply(200, body, {"Content-Encoding": encoding})
 
     async with serving(compressed) as server:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with pytest.raises(ProviderError, match="compressed"):
             await ask(server)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 << 10
+
+
+async def test_no_cookie_is_parsed() -> None:
+    """Cookies of answers are neither kept nor parsed: a hostile one would take the parser 0.4 s."""
+
+    async def with_cookies(call: Call) -> Reply:
+        return Reply(200, {}, {"Set-Cookie": "a=b; Path=/"})
+
+    async with (
+        serving(with_cookies) as server,
+        HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client,
+    ):
+        for _ in range(2):
+            answer = await client.get("/x")
+        assert [*client.cookies.jar] == []
+        policy = client.cookies.jar._policy
+        assert isinstance(policy, DefaultCookiePolicy) and not (policy.netscape or policy.rfc2965)
+    assert "cookie" not in answer.request.headers
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"null", b"\xff", b"[" * 200_000, b'{"a": ' + b"9" * 9000])

@@ -68,9 +68,14 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
     parameters = () if context is None else context.command.params
     found, value = parameter_of(names, parameters), _text_of(_at(sent, path))
     name = option_name(found) if found is not None else (names or path)[-1]
-    if found is None or _is_secret(found) or not isinstance(value, str | int | float):
+    is_secret = found is None or _is_secret(found) or any(_SECRET.search(_with_hyphens(each)) for each in names)
+    if is_secret or not isinstance(value, str | int | float) or "\n" in str(value):  # several lines come from a file
         return by_options(wrong.about(name), parameters)
     return not_accepted(name, value, by_options(wrong.message, parameters))
+
+
+def _with_hyphens(field: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", field)
 
 
 def _at(sent: "JSON", path: Sequence[str]) -> "JSON":

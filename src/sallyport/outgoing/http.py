@@ -103,7 +103,7 @@ class HttpFactory:
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
             transport=ServerTransport(self.egress, self._trust(), httpx.URL(base_url), most),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            cookies=CookieJar(DefaultCookiePolicy(netscape=False, rfc2965=False)),
             trust_env=False,
         )
 
@@ -134,9 +134,9 @@ class ServerTransport(Pool):
         except _FAILURES as error:
             # `from None`, because a traceback would show the request with its headers.
             raise ProviderError(f"{host}: {_why(error)}") from None
-        response = httpx.Response(answer.status, headers=answer.headers, content=answer.body)
-        _check(response, host)
-        return response
+        headers = httpx.Headers(answer.headers)
+        _check(answer.status, headers, host)  # before httpx sees the body, which it would decompress
+        return httpx.Response(answer.status, headers=headers, content=answer.body)
 
 
 def link_of(client: httpx.AsyncClient, text: str, name: str = "link") -> httpx.URL:
@@ -196,8 +196,7 @@ def text_at(document: object, *path: str) -> str:
     return found.encode(errors="replace").decode() if isinstance(found, str) else ""
 
 
-def _check(response: httpx.Response, host: str) -> None:
-    status, headers = response.status_code, response.headers
+def _check(status: int, headers: httpx.Headers, host: str) -> None:
     if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could become large
         raise ProviderError(
             f"{host}: the server answered with a compressed body, although the request did not allow compression"

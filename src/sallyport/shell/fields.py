@@ -228,19 +228,19 @@ def parameter_of(path: list[str], parameters: Iterable[click.Parameter]) -> clic
 
     path: the names of the path to the field. A parameter fills a field if its own field is a beginning of the path,
     or else the end of the path, or else a field within the refused object. A parameter that is not declared with a
-    field fills the field of its own name.
+    field fills the field of its own name, unless another parameter declares it.
     """
-    best, most = None, (0, 0)
+    best, most = None, (0, 0, False)
     for each in parameters:
         own = getattr(each, "field", _camel(each.name or "")).split(".")
-        length = len(own)
-        fit = (0, 0)
+        length, is_declared = len(own), hasattr(each, "field")
+        fit = (0, 0, False)
         if path[:length] == own:
-            fit = (3, length)
+            fit = (3, length, is_declared)
         elif path[-length:] == own:
-            fit = (2, length)
+            fit = (2, length, is_declared)
         elif own[: len(path)] == path:
-            fit = (1, 0)  # the first of the object's options
+            fit = (1, 0, False)  # the first of the object's options
         if fit > most:
             best, most = each, fit
     return best

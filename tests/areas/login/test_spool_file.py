@@ -132,6 +132,18 @@ def test_a_write_that_failed_at_its_end_is_replaced(tmp_path: Path, first: list[
     assert opened(path).name == file.name
 
 
+def test_a_write_that_failed_at_its_end_is_not_read(tmp_path: Path) -> None:
+    """If a write is on disk, although append raised OSError, it got no answer. So it is not delivered. But a record
+    that gets its number later is delivered."""
+    path = tmp_path / "spool"
+    file = opened(path)
+    file.append([b"one"])
+    opened(path).append([b"lost"])
+    assert [each.payload for each in file.read(9)] == [b"one"]
+    file.append([b"two"])
+    assert [each.payload for each in file.read(9)] == [b"one", b"two"]
+
+
 @pytest.mark.parametrize("first", [[], [b"one"]], ids=["a new file", "a file with a record"])
 def test_a_full_disk_leaves_the_former_records(tmp_path: Path, first: list[bytes]) -> None:
     """If the disk is full, append raises OSError. Records can be read and removed then, and when there is room, further

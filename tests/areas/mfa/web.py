@@ -146,7 +146,10 @@ def _call(request: h11.Request, body: bytes) -> Call:
 
 
 async def _send(connection: h11.Connection, stream: trio.abc.Stream, reply: Reply) -> None:
-    body = reply.document.encode() if isinstance(reply.document, str) else json.dumps(reply.document).encode()
+    if isinstance(reply.document, bytes):
+        body = reply.document
+    else:
+        body = reply.document.encode() if isinstance(reply.document, str) else json.dumps(reply.document).encode()
     headers = [("Content-Length", str(len(body))), ("Content-Type", "application/json"), *reply.headers.items()]
     octets = connection.send(h11.Response(status_code=reply.status, headers=headers, reason=b"x"))
     octets += connection.send(h11.Data(data=body)) + connection.send(h11.EndOfMessage())

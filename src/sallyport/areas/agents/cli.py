@@ -7,7 +7,7 @@ from sallyport.areas.users import files
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
-from sallyport.shell.fields import field_argument, option, options, pass_body
+from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
 from sallyport.shell.options import in_domain, json_form
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")
@@ -15,7 +15,7 @@ DRIFT = ("instanceId", "kind", "name", "detail", "putBack", "first", "last", "en
 FOUND = {"account": ("name", "uid", "shell", "groups", "sudo", "managed", "found"), "group": ("name", "gid", "members")}
 SETTINGS = ("setting", "value")
 PASSWORDS = ("state", "since", "password")
-_instance = click.argument("instance")
+_instance = field_argument("instanceId", "instance", expose_value=True)
 
 
 @click.command("list")
@@ -39,7 +39,7 @@ def show(line: CommandLine, *, instance: str, domain: str) -> None:
 
 @click.command("drift")
 @in_domain
-@click.option("--instance", help="Show only the drift on this instance.")
+@field_option("instanceId", "--instance", "instance", expose_value=True, help="Show only the drift on this instance.")
 @click.option("--all", "everything", is_flag=True, help="Also show drift that has ended.")
 @json_form
 @click.pass_obj

@@ -23,7 +23,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries, note_warnings
 from sallyport.shell.command import domains as all_domains
-from sallyport.shell.fields import field_argument, of_tenant, option, options, pass_body
+from sallyport.shell.fields import field_argument, field_option, of_tenant, option, options, pass_body
 from sallyport.shell.options import Group, InputFile, as_json, json_form
 
 COLUMNS = (
@@ -43,10 +43,12 @@ STRANGER = "unknown_client"
 MOST_REMEDIES = 20
 PLAN = ("action", "name", "address", "what")
 
-domains = click.option(
+domains = field_option(
+    "domainIds",
     "--domain",
     "domains",
     multiple=True,
+    expose_value=True,
     help=(
         "Name or domainId of a domain; repeatable. The first is the default. Without this option, the client has all "
         "domains of the tenant."

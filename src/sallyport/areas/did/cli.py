@@ -126,7 +126,15 @@ def credential() -> None:
 @option(CreateCredential, "issuerDid", "--issuer")
 @option(CreateCredential, "holderDid", "--holder")
 @option(CreateCredential, "schemaId", "--schema")
-@click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="Claim of the credential; repeatable.")
+@field_option(
+    "metadata",
+    "--claim",
+    "claims",
+    multiple=True,
+    expose_value=True,
+    metavar="NAME=VALUE",
+    help="Claim of the credential; repeatable.",
+)
 @option(
     CreateCredential,
     "expiry",
@@ -134,9 +142,13 @@ def credential() -> None:
     type=FUTURE,
     help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never.",
 )
-@click.option(
+@field_option(
+    "metadata.epmPassword",
     "--password",
+    "password",
     metavar="-",
+    expose_value=True,
+    is_secret=True,
     help="Password that the holder gets with the credential. Give - to read the password from standard input.",
 )
 @pass_body

@@ -28,8 +28,8 @@ _FIELD = re.compile(rf"\b({'|'.join(_OPTION_OF)})\b")
 _SYNC = "sallyport directory sync {name} --domain {domain} --wait; then `directory schedule`"
 
 
-def _joined(_context: click.Context, _option: click.Parameter, urls: tuple[str, ...]) -> str | None:
-    return " ".join(urls) or None
+def _joined(_context: click.Context, _option: click.Parameter, urls: tuple[str, ...]) -> str:
+    return " ".join(urls)
 
 
 def _certificates(_context: click.Context, _option: click.Parameter, path: str | None) -> str | None:
@@ -121,7 +121,7 @@ def add(
     given |= _secret(line, secret, secret_file)
     if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
         raise StartError(f"the domain already has a directory {name}: change it with `sallyport directory set`")
-    if "kind" not in given and "appUrl" not in given:
+    if not given.get("kind") and not given.get("appUrl"):
         raise click.UsageError("--url is missing: give it, or --kind agent, or --kind ldif")
     kind = DirectoryKind(str(given.get("kind") or kind_of(str(given["appUrl"]))))
     _save(line, domain, {"directoryName": name, **given}, check=not no_check and kind in READ_BY_SERVICE)

@@ -104,21 +104,30 @@ def _text(_context: click.Context, _option: click.Parameter, path: Path | None) 
     expose_value=True,
     help="Shared secret of the RADIUS servers. Give - to read the secret from standard input.",
 )
-@click.option(
+@field_option(
+    "radius.servers.tls",
     "--radius-tls",
+    "radius_tls",
     type=_FILE,
+    expose_value=True,
     metavar="FILE.pem",
     help="RadSec: PEM file of the client certificate; its key is in FILE.key.",
 )
-@click.option(
+@field_option(
+    "radius.servers.tls.caCertificate",
     "--radius-tls-ca",
+    "radius_tls_ca",
     type=_FILE,
+    expose_value=True,
     metavar="FILE",
     help="RadSec: PEM file of the authorities that sign the RADIUS servers' certificates.",
 )
-@click.option(
+@field_option(
+    "radius.servers.tls.serverName",
     "--radius-tls-name",
+    "radius_tls_name",
     metavar="NAME",
+    expose_value=True,
     help="RadSec: name in the RADIUS servers' certificates, if it differs from the host.",
 )
 @pass_body

@@ -17,7 +17,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.wire import Row
 from sallyport.host import disk
 from sallyport.shell.command import CommandLine, Form, entries
-from sallyport.shell.fields import options, pass_body
+from sallyport.shell.fields import field_option, options, pass_body
 from sallyport.shell.options import PAST, Group, in_domain
 
 COLUMNS = (
@@ -35,6 +35,22 @@ COLUMNS = (
 SPARE = ("latencyMs", "method", "factor", "station", "device_name")
 """Columns that a table leaves out at a narrow terminal, in this order, before it cuts the reason."""
 ALL_COLUMNS = wire_names(EventRow)
+_since = field_option(
+    "from",
+    "--from",
+    "since",
+    type=PAST,
+    expose_value=True,
+    help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).",
+)
+_until = field_option(
+    "to",
+    "--to",
+    "until",
+    type=PAST,
+    expose_value=True,
+    help="End of the period (exclusive), in the form of --from.",
+)
 PAGE = 200
 FOLLOW_S = 1.0
 LATE = "3m"
@@ -50,8 +66,8 @@ def event() -> None:
 @event.command("list")
 @in_domain
 @options(GetAuthLog, "search")
-@click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
+@_since
+@_until
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
 @options(GetAuthLog, "user", "device", "reason")
 @click.option("--follow", is_flag=True, help="Print the last events, oldest first, and then new ones, until Ctrl-C.")
@@ -117,8 +133,8 @@ def _follow(
 
 @event.command()
 @in_domain
-@click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
+@_since
+@_until
 @click.option(
     "--format",
     "form",

@@ -103,7 +103,7 @@ class SpoolFile:
         try:
             with self._transaction() as database:
                 if database.execute("select 1 from sqlite_schema").fetchone():
-                    name, records, check, size = database.execute(_STATE).fetchone()
+                    name, records, check, size = database.execute(_STATE).fetchone() or ("", 0, "no name", 0)
                     if check != "ok" or size != self._path.stat().st_size:
                         raise DamagedSpoolError
         except DamagedSpoolError:
@@ -135,9 +135,10 @@ class SpoolFile:
 
     def read(self, most: int) -> list[SpooledRecord]:
         """Return the next records, at most `most`. Raises OSError."""
-        sql = "select sequence, payload from records where sequence > ? order by sequence limit ?"
+        # Without the upper limit, records of a write that failed at its end would be read too.
+        sql = "select sequence, payload from records where sequence > ? and sequence <= ? order by sequence limit ?"
         with self._transaction() as database:
-            return [SpooledRecord(*row) for row in database.execute(sql, [self._removed, most])]
+            return [SpooledRecord(*row) for row in database.execute(sql, [self._removed, self._appended, most])]
 
     def remove(self, records: Sequence[SpooledRecord]) -> bool:
         """Remove records that `read` has returned. Return whether the spool is empty now. Raises OSError.
@@ -153,8 +154,8 @@ class SpoolFile:
 
     def _delete(self) -> None:
         self._path.unlink()
-        disk.sync(self._path.parent)
         self.name, self.size, self._removed, self._appended = "", 0, 0, 0
+        disk.sync(self._path.parent)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -45,6 +45,45 @@ def test_filters(text: str, octets: str) -> None:
     assert encoded_filter(checked(text)).hex() == octets.replace(" ", "")
 
 
+@pytest.mark.parametrize("text", ["(&(a=1) (b=2))", "(& (a=1)(b=2) )", "(&(a=1)  (b=2))"])
+def test_blanks_between_the_parts_of_a_filter(text: str) -> None:
+    """A filter of a login may have blanks between its parts. No part is left out."""
+    assert encoded_filter(text) == encoded_filter("(&(a=1)(b=2))")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "a=1",
+            "(a=1",
+            "(a=1))",
+            "(a=1)(b=2)",
+            "(a)",
+            "(=1)",
+            "(a=\\zz)",
+            "(a=\\2)",
+            "(a=1\\",
+            "(&(a=1)b=2)",
+            "(&(a=1)",
+        ),
+        *(
+            "(!)",
+            "(!(a=1)(b=2))",
+            "(&(a=1)())",
+            "(a=(b=1))",
+            "(" * 200 + "a=1" + ")" * 200,
+            "(!" * 200 + "(a=1)" + ")" * 200,
+        ),
+    ],
+)
+def test_what_is_no_filter_is_refused(text: str) -> None:
+    """A text that is no filter is never sent in part, because the rest of a filter may restrict who can log in."""
+    with pytest.raises(ValueError, match=r"filter|substring|hex"):
+        encoded_filter(text)
+
+
 @pytest.mark.parametrize("value", ["*()\\\0", "\u00e9\u4e2d", "", "a*b", "\\2a"])
 def test_an_escaped_value_is_sent_as_it_is(value: str) -> None:
     """A name that a user has typed is a value, whatever characters it has."""

@@ -86,7 +86,7 @@ class Pages:
             authorization = await self._authorize(renew)
             try:
                 answer = await self._client.get(
-                    url if url.startswith("/") else link_of(self._client, url),
+                    link_of(self._client, url),
                     params=params,
                     headers={"Accept": "application/json", "Authorization": authorization, **(headers or {})},
                     timeout=ANSWER_S,

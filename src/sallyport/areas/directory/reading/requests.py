@@ -22,6 +22,8 @@ PASSWORD_POLICY: Final = b"1.3.6.1.4.1.42.2.27.8.5.1"
 # The tags of a filter (RFC 4511 section 4.5.1.7).
 _AND, _OR, _NOT, _EQUAL, _SUBSTRINGS, _PRESENT, _EXTENSIBLE = 0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0x87, 0xA9
 _COMPARED: Final = {">": 0xA5, "<": 0xA6, "~": 0xA8}
+_DEEPEST: Final = 100
+_NO_FILTER: Final = "not an LDAP filter"
 _LISTED: Final = {"&": _AND, "|": _OR}
 _RULE, _TYPE, _VALUE, _WITH_DN = 0x81, 0x82, 0x83, 0x84
 _INITIAL, _ANY, _LAST = 0x80, 0x81, 0x82
@@ -53,8 +55,8 @@ def simple_bind(dn: str, password: str) -> bytes:
 
 
 def search(base: str, pattern: str, attributes: Sequence[str], *, whole_tree: bool, most: int = 0) -> bytes:
-    """Return a search (section 4.5.1). pattern: a filter that `search.checked` accepts. whole_tree: whether to search
-    below the base too. most: the maximum number of entries; 0 for no limit."""
+    """Return a search (section 4.5.1). pattern: a filter. whole_tree: whether to search below the base too. most: the
+    maximum number of entries; 0 for no limit. Raises ValueError if the pattern is not a filter."""
     return element(
         _SEARCH_REQUEST,
         element(_OCTETS, base.encode()),
@@ -80,25 +82,43 @@ def page_control(size: int, cookie: bytes) -> bytes:
 
 
 def encoded_filter(text: str) -> bytes:
-    """Return a filter that `search.checked` accepts, as octets (RFC 4515)."""
-    return _filter_at(text, 0)[0]
+    """Return a filter as octets (RFC 4515). There may be blanks between the parts of a list, as the library of OpenLDAP
+    allows. Raises ValueError if the text is not a filter: a part that is left out would widen a search."""
+    encoded, end = _filter_at(text, 0, 0)
+    if end != len(text):
+        raise ValueError(_NO_FILTER)
+    return encoded
 
 
-def _filter_at(text: str, at: int) -> tuple[bytes, int]:
-    """Return the filter that begins at a position, and the position after it."""
-    kind = text[at + 1]
+def _filter_at(text: str, at: int, depth: int) -> tuple[bytes, int]:
+    """Return the filter that begins at a position, and the position after it. depth: in how many other filters this
+    filter is nested."""
+    kind = text[at + 1 : at + 2]
+    if text[at : at + 1] != "(" or not kind or depth > _DEEPEST:
+        raise ValueError(_NO_FILTER)
     if kind in "!&|":
-        parts, at = list[bytes](), at + 2
-        while text[at] == "(":
-            part, at = _filter_at(text, at)
+        parts, at = list[bytes](), _after_blanks(text, at + 2)
+        while text[at : at + 1] == "(":
+            part, at = _filter_at(text, at, depth + 1)
             parts.append(part)
+            at = _after_blanks(text, at)
+        if text[at : at + 1] != ")" or (kind == "!" and len(parts) != 1):
+            raise ValueError(_NO_FILTER)
         return element(_LISTED.get(kind, _NOT), *parts), at + 1
     end = text.index(")", at)
     return _condition(text[at + 1 : end]), end + 1
 
 
+def _after_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] == " ":
+        at += 1
+    return at
+
+
 def _condition(text: str) -> bytes:
-    left, _, value = text.partition("=")
+    left, equals, value = text.partition("=")
+    if not equals or "(" in text or not left.strip(":<>~ "):
+        raise ValueError(_NO_FILTER)
     if left.endswith(":"):
         return _extensible(left[:-1], value)
     if left[-1] in _COMPARED:
@@ -130,6 +150,8 @@ def _extensible(left: str, value: str) -> bytes:
 def _octets(value: str) -> bytes:
     """Return the octets of a value, without its escapes (RFC 4515 section 3)."""
     first, *escaped = value.split("\\")
+    if any(len(each) < 2 for each in escaped):
+        raise ValueError(_NO_FILTER)
     return first.encode() + b"".join(bytes.fromhex(each[:2]) + each[2:].encode() for each in escaped)
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.fields import LdapUrl, Line, Name
+from sallyport.areas.directory.reading.requests import encoded_filter
 from sallyport.areas.directory.reading.server import Server, in_clear
 from sallyport.areas.login.first.checker import CODE_LENGTHS, Checker, Host
 from sallyport.areas.login.first.ldap.account import ASSERTION, USER
@@ -85,6 +86,10 @@ def _filter(value: str) -> str:
         raise unfit("must be an LDAP filter with {user} at most once in each comparison")
     if any("*" in pattern or "\\" in pattern for _, pattern in held):
         raise unfit("must be an LDAP filter without * and \\ next to {user}, because a name must find one entry")
+    try:
+        encoded_filter(value.replace(USER, "user"))
+    except ValueError:
+        raise unfit("must be an LDAP filter, such as (&(uid={user})(memberOf=cn=vpn,dc=example))") from None
     return value
 
 

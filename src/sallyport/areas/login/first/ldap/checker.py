@@ -328,9 +328,8 @@ class Ldap:
 async def _must_change(connection: Connection, entry: Entry) -> bool:
     """Return whether the directory requires the user to change the password before anything else.
 
-    The bindings do not return the policy control of a successful bind. So, if the server has a password policy, this
-    function reads the user's own entry over the connection. If the password must be changed, the server refuses to
-    return the entry.
+    A server may accept the bind of such a user. So, if the server has a password policy, this function reads the user's
+    own entry over the connection. If the password must be changed, the server refuses to return the entry.
     """
     if account.must_change(entry):
         return True
