@@ -157,6 +157,7 @@ class Pipeline:
         if login.continuation is not None:
             continuation, login.continuation = login.continuation, None  # it refers to the login
             return await continuation()
+        self.refresh(login, domain)  # the login has waited for its turn
         if domain.first_factor is LOCAL:
             first = self._check_password(login, domain, await self.user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:
@@ -277,7 +278,7 @@ class Pipeline:
     ) -> Reason:
         """Check the password of an endpoint user. takes_code: see `check_password`; by default the provider decides."""
         if takes_code is None:
-            takes_code = partial(self.second.enrolments.takes_codes, login.provider, domain, login.user)
+            takes_code = partial(self.takes_codes, domain, login.user)
         result = check_password(login.arrival, login.method, user, takes_code)
         login.found, login.code = result.found, result.code
         return result.reason

@@ -127,15 +127,17 @@ class EapRounds:
         session: the challenge that `code` answers, or None at the first call. Return None if this request was replaced
         by a newer request of the same login. The newer request may have come to another node.
         """
+        await self._steps.recall(login, domain)
         fresh = self._steps.refresh(login, domain)
-        await self._steps.recall(login, fresh)
         if session is not None:
             self._steps.note(login)
             result = await self._steps.second.resume(login, session.id, session.step, code)
         elif self._steps.judge(login, fresh, PASSED) is not None:
             return InnerSecondFactor()
         else:
-            result = await self._steps.second.ask(login, fresh, await self._steps.asked(domain, login.user))
+            asked = await self._steps.asked(domain, login.user)
+            fresh = self._steps.refresh(login, domain)
+            result = await self._steps.second.ask(login, fresh, asked)
         if result is None or not await self._steps.second.consume(result):
             return None
         login.detail = result.detail
