@@ -13,5 +13,5 @@
 
 The entrance of an area is `area`: one object that declares all that the area adds to the service (`entrance.Area`). The
 other files have the same names in each area: a module of values, `bodies` (requests and answers), `repo` (SQL),
-`service` (rules), `operations` (declarations) and `cli` (commands).
+`service` (business logic), `operations` (declarations) and `cli` (commands).
 """

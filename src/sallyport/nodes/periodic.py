@@ -1,5 +1,5 @@
-"""The periodic work that one node does for the cluster. It runs on the node that holds the lease, and each of its
-writes checks the lease."""
+"""The periodic work that one node does for the cluster. It runs on the node that holds the lease, until the node loses
+the lease. The writes of some tasks also check the lease (`store_of_leader`)."""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence

@@ -26,6 +26,8 @@ counters     stored numbers of rows, so that lists need not be counted
 search       substring search, and pages of lists
 slices       long writes, split into short transactions
 erasure      the deletion of the rows of a removed domain
-vault        encryption of secrets under the master key; `rotation` changes the master key
+vault        encryption of secrets under the master key; `sealed` reads the sealed columns, `rotation` changes the key
+foreign      changes that another node has made
+operations   local operations for backup, restore and rotation; `cli` has their commands
 data_folder  the data directory, its lock and the reserved disk space
 """

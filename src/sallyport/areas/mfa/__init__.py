@@ -8,7 +8,8 @@
 - `contract` has the tests that every provider must pass, also one from an installed package.
 - `circuit` guards each provider by deadlines and a circuit breaker. After five failures in a row, no call is made for
   thirty seconds; then one call is tried.
-- `providers` lists the providers. `service` manages the provider of each domain. `operations` serves it over HTTP.
+- `providers` lists the providers. `cli`, `console.pages.factors` and `console.labels` have their options and names.
+- `service` seals and manages the provider of each domain. `operations` serves it over HTTP.
 
 Providers connect through `sallyport.outgoing`. A failure of a provider never approves a login; the domain's
 `fallbackAction` decides.

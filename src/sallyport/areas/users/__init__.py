@@ -3,7 +3,7 @@
 The first factor `local` of a domain verifies the password of an endpoint user. The second-factor provider `totp`
 verifies the user's one-time passwords.
 
-    user        a user as a login needs it. `service` caches the users. `repo` reads their passwords and seeds.
+    user        a user as a login needs it. `service` caches the users. `repo` seals their passwords and seeds.
     totp        one-time-password seeds and their enrolment. `page` serves the page behind an enrolment link.
     accounts    users as admins manage them: fields, secrets, lists, wallets
     groups      groups of users, their instances, and the credential policy of their sessions
@@ -11,7 +11,7 @@ verifies the user's one-time passwords.
     membership  assignments between users, groups and instances, with their stored totals
     imports     import of users and instances from a file
     files       code that the commands of the command line share
-    commands    operations for the command line only, not for HTTP
+    operations  local operations, which HTTP does not serve
 
 A login calls `EndpointUsers.cached`, which never waits. If the user is not in memory, the login calls `load`, which
 reads the user from the store. If the user does not exist, `load` caches this fact too. A method that changes a user

@@ -1,4 +1,4 @@
-"""The SQL of endpoint users for admins. `endpoints.repo` seals and stores their secrets."""
+"""The SQL of endpoint users for admins. `users.repo` seals and stores their secrets."""
 
 from collections.abc import Sequence
 
