@@ -95,7 +95,6 @@ def check_wheel(wheel: Path) -> None:
         "Name: sallyport-radius",
         f"Version: {version_of(wheel)}",
         "Requires-Python: >=3.11",
-        "Provides-Extra: ldap",
         "Provides-Extra: postgres",
     }
     assert wanted <= set(metadata), metadata
