@@ -31,7 +31,7 @@ def _add_colours(connection: Connection) -> None:
     connection.execute("alter table events add column colour text not null default 'green'")
 
 
-STEPS = (*STEPS, Step("{NEXT_STEP}", _add_colours, beside=STEPS[-1].name))
+STEPS = (*STEPS, MigrationStep("{NEXT_STEP}", _add_colours, beside=STEPS[-1].name))
 '''
 BEFORE = "\n\n@dataclass(frozen=True, slots=True)\nclass Inspection:"
 
