@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.policy.rules.conditions import DAYS, AccountKind, Facts, Window
+from sallyport.areas.policy.rules.conditions import AccountKind, Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
+from sallyport.areas.policy.rules.window import DAYS, Window
 from sallyport.areas.preview.periods import MOST_COMPARED, Span, spans_of
 from sallyport.areas.preview.service import DAY
 from sallyport.areas.preview.traffic import SLICE_SPANS, parts_of

@@ -48,7 +48,7 @@ def _text(_context: click.Context, _option: click.Parameter, path: Path | None) 
     "ldap.userFilter",
     "--user-filter",
     metavar="FILTER",
-    help="LDAP filter that finds a user; {user} stands for the user name.",
+    help="LDAP filter that finds a user; {user} is the user name.",
 )
 @field_option("ldap.startTls", "--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
 @field_option(

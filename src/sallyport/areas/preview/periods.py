@@ -13,9 +13,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import AccountKind, Facts, Window, minutes
+from sallyport.areas.policy.rules.conditions import AccountKind, Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
+from sallyport.areas.policy.rules.window import Window, minutes
 from sallyport.base.clock import SECOND
 
 MOST_COMPARED: Final = 16

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.policy.rules.conditions import CONDITIONS, DAYS
+from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.rule import IDENTITIES
+from sallyport.areas.policy.rules.window import DAYS
 from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column

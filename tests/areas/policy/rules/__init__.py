@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 
-from sallyport.areas.policy.rules.conditions import Facts, Window
+from sallyport.areas.policy.rules.conditions import Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
+from sallyport.areas.policy.rules.window import Window
 from sallyport.base.clock import from_iso
 
 NOON = from_iso("2026-01-07T12:00:00Z")  # a Wednesday

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from sallyport.areas.policy.rules.bodies import MAX_ENTRIES, RuleFields
-from sallyport.areas.policy.rules.conditions import Window
 from sallyport.areas.policy.rules.rule import Action
+from sallyport.areas.policy.rules.window import Window
 
 
 def test_a_missing_field_is_not_set() -> None:

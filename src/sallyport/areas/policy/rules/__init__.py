@@ -1,6 +1,6 @@
 """Login rules of a domain: they allow a login, require a second factor, or block it (/ad/...LoginRule(s)).
 
-    conditions   the conditions of rules, one entry for each: fact, test, texts
+    conditions   the conditions of rules, one entry for each: fact, test, texts; `index` looks up their values
     rule         a rule in memory and in the store
     bodies       request and response bodies
     match        evaluates a domain's rules for a login; no I/O, some microseconds

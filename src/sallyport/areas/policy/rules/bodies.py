@@ -17,17 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from sallyport.areas.policy.rules.conditions import (
-    CONDITIONS,
-    DAYS,
-    END_OF_DAY,
-    MIDNIGHT,
-    AccountKind,
-    Condition,
-    Window,
-    minutes,
-)
+from sallyport.areas.policy.rules.conditions import CONDITIONS, AccountKind, Condition
 from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY, MAX_PRIORITY, MAX_REPLY_OCTETS, Action, Reply
+from sallyport.areas.policy.rules.window import DAYS, END_OF_DAY, MIDNIGHT, Window, minutes
 from sallyport.base.model import Done, Model, SentModel
 from sallyport.base.validation import Between, one_or_several, unfit
 from sallyport.web.paging import Paged, TotalCount

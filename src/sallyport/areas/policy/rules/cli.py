@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 import click
 
 from sallyport.areas.policy.rules.bodies import AddLoginRule, RuleFields, UpdateLoginRule
-from sallyport.areas.policy.rules.conditions import CONDITIONS, DAYS
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.window import DAYS
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row

@@ -6,10 +6,6 @@ command line and the console show it. The time of day is a condition too, but no
 When rules are loaded, the values of a condition become a set of case-folded names, or of stations and networks in
 canonical form, and the condition becomes a function of the facts. It returns True or False, or None if a fact is
 missing. The docstring of the package explains the consequences.
-
-A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. There is one index over all
-rules. To keep a login fast, each group, OU and address of the login is looked up in the index only once. The index
-returns the rules that name the value. They are an integer in which each bit stands for a rule.
 """
 
 import zoneinfo
@@ -17,27 +13,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property, lru_cache
-from typing import Final, TypeVar
+from functools import cached_property
+from typing import Final
 
-from sallyport.base.addresses import Network, parse_address, parse_network
+from sallyport.areas.policy.rules.index import (
+    Index,
+    add_name,
+    add_network,
+    address_of,
+    holding,
+    naming,
+    network_of,
+)
+from sallyport.areas.policy.rules.window import DAYS, Window, minutes
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.mac import station_key
 from sallyport.base.text import fold, fold_name, folded
-from sallyport.base.wire import JSON
 from sallyport.radius.vendors import MEDIA, UNKNOWN
 
-DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-MIDNIGHT: Final = "00:00"
-END_OF_DAY: Final = "24:00"
 _UNKNOWN: Final = frozenset({"", UNKNOWN.casefold()})
 _COMMON_MEDIA: Final = ("Ethernet", "Wireless", "Virtual")
 
 Values = tuple[str | int, ...]
 """The values of a condition in a rule. Only Service-Types are numbers."""
-Names = frozenset[str]
-Key = TypeVar("Key", str, int)
-_Networks = dict[tuple[int, int], dict[int, int]]
 
 
 class AccountKind(StrEnum):
@@ -84,23 +82,6 @@ class Facts:
     names: frozenset[str] = frozenset()
 
 
-class Index:
-    """An index from values to the rules of a domain that name these values. A set of rules is an integer in which each
-    bit stands for a rule.
-
-    groups, ous: the rules by the case-folded name of the group or OU. sender, nas: the rules by network. The key of the
-    outer table is (IP version, number of host bits). The key of the inner table is the network's prefix.
-    """
-
-    __slots__ = ("groups", "nas", "ous", "sender")
-
-    def __init__(self) -> None:
-        self.groups: dict[str, int] = {}
-        self.ous: dict[str, int] = {}
-        self.sender: _Networks = {}
-        self.nas: _Networks = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """What the preparation of a rule's conditions needs.
@@ -128,21 +109,21 @@ class Seen:
 
     @cached_property
     def groups(self) -> int | None:
-        return _naming(self._index.groups, self.facts.groups)
+        return naming(self._index.groups, self.facts.groups)
 
     @cached_property
     def ous(self) -> int | None:
-        return _naming(self._index.ous, self.facts.ous)
+        return naming(self._index.ous, self.facts.ous)
 
     @cached_property
     def sender(self) -> int | None:
         """The rules that name the sender's address, as bits, or None if the address is unknown."""
-        address = _address(self.facts.source)
-        return None if address is None else _holding(self._index.sender, address)
+        address = address_of(self.facts.source)
+        return None if address is None else holding(self._index.sender, address)
 
     @cached_property
     def nas(self) -> int:
-        return _holding(self._index.nas, _address(self.facts.nas))
+        return holding(self._index.nas, address_of(self.facts.nas))
 
     @cached_property
     def client(self) -> str:
@@ -214,14 +195,14 @@ def _users(values: Values, _: Preparation) -> Test:
 def _groups(values: Values, prepared: Preparation) -> Test:
     bit = prepared.bit
     for name in folded(_texts(values)):
-        _add(prepared.index.groups, name, bit)
+        add_name(prepared.index.groups, name, bit)
     return lambda seen: None if seen.groups is None else bool(seen.groups & bit)
 
 
 def _ous(values: Values, prepared: Preparation) -> Test:
     bit = prepared.bit
     for name in folded(_texts(values)):
-        _add(prepared.index.ous, name, bit)
+        add_name(prepared.index.ous, name, bit)
     return lambda seen: None if seen.ous is None else bool(seen.ous & bit)
 
 
@@ -267,9 +248,9 @@ def _clients(values: Values, prepared: Preparation) -> Test:
     names = folded(tuple(entry for entry in entries if network_of(entry) is None))
     networks = [network for network in map(network_of, entries) if network is not None]
     for network in networks:
-        _add_network(index.sender, network, bit)
+        add_network(index.sender, network, bit)
         if not prepared.exempts or network.prefixlen == network.max_prefixlen:
-            _add_network(index.nas, network, bit)
+            add_network(index.nas, network, bit)
 
     def holds(seen: Seen) -> bool | None:
         if names and seen.client in names:
@@ -390,35 +371,6 @@ CONDITIONS: Final = (
 # --- the time of day --------------------------------------------------------------------------------------------------
 
 
-def minutes(clock: str) -> int:
-    """Return a time `HH:MM` as minutes since midnight."""
-    hours, _, rest = clock.partition(":")
-    return int(hours) * 60 + int(rest)
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A time of day on certain days. If `until` is not later than `start`, the window ends on the next day.
-
-    days: the entries of DAYS, the days on which the window starts. If `days` is empty, the window starts every day.
-    start, until: the times as `HH:MM`; `until` is exclusive. timezone: a name of the IANA database.
-    """
-
-    days: tuple[str, ...] = ()
-    start: str = MIDNIGHT
-    until: str = END_OF_DAY
-    timezone: str = "UTC"
-
-    @property
-    def always(self) -> bool:
-        """Whether the window covers every minute of the week."""
-        return len(self.days) in (0, len(DAYS)) and minutes(self.start) == 0 and minutes(self.until) == 1440
-
-    def as_json(self) -> dict[str, JSON]:
-        """Return the fields by their API names."""
-        return {"days": list(self.days), "from": self.start, "until": self.until, "timezone": self.timezone}
-
-
 def time_condition(window: Window) -> Test:
     """Return the test of a rule's time. If this machine does not know the time zone, the test always returns None."""
     try:
@@ -438,57 +390,6 @@ def time_condition(window: Window) -> Test:
         return minute < until and (day - 1) % len(DAYS) in days
 
     return holds
-
-
-# --- the index --------------------------------------------------------------------------------------------------------
-
-
-def network_of(entry: str) -> Network | None:
-    """Parse an entry of `clients` as a network or an address. Return None if it is a name."""
-    try:
-        return parse_network(entry)
-    except ValueError:
-        return None
-
-
-def _add(rules: dict[Key, int], key: Key, bit: int) -> None:
-    rules[key] = rules[key] | bit if key in rules else bit  # names that occur in only one rule share an integer
-
-
-def _add_network(networks: _Networks, network: Network, bit: int) -> None:
-    shift = network.max_prefixlen - network.prefixlen
-    _add(networks.setdefault((network.version, shift), {}), int(network.network_address) >> shift, bit)
-
-
-def _naming(rules: dict[str, int], names: Names | None) -> int | None:
-    """Return the rules, as bits, that name at least one of these groups or OUs. Return None if `names` is None."""
-    if names is None:
-        return None
-    bits = 0
-    for name in names if rules else ():
-        bits |= rules.get(name, 0)
-    return bits
-
-
-def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """Return the rules, as bits, that name a network in which this address lies."""
-    bits = 0
-    if address is not None:
-        version, number = address
-        for (of, shift), rules in networks.items():
-            if of == version:
-                bits |= rules.get(number >> shift, 0)
-    return bits
-
-
-@lru_cache(4096)
-def _address(text: str) -> tuple[int, int] | None:
-    """Return (IP version, address as a number), or None if the text is not an address."""
-    try:
-        address = parse_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return address.version, int(address)
 
 
 def shown_values(facts: Facts, field: str, most: int) -> str:

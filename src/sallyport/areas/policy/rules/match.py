@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, Facts, Index, Preparation, Seen, Test, time_condition
+from sallyport.areas.policy.rules.conditions import CONDITIONS, Facts, Preparation, Seen, Test, time_condition
+from sallyport.areas.policy.rules.index import Index
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.base.text import folded
 

@@ -15,7 +15,7 @@ from sallyport.areas.directory.stored import repo as directories
 from sallyport.areas.directory.stored.repo import inhabited
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.policy.rules import repo
-from sallyport.areas.policy.rules.conditions import network_of
+from sallyport.areas.policy.rules.index import network_of
 from sallyport.areas.policy.rules.rule import Given
 from sallyport.base.mac import station_key
 from sallyport.base.text import fold

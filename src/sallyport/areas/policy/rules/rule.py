@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, Values, Window
+from sallyport.areas.policy.rules.conditions import CONDITIONS, Values
+from sallyport.areas.policy.rules.window import Window
 from sallyport.base.wire import JSON
 
 MAX_RULES: Final = 1000

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import Values, network_of
+from sallyport.areas.policy.rules.conditions import Values
+from sallyport.areas.policy.rules.index import network_of
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
 from sallyport.radius.attributes import (
