@@ -140,7 +140,7 @@ class App:
         tenancy = self.tenancy.service
         self.domains = add(DomainsArea(parts, self.areas))
         domains = self.domains.service
-        self.devices = add(DevicesArea(parts, domains))
+        self.devices = add(DevicesArea(parts, domains, lambda: self.clients.service))
         self.clients = add(ClientsArea(parts, tenancy, domains, heard=self.devices.service.heard_addresses))
         clients = self.clients.service
         self.sessions = add(SessionsArea(parts))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Protocol, TypeVar
 
 from pydantic import (
@@ -29,8 +29,10 @@ from pydantic.config import JsonDict
 
 from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
-from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
+from sallyport.base.errors import Forbidden, Invalid, TooMany, Unauthenticated
 from sallyport.base.model import SentModel, as_given
+from sallyport.base.tags import MAX_NOTE, MAX_TAG, MAX_TAGS, canonical_tag
+from sallyport.base.text import trimmed
 from sallyport.base.validation import one_or_several, unfit
 from sallyport.web.connections import PEER
 
@@ -166,6 +168,13 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _tag(value: str, *, may_be_empty: bool = False) -> str:
+    try:
+        return canonical_tag(value, may_be_empty=may_be_empty)
+    except Invalid as error:
+        raise unfit(error.fields[0].message) from None
+
+
 def _octets(value: object) -> object:
     if isinstance(value, dict) and isinstance(value.get("hex"), str):
         with suppress(ValueError):
@@ -243,6 +252,19 @@ Octets = Annotated[
 """A secret: a text, or an object {"hex": ...} with the octets in hex if the secret is not UTF-8."""
 Many = Annotated[list[ItemT], WrapValidator(_many), Field(json_schema_extra=_most_of_many)]
 """An array, or a single value as an array of one: `Many[Id]`, `Many[Text]`."""
+TagText = Annotated[str, Field(max_length=MAX_TAG), AfterValidator(_tag)]
+"""A tag `key=value`, in canonical form; see `base.tags`."""
+NewTags = Annotated[
+    Many[Annotated[str, Field(max_length=MAX_TAG), AfterValidator(partial(_tag, may_be_empty=True))]],
+    Field(
+        max_length=MAX_TAGS,
+        description="Tags to set, each KEY=VALUE. A tag replaces the one with its key, and `KEY=` removes it. An empty "
+        "array removes all tags.",
+    ),
+]
+"""A change of tags. `base.tags.changed_tags` applies it."""
+Note = Annotated[str, Field(max_length=MAX_NOTE), AfterValidator(plain), AfterValidator(trimmed)]
+"""A note of an admin, which may be empty."""
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
 TenantId = Annotated[Whole, Field(description="Number of the token's tenant.")]
 DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomains gives it.")]
