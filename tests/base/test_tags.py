@@ -37,7 +37,7 @@ def test_a_tag_has_one_form() -> None:
         pytest.param("=Berlin", id="no key"),
         pytest.param("site=", id="no value"),
         pytest.param("site=\u200b", id="invisible value"),
-        pytest.param("si te=x", id="blank in the key"),
+        pytest.param("my site=x", id="blank in the key"),
         pytest.param("straße=x", id="letter beyond a to z"),
         pytest.param("k" * 33 + "=x", id="long key"),
         pytest.param("site=" + "x" * 129, id="long value"),
@@ -104,7 +104,7 @@ def test_a_combining_mark_does_not_join_the_sign() -> None:
 
 @given(st.lists(st.text(max_size=150), max_size=40))
 def test_any_texts_are_stored_or_refused(texts: list[str]) -> None:
-    """What is accepted is read from the store as it was, and selects itself."""
+    """An accepted tag is the same after the store has read it, and it selects itself."""
     try:
         tags = canonical_tags(f"k{number}={text}" for number, text in enumerate(texts))
     except Invalid:
