@@ -22,8 +22,7 @@ from sallyport.areas.domains.domain import (
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
-from sallyport.web.paging import ShortPaged, TotalCount
-from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
+from sallyport.web.bodies import DomainId, Flag, InDomain, Name, PlainText, Scoped, ShortPaged, Text, TotalCount, Whole
 
 MAX_REVERT_MINUTES: Final = 10_080
 """Maximum number of minutes until a change is reverted: one week."""

@@ -26,7 +26,8 @@ from sallyport.base.model import Done
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.model import Work
-from sallyport.web.operation import Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
