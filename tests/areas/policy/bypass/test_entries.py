@@ -101,7 +101,7 @@ async def test_an_entry_ends(listener: FakeListener, clock: SetClock) -> None:
     """From its end on, an entry does not admit its station. The audit trail has one record of the expiry, and the
     sessions of the station end as if the entry was removed. A new end starts a new life."""
     areas = listener.areas
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     await areas.bypass.put(areas.domain, [StationChange(MAC, "guest", until=clock() + 60 * SECOND)])
     assert (await listener.decided(REQUEST))[0] == "accept"
     await areas.bypass.expire(areas.store)
