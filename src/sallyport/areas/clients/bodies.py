@@ -13,22 +13,21 @@ from sallyport.base.tags import MAX_TAGS
 from sallyport.base.validation import Between, unfit
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.vendors import PRODUCTS
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import (
+from sallyport.web.bodies import (
     AddressOrText,
     Flag,
     Id,
     Many,
     Name,
-    NewTags,
-    Note,
     Octets,
+    Paged,
     Scoped,
-    TagText,
     Text,
+    TotalCount,
     Whole,
     plain,
 )
+from sallyport.web.tags import NewTags, Note, TagText
 
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
