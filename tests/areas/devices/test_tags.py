@@ -115,7 +115,7 @@ async def test_a_tag_selects_devices(areas: Areas, seen: Seen) -> None:
     assert await tagged(areas, "site=Berlin/floor 2") == ["inherits"]
     assert await tagged(areas, "owner=net") == ["other"]
     assert await tagged(areas, "site=Ber") == []
-    assert await tagged(areas, "site=Berlin", search="inh") == ["inherits"]
+    assert await tagged(areas, "site=Berlin", search="herits") == ["inherits"]
     assert await tagged(areas, "site=Berlin", column="device_name", value="OWN") == ["own"]
     assert await tagged(areas, "site=Berlin", column="device_name", value="other") == []
 

@@ -119,7 +119,7 @@ class UpdateDevice(ChosenDevices):
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if self.tags is None and self.note is None:
-            raise unfit("is required, or note", "tags")
+            raise unfit("tags or note is required", "tags")
         return self
 
 

@@ -384,7 +384,7 @@ class DeviceRow(Learned):
     ]
     note: Annotated[str, Wire("Note about the device.", after="tags", look="text")]
 
-    @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="safe_to_require")
+    @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="challenge_support")
     def tags(self, client_tags: ClientTags) -> list[str]:
         """Return the effective tags. client_tags: a function that returns the tags of a RADIUS client by its id."""
         return list(effective_tags(of_store(self.own_tags), client_tags(self.client_id)))
