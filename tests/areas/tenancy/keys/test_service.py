@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import trio
 
-from sallyport.areas.tenancy.authentication import BURST, Guesses
+from sallyport.areas.tenancy.guesses import BURST, Guesses
 from sallyport.areas.tenancy.keys import repo
 from sallyport.areas.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
 from sallyport.areas.tenancy.keys.service import Keys, renew_at

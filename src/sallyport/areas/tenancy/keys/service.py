@@ -4,7 +4,8 @@ agent."""
 from collections.abc import Callable
 from dataclasses import replace
 
-from sallyport.areas.tenancy.authentication import LONGEST, Guesses, RecordCache
+from sallyport.areas.tenancy.authentication import LONGEST, RecordCache
+from sallyport.areas.tenancy.guesses import Guesses
 from sallyport.areas.tenancy.keys import repo
 from sallyport.areas.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyKind, KeyRecord, NewKey
 from sallyport.base.clock import SECOND, Clock, iso
