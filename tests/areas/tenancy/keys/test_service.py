@@ -14,7 +14,7 @@ from sallyport.areas.users.instances.instance import NewInstance
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.secret import new_key, token_hash
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.store.slices import SLICE
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas, SetClock, stored

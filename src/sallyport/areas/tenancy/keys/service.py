@@ -23,8 +23,7 @@ from sallyport.base.errors import (
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import JSON
 from sallyport.store import audit, counters
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.web.scope import ENROLMENTS, Caller, Role, not_allowed
 
 MAX_KEYS = 50_000

@@ -24,7 +24,7 @@ from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.clock import iso
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain, totals
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
