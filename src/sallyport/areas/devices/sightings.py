@@ -7,17 +7,18 @@ reads its row from the store.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import chain
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices import repo, station_repo
-from sallyport.areas.devices.device import UNKNOWN, Device, Learned, Posture, Station
+from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
+from sallyport.base.tags import Tags
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.radius.vendors import Finding, identify, medium
@@ -32,8 +33,6 @@ TOGETHER = 3
 """Minimum number of new stations for which shared statements are used. Fewer stations are written faster one by one."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
-Identity = tuple[int, str, str, str]
-"""The key of a device's row: domain, ip_address, client_ip, nas_identifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +78,16 @@ Sighting = Registered | Refused | LearnedElsewhere
 
 
 class Sightings:
-    """The devices and stations in memory."""
+    """The devices and stations in memory. own_tags: a function that returns the tags of a device itself."""
 
-    def __init__(self, *, max_devices: int = MAX_DEVICES, max_stations: int = MAX_STATIONS) -> None:
+    def __init__(
+        self,
+        own_tags: Callable[[Device], Tags] = no_tags,
+        *,
+        max_devices: int = MAX_DEVICES,
+        max_stations: int = MAX_STATIONS,
+    ) -> None:
+        self._own_tags = own_tags
         self._devices = BoundedMap[DeviceKey, Device](max_devices)
         self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
         self.changed_devices: dict[Identity, list[Device]] = {}
@@ -98,6 +104,7 @@ class Sightings:
         device = self._devices.get(key)
         if device is None:
             device = new_device(request, source, domain_id, at)
+            device.own_tags = self._own_tags
             dropped = self._devices.put(key, device, client.tenant_id)
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)

@@ -37,7 +37,8 @@ NO_STEP = -1
 """The last accepted time step of a seed that an admin has set. The value means that no code of the seed was accepted
 yet."""
 _SEARCH = SearchIndex("endpoint_users_search")
-_STORED = ", ".join(each for each in columns_of(Account) if not each.startswith("has_"))
+_ADDED = ("has_password", "has_totp", "instances", "groups", "credential")
+_STORED = ", ".join(each for each in columns_of(Account) if each not in _ADDED)
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
 _EVERY = "select id from endpoint_users where domain_id = :d"
 _INSTANCES = "select id from endpoint_instances where domain_id = :d"
