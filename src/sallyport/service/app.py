@@ -40,7 +40,7 @@ from sallyport.areas.preview.area import PreviewArea
 from sallyport.areas.sessions.area import SessionsArea
 from sallyport.areas.signin.area import SignInArea
 from sallyport.areas.tenancy.area import TenancyArea
-from sallyport.areas.tenancy.authentication import guesses_of_all_nodes
+from sallyport.areas.tenancy.guesses import guesses_of_all_nodes
 from sallyport.areas.tenancy.keys.key import Agent, KeyRecord
 from sallyport.areas.users.area import UsersArea
 from sallyport.areas.users.instances.area import InstancesArea
@@ -172,6 +172,7 @@ class App:
                 self.bypass.service,
                 self.lockouts.service,
                 self.mfa,
+                revocations,
                 credentials=overrides.credentials or parts.certificates.server,
                 patience=overrides.patience,
                 kinds=overrides.first_factors,

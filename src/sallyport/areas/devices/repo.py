@@ -24,9 +24,10 @@ from sallyport.areas.devices.device import (
 )
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
+from sallyport.store.counters import whole_page
+from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import MOST_COUNTED, IndexEntry, ListQuery, SearchIndex, whole_page
+from sallyport.store.search import MOST_COUNTED, IndexEntry, SearchIndex
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"

@@ -114,7 +114,8 @@ class Devices:
 
     def _add_unwritten(self, rows: Sequence[DeviceRow]) -> None:
         for row in rows:
-            for device in self.sightings.changed((row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)):
+            identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
+            for device in self.sightings.changed_devices.get(identity, ()):
                 row.add(device)
 
     async def stations(
