@@ -3,6 +3,7 @@
 import re
 
 from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.policy.rules.rule import OverLimit
 from sallyport.areas.preview.bodies import ProposedRule
 from sallyport.web.scope import Role
 from tests.areas.preview.conftest import Book, Scripted
@@ -57,7 +58,8 @@ async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -
     fields = {
         "name": "night", "action": "allow", "enabled": "yes", "users": "ann\r\n\r\n bob ", "clients": "192.0.2.0/24",
         "kinds": "user", "days": "mon", "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin",
-        "vlan": "20", "replyAttributes": "Filter-Id=staff\nClass=7", "priority": "7",
+        "vlan": "20", "replyAttributes": "Filter-Id=staff\nClass=7", "priority": "7", "maxSessions": "2",
+        "overLimit": "end_oldest",
     }  # fmt: skip
     refused = await admin.send("/rules/add", {**fields, "vlan": "9999"})
     assert refused.status_code == 400
@@ -72,11 +74,14 @@ async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -
     assert [(each.name, each.value) for each in kept.definition.reply_attributes] == [
         ("Filter-Id", "staff"), ("Class", "7"),
     ]  # fmt: skip
+    assert (kept.definition.max_sessions, kept.definition.over_limit) == (2, OverLimit.END_OLDEST)
+    assert "at most 2 sessions of a user" in text_of(await admin.get("/rules"))
     page = f"/rules/{kept.id}/edit"
     assert "ann\nbob</textarea>" in (await admin.get(page)).text
     await admin.send(page, {"name": "day", "action": "block", "users": "ann"})
     (kept,) = site.areas.rules.all_of(site.areas.domain)
     assert (kept.name, kept.definition.enabled, kept.definition.vlan) == ("day", False, "")
+    assert kept.definition.max_sessions == 0
     assert "user ann" in text_of(await admin.get(f"/rules/{kept.id}/remove"))
     await admin.send(f"/rules/{kept.id}/remove")
     assert site.areas.rules.all_of(site.areas.domain) == ()
@@ -139,7 +144,16 @@ async def test_bypass_stations_are_added_and_removed(site: Site, admin: Visitor)
     assert "2 stations added to corp" in text_of(await admin.get("/bypass"))
     found = text_of(await admin.get("/bypass?search=ee02"))
     assert "aa:bb:cc:dd:ee:02" in found and "aa:bb:cc:dd:ee:01" not in found
-    path = "/bypass/aa:bb:cc:dd:ee:02/remove"
+    station = "/bypass/aa:bb:cc:dd:ee:02"
+    assert "made up at random" in text_of(await admin.get(station))
+    assert "vlan" in text_of(await admin.send(station, {"name": "printers", "vlan": "9999"}))
+    await admin.send(station, {"name": "printers", "vlan": "30", "until": "2027-03-01"})
+    changed = text_of(await admin.get("/bypass?search=ee02"))
+    assert "30" in changed and "2027-03-01 00:00:00 UTC" in changed
+    assert 'value="2027-03-01"' in (await admin.get(station)).text
+    await admin.send(station, {"name": "printers", "vlan": "", "until": ""})
+    assert "2027" not in text_of(await admin.get("/bypass?search=ee02"))
+    path = f"{station}/remove"
     assert "printers" in text_of(await admin.get(path))
     await admin.send(path)
     assert (await admin.get(path)).status_code == 404

@@ -64,6 +64,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/CheckFirstFactor", _domain(userName="ann", password="Correct-Horse-7-Battery")),  # noqa: S106
     ("POST", "/network_device/GetDevice", _domain(deviceId=1)),
     ("POST", "/network_device/ResetDevice", _domain(deviceId=1)),
+    ("POST", "/network_device/UpdateDevice", _domain(deviceId=1, tags=["site=Berlin/Floor 2"], note="Cabinet 4")),
     ("POST", "/network_device/DeleteDevice", _domain(deviceId=1)),
     (
         "POST",
@@ -86,6 +87,11 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/UpdateLoginRule", _domain(ruleId=1, action="block")),
     ("POST", "/ad/DeleteLoginRule", _domain(ruleId=1)),
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),
+    (
+        "POST",
+        "/ad/ImportBypassStations",
+        _domain(stations=[{"station": "02:00:00:00:00:01", "vlan": "30", "until": "2027-03-01"}]),
+    ),
     ("POST", "/ad/ListBypassStations", _domain()),
     ("POST", "/ad/DeleteBypassStation", _domain(station="02:00:00:00:00:01")),
     ("POST", "/ad/CheckEnrolments", _domain(days=30)),

@@ -13,12 +13,13 @@ from sallyport.areas.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import Action as Verdict
 from sallyport.areas.users.accounts.account import Removal
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action
 from sallyport.base.errors import NotFound
+from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.areas.dynamic.nas import FakeNas, ack, nak, running_nas, silent
-from tests.areas.dynamic.world import Device, device, session, trail
+from tests.areas.dynamic.world import STOP, Device, device, session, trail
 from tests.waiting import until
 
 LOCAL = "127.0.0.1"
@@ -37,7 +38,7 @@ async def at_work(areas: Areas) -> AsyncIterator[None]:
 @asynccontextmanager
 async def nas_of(areas: Areas) -> AsyncIterator[tuple[FakeNas, Device]]:
     """Run a NAS of the domain corp that acknowledges each request. The domain has disconnect_on_revoke."""
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         yield nas, await device(areas, client, LOCAL, NAS_IDENTIFIER=b"ap-1")
@@ -90,7 +91,7 @@ async def test_deleting_a_user_ends_the_sessions(areas: Areas) -> None:
 async def test_a_domain_without_the_setting_keeps_sessions(areas: Areas) -> None:
     """A domain in which disconnect_on_revoke is off keeps the sessions."""
     async with nas_of(areas) as (nas, corp):
-        await areas.domains.update(areas.domain, Update(disconnect_on_revoke=False))
+        await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": False}))
         await areas.add_user(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
         await areas.remove_user(areas.domain, "ann")
@@ -171,7 +172,7 @@ async def test_silent_devices_do_not_delay_another_tenant(areas: Areas) -> None:
     """
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     other = await areas.domains.add(tenant, "other")
-    await areas.domains.update(other, Update(disconnect_on_revoke=True))
+    await areas.domains.update(other, Update(settings={"disconnect_on_revoke": True}))
     people = [f"u{number}" for number in range(2 * AT_ONCE)]
     async with nas_of(areas) as (nas, corp), running_nas(silent, "127.0.0.2") as away:
         client = await areas.client("127.0.0.2", coa_port=away.port, tenant=tenant)
@@ -194,7 +195,7 @@ async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
     ids = {name: await areas.add_user(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
-    group = await areas.groups.add(areas.domain, NewGroup("ops"))
+    group = await areas.groups.add(areas.domain, Group("ops"))
     await areas.groups.assign_users(areas.domain, group, [ids["ann"], ids["bob"]], Action.ADD)
     rule = RuleFields(name="r", action=Verdict.ALLOW, groups=["OPS"])
     await areas.rules.add(areas.domain, rule)
@@ -285,3 +286,25 @@ async def test_revoking_a_certificate_ends_the_sessions(areas: Areas) -> None:
             await done(areas)
     assert ended(nas) == [b"1", b"2", b"3"]
     assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the client certificate was revoked"]
+
+
+async def test_one_session_ends(areas: Areas) -> None:
+    """A revocation of one session ends only this session, without disconnect_on_revoke. A session that is over gets no
+    request."""
+    async with nas_of(areas) as (nas, corp), at_work(areas):
+        await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": False}))
+        first = await session(areas, corp, "1", USER_NAME="ann")
+        await session(areas, corp, "2", USER_NAME="ann")
+        over = await session(areas, corp, "3", USER_NAME="ann")
+        await session(areas, corp, "3", STOP, after_s=5, USER_NAME="ann")
+
+        def end(tx: Tx) -> None:
+            for each in (over, first):
+                areas.revocations.end_session(tx, areas.domain, each, "ann", "too many parallel sessions")
+
+        await areas.store.write(end)
+        await done(areas)
+        assert ended(nas) == [b"1"]
+        assert [json.loads(changes)["reason"] for _, _, changes in await trail(areas)] == [
+            [None, "too many parallel sessions"]
+        ]

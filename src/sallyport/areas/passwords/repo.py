@@ -12,7 +12,7 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.store.inserts import insert_row
 from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.slices import delete_slice
-from sallyport.web.paging import Page
+from sallyport.web.bodies import Page
 
 NOT_FOUND = "policy not found"
 _COLUMNS = "id, fields"

@@ -12,7 +12,7 @@ from sallyport.areas.preview.rule_test import Result
 from sallyport.base.addresses import parse_address
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
+from sallyport.web.bodies import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
 
 MOST_GROUPS = 200
 
@@ -150,3 +150,9 @@ class LoginRulesTested(Done):
         "challenge was sent."
     )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")
+    maxSessions: int = Field(description="Limit of parallel sessions of the rule that decides; 0 for no limit.")
+    parallelSessions: int | None = Field(
+        description="Number of parallel sessions that the user has now; null if there is no limit, or it is not "
+        "applied."
+    )
+    sessionLimit: str = Field(description="Effect of the limit on this login, in words; empty if there is none.")
