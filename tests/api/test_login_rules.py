@@ -162,7 +162,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ),
         (
             {"replyAttributes": [{"name": "State", "value": "hunter2"}]},
-            "invalid replyAttributes: entry 1: a rule cannot set State",
+            "invalid replyAttributes: entry 1: a rule or role cannot set State",
         ),
     ],
 )

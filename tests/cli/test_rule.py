@@ -214,7 +214,11 @@ def test_rules_are_removed(service: Service) -> None:
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
-        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "a rule cannot set State"),
+        (
+            ("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"),
+            1,
+            "a rule or role cannot set State",
+        ),
         (
             ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
             1,

@@ -34,6 +34,7 @@ from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.lockouts.failures import WINDOW_US
 from sallyport.areas.policy.lockouts.service import MINUTE_US, Lockouts
+from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.service import Sessions
 from sallyport.areas.tenancy.area import TenancyArea
@@ -77,6 +78,7 @@ class LoginArea(Area):
         users_area: UsersArea,
         principals: Principals,
         rules: LoginRules,
+        roles: Roles,
         bypass: Bypass,
         lockouts: Lockouts,
         mfa: MfaArea,
@@ -122,6 +124,7 @@ class LoginArea(Area):
             first=self.first,
             sightings=devices.service.sightings,
             rules=rules,
+            roles=roles,
             providers=providers,
             second=self.second,
         )

@@ -68,12 +68,14 @@ def operations(
             groups=body.groups,
             ous=body.ous,
         )
-        return _tested(await tests.run(body.domainId, asked))
+        answer = await tests.run(body.domainId, asked)
+        return _tested(answer, translation.shown(answer.attributes).splitlines())
 
     return [previews, rules]
 
 
-def _tested(answer: RuleTestResult) -> LoginRulesTested:
+def _tested(answer: RuleTestResult, attributes: list[str]) -> LoginRulesTested:
+    role = answer.role
     domain, decision, rule = answer.domain, answer.decision, answer.rule
     name = "no rule matches" if rule is None else f"rule {rule.id} decides"
     return LoginRulesTested(
@@ -116,4 +118,7 @@ def _tested(answer: RuleTestResult) -> LoginRulesTested:
             for each in answer.prompts
         ],
         warnings=list(answer.warnings),
+        role="" if role is None else role.name,
+        roleSource="" if role is None else role.source,
+        attributes=attributes,
     )

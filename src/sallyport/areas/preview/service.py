@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import trio
 
-from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RuleImpact, Survey, UserImpact
+from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RoleImpact, RuleImpact, Survey, UserImpact
 from sallyport.areas.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS
 from sallyport.areas.domains.service import Domains
@@ -238,6 +238,11 @@ def _rules(rules: Sequence[Rule], traffic: Traffic) -> list[RuleImpact]:
             logins=decided.logins,
             users=len(decided.users),
             lastSeen=iso(decided.last_at),
+            role="" if rule_id is None else known[rule_id].definition.role,
+            roleSets=[
+                RoleImpact(product=product, source=given.source.value, logins=number)
+                for (product, given), number in decided.given.most_common()
+            ],
         )
         for rule_id, decided in traffic.decided.items()
     ]

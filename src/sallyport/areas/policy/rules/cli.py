@@ -76,6 +76,7 @@ def settings(command: CommandT) -> CommandT:
             option(RuleFields, "vlan"),
             option(RuleFields, "replyAttributes", "--reply", type=Pair(allows_empty=True), metavar="NAME=VALUE"),
             option(RuleFields, "everyone"),
+            option(RuleFields, "role"),
         ]
     ):
         command = decorate(command)
@@ -253,7 +254,8 @@ def _reply(row: Row) -> str:
         if isinstance(replies, list)
         else []
     )
-    return ", ".join(([f"vlan {row['vlan']}"] if row["vlan"] else []) + named)
+    own = [f"{key} {row[key]}" for key in ("role", "vlan") if row[key]]
+    return ", ".join(own + named)
 
 
 def _outcome(tested: Row) -> list[str]:
@@ -273,7 +275,15 @@ def _outcome(tested: Row) -> list[str]:
     decided = f"decision: {tested['decision']}{reason}"
     if tested["decision"] != tested["appliedDecision"]:
         decided += f"; sent: {tested['appliedDecision']}"
-    return [*steps, f"domain {tested['domainName']}: {mode}", decided]
+    return [*steps, f"domain {tested['domainName']}: {mode}", decided, *_sent(tested)]
+
+
+def _sent(tested: Row) -> list[str]:
+    """Return the role of a test and the attributes that it sends, as lines."""
+    role = f"role: {tested['role']}, set by {tested['roleSource']}" if tested["role"] else ""
+    attributes = tested["attributes"]
+    sent = f"reply: {', '.join(map(str, attributes))}" if isinstance(attributes, list) and attributes else ""
+    return [each for each in (role, sent) if each]
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:

@@ -47,7 +47,8 @@ class Definition:
     """A rule as an admin has written it, with two exceptions. Service-Types are numbers. Media are the names that the
     inventory uses.
 
-    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`.
+    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`. role: the name of a
+    role of the domain; empty for none.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Definition:
     time: Window | None = None
     vlan: str = ""
     reply_attributes: tuple[Reply, ...] = ()
+    role: str = ""
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
@@ -73,6 +75,7 @@ class Definition:
             time=None if time is None else Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
             vlan=kept["vlan"],
             reply_attributes=tuple(Reply(each["name"], each["value"]) for each in kept["replyAttributes"]),
+            role=kept.get("role", ""),
         ).changed({}, {each.field: tuple(kept.get(each.field, ())) for each in CONDITIONS})
 
     def values(self, field: str) -> Values:
@@ -90,6 +93,7 @@ class Definition:
             "time": None if self.time is None else self.time.as_json(),
             "vlan": self.vlan,
             "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
+            "role": self.role,
         }
 
     @property
@@ -132,7 +136,8 @@ class Given(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A login rule with its id. attributes: encoded attributes for the Access-Accept."""
+    """A login rule with its id. attributes: encoded attributes for the Access-Accept. role: the case-folded name of its
+    role, whose attributes are sent too; empty if it has none."""
 
     id: int
     domain_id: int
@@ -140,6 +145,7 @@ class Rule:
     action: Action
     attributes: bytes
     definition: Definition
+    role: str = ""
 
     @property
     def place(self) -> tuple[int, int, int]:
