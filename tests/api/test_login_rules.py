@@ -55,7 +55,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "enabled": True, "users": [], "groups": [], "ous": [], "kinds": [], "clients": [], "products": [],
             "media": [],
             "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
-            "encoded": "",
+            "encoded": "", "role": "",
         },
         {
             "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
@@ -65,7 +65,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
             "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
-            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666",
+            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666", "role": "",
         },
     ]  # fmt: skip
 

@@ -4,31 +4,18 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, model_validator
 
-from sallyport.areas.policy.roles.role import MAX_NAME, MAX_SET_OCTETS, RoleSource
+from sallyport.areas.clients.bodies import Product
+from sallyport.areas.policy.roles.role import MAX_NAME, MAX_SET_OCTETS, ReplySet, RoleSource
 from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.areas.policy.rules.bodies import VLAN, Replies, ReplyAttribute
 from sallyport.base.model import Model
-from sallyport.base.text import nearest
 from sallyport.base.validation import unfit
-from sallyport.radius.vendors import PRODUCTS
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Text
 
 ROLE: Final = "Name of the role. Case is ignored."
 PRODUCT: Final = "Product of the NAS that gets the set, as ListDevices names it."
 REPLIES: Final = f"Attributes for the Access-Accept. Together with the VLAN, they have at most {MAX_SET_OCTETS} octets."
-_KNOWN: Final = {each.casefold(): each for each in PRODUCTS}
-
-
-def _product(value: str) -> str:
-    found = _KNOWN.get(value.strip().casefold())
-    if value.strip() and found is None:
-        raise unfit(f"must be a product such as {TEMPLATE_NAMES}.{nearest(value, PRODUCTS)}")
-    return found or ""
-
-
-TEMPLATE_NAMES: Final = "Aruba Wireless, Cisco IOS or Fortinet FortiGate"
-Product = Annotated[Text, AfterValidator(_product)]
 RoleName = Annotated[Name, Field(max_length=MAX_NAME), AfterValidator(str.strip)]
 
 
@@ -41,7 +28,7 @@ class OneSet(InDomain):
     @property
     def place(self) -> tuple[str, str]:
         """What selects the set, as `ReplySet.place`."""
-        return "", self.product
+        return ReplySet(self.product).place
 
 
 class SetRole(OneSet):
@@ -57,7 +44,7 @@ class SetRole(OneSet):
     @model_validator(mode="after")
     def _has_a_template(self) -> "SetRole":
         if self.template and self.product not in TEMPLATES:
-            raise unfit(f"needs a product that has a template: {', '.join(TEMPLATES)}", "template")
+            raise unfit(f"template needs a product that has one: {', '.join(TEMPLATES)}", "product")
         return self
 
 

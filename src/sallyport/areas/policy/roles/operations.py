@@ -7,8 +7,9 @@ from sallyport.areas.policy.roles.role import ReplySet, Role
 from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.areas.policy.rules.bodies import replies
-from sallyport.base.text import fold
+from sallyport.base.text import fold, nearest
 from sallyport.base.wire import JSON
+from sallyport.radius.vendors import PRODUCTS
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
@@ -47,7 +48,7 @@ def operations(service: Roles, gate: Gate) -> Operations:
             body.role,
             ReplySet(body.product, "", body.vlan.strip(), (*own, *replies(body.replyAttributes))),
         )
-        return Done(message=f"role {body.role} set for {body.product or 'all other products'}")
+        return Done(message=f"role {body.role} set for {_named(body.product)}")
 
     @roles.post("/ad/RemoveRole", roles=ADMINS)
     async def remove_role(body: RemoveRole, caller: Caller) -> Done:
@@ -57,6 +58,14 @@ def operations(service: Roles, gate: Gate) -> Operations:
         return Done(message="role removed" if is_whole else "set of the role removed")
 
     return roles
+
+
+def _named(product: str) -> str:
+    """Return a product for a message. A warning follows if no product has this name, because it may be misspelt."""
+    if product in ("", *PRODUCTS):
+        return product or "all other products"
+    near = nearest(product, (each.casefold() for each in PRODUCTS))
+    return f"{product}, which Sallyport never detects; a RADIUS client must have this product.{near}"
 
 
 def _entry(service: Roles, role: Role, users: Sequence[str]) -> dict[str, JSON]:

@@ -56,8 +56,8 @@ class ReplySet:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The tag and the product. A role has at most one set for each."""
-        return self.tag.casefold(), self.product
+        """The tag and the product, case-folded. A role has at most one set for each."""
+        return self.tag.casefold(), self.product.casefold()
 
     @property
     def source(self) -> RoleSource:
@@ -91,8 +91,8 @@ class Role:
         self._default = self._by_product.get("", self._none)
 
     def given(self, product: str) -> GivenRole:
-        """Return what a NAS of this product gets. product: its name in the inventory; empty if unknown."""
-        return self._by_product.get(product, self._default)
+        """Return what a NAS of this product gets. product: its name in any case; empty if unknown."""
+        return self._by_product.get(product.casefold(), self._default)
 
     def with_set(self, new: ReplySet) -> "Role":
         """Return a copy in which the set for the tag or product is replaced or added."""
