@@ -14,8 +14,8 @@ itself.
     content     bodies with limits: request bodies, and large answers
     upload      forms with a file
     page        pages for people who open a link with a secret, without a token
-    scope       the caller (token to organization, tenant, role), and the ids that a body claims
-    paging      pages of lists
+    bodies      bodies of requests and answers: types of fields, the ids that a body claims, pages of lists
+    scope       the caller (token to organization, tenant, role), and `Gate`, which checks scope, role and limits
     problem     conversion of errors to error bodies
     description the OpenAPI document; `docs` is its page, `examples` its bodies
 

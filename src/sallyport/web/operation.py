@@ -17,7 +17,7 @@ object.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -31,15 +31,12 @@ from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
-from sallyport.base.model import Done as Done  # noqa: PLC0414  the answer of most operations
 from sallyport.base.model import FieldCheck, Unknown, accepts
-from sallyport.base.model import Success as Success  # noqa: PLC0414
 from sallyport.base.validation import refusal
-from sallyport.base.wire import Row
 from sallyport.web import content, problem
+from sallyport.web.bodies import TOTAL_HEADER, Body, Counted, Plain
 from sallyport.web.interface import unknown_fields
-from sallyport.web.paging import TOTAL_HEADER, Counted
-from sallyport.web.scope import Body, Caller, Gate, Role
+from sallyport.web.scope import Caller, Gate, Role
 from sallyport.web.upload import BeforeFile, Keeper, Reader, Upload
 
 STRANGERS = 0
@@ -71,19 +68,6 @@ signature is (JSON body, caller) -> JSON answer. It raises Refused or another Sa
 Take: TypeAlias = Callable[[Request, Caller, BeforeFile], Awaitable[bytes]]
 """A function that runs an operation with a file for an authenticated caller. As for Run, all checks are made except the
 check of the token."""
-
-
-class Plain(Generic[AnswerT]):
-    """An answer that consists of plain dicts, lists, texts and numbers. It is serialised without a model.
-
-    AnswerT is the type of the answer in the API description. Use this class for lists, because building models takes
-    ten times as long as serialising them.
-    """
-
-    __slots__ = ("content",)
-
-    def __init__(self, content: Mapping[str, object] | Counted[dict[str, object]] | Counted[Row]) -> None:
-        self.content = content
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +417,7 @@ def _claiming(model: object) -> type[Body]:
     Raises TypeError if the model has such an id, but does not define the method that returns the id to the gate.
     """
     if not (isinstance(model, type) and issubclass(model, Body)):
-        raise TypeError(f"{model!r} must be a subclass of web.scope.Body, or a list of one")
+        raise TypeError(f"{model!r} must be a subclass of web.bodies.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}
     if names & {"domainid", "domainids", "adid"} and model.claimed_domains is Body.claimed_domains:
         raise TypeError(f"{model.__name__} has the id of a domain, but does not define claimed_domains()")

@@ -20,8 +20,8 @@ from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.validation import refusal
 from sallyport.web import content
+from sallyport.web.bodies import Body
 from sallyport.web.problem import TooLarge
-from sallyport.web.scope import Body
 
 MOST_PARTS: Final = 32
 LONGEST_BOUNDARY: Final = 70  # RFC 2046 section 5.1.1

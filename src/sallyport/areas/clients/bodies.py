@@ -12,8 +12,20 @@ from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.vendors import PRODUCTS
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
+from sallyport.web.bodies import (
+    AddressOrText,
+    Flag,
+    Id,
+    Many,
+    Name,
+    Octets,
+    Paged,
+    Scoped,
+    Text,
+    TotalCount,
+    Whole,
+    plain,
+)
 
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 

@@ -27,11 +27,13 @@ from sallyport.areas.clients.repo import API_NAMES
 from sallyport.areas.clients.service import Clients, Heard, NewClient, Times
 from sallyport.base.answer import answers
 from sallyport.base.clock import iso
+from sallyport.base.model import Done
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations, Tenants
 from sallyport.store.model import Value
-from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, Octets, not_allowed
+from sallyport.web.bodies import Octets, Plain
+from sallyport.web.operation import Operations
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:

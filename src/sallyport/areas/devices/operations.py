@@ -20,11 +20,12 @@ from sallyport.base.addresses import canonical
 from sallyport.base.answer import answer, answers
 from sallyport.base.clock import Clock
 from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, LocalOperations
-from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.paging import totals
+from sallyport.web.bodies import Plain, totals
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"

@@ -26,7 +26,7 @@ from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_slices
-from sallyport.web.paging import SHORT
+from sallyport.web.bodies import SHORT
 
 FLUSH_S = 1.0
 MOST_HEARD = 100_000  # maximum number of source addresses of a tenant whose times are read

@@ -20,6 +20,7 @@ errors, whatever octets arrive from the network.
 evidence    the attributes of a request, the ranks of evidence, and functions for the tables
 products    the table of NAS products
 forwarders  the table of proxies
+ssid        the SSID of a request
 """
 
 from dataclasses import dataclass

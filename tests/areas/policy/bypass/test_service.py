@@ -198,7 +198,7 @@ async def test_a_restored_list_replaces_another_of_the_same_extent(areas: Areas)
 async def test_removing_a_station_ends_its_sessions(areas: Areas) -> None:
     """In a domain with disconnect_on_revoke, removing a station ends its sessions under each notation of its
     address."""
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     await areas.bypass.add(areas.domain, [MAC])
     await areas.bypass.delete(areas.domain, [MAC])
     sql = "select count(*) from revocations where user_name in ('aabbccddeeff', 'aa-bb-cc-dd-ee-ff', 'aabb.ccdd.eeff')"

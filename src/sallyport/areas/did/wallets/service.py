@@ -22,7 +22,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import ListQuery
 from sallyport.store.vault import Vault
-from sallyport.web.paging import Page
+from sallyport.web.bodies import Page
 from sallyport.web.scope import Caller
 
 FIRST_PAGE: Final = Page(0, 1000)

@@ -8,8 +8,7 @@ from sallyport.areas.policy.bypass.repo import StationRow
 from sallyport.base.mac import mac_key
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import InDomain, Many, Text
+from sallyport.web.bodies import InDomain, Many, Paged, Text, TotalCount
 
 MOST: Final = 1000
 """Maximum number of stations in one request."""

@@ -8,8 +8,10 @@ from sallyport.areas.policy.bypass.bodies import (
 )
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.base.answer import answers
+from sallyport.base.model import Done
 from sallyport.base.text import counted
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 

@@ -13,8 +13,7 @@ from sallyport.areas.users.bodies import MAX_ENTRIES, Privileged, StatusAnswer
 from sallyport.areas.users.user import UserKey
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.paging import IsMinimum, Paged, TotalCount
-from sallyport.web.scope import Body, DomainId, Flag, Id, Many, OfDomain, Text
+from sallyport.web.bodies import Body, DomainId, Flag, Id, IsMinimum, Many, OfDomain, Paged, Text, TotalCount
 
 EXPORTED = ("userName", "userType", "credType", "privilegedUser", "sshKey", "did", "instances", "groups")
 """The columns of an export file. The file contains no secrets."""

@@ -32,10 +32,11 @@ from sallyport.areas.users.totp import LinkTo, OneTimeSeeds
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
-from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.paging import totals
+from sallyport.web.bodies import Plain, totals
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 DELETE = "delete"

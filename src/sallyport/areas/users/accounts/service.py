@@ -33,7 +33,7 @@ from sallyport.store.audit import HIDDEN, changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
 from sallyport.store.vault import Vault
-from sallyport.web.paging import SHORT
+from sallyport.web.bodies import SHORT
 
 T = TypeVar("T")
 

@@ -11,8 +11,7 @@ from sallyport.areas.users.bodies import MAX_ENTRIES, Assignment, FlagText, Meth
 from sallyport.areas.users.groups.group import ttl_seconds
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
-from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, Text
+from sallyport.web.bodies import Id, IsMinimum, LongText, Many, Name, OfDomain, Paged, Search, Text, TotalCount
 
 
 def _time_to_live(value: object) -> object:

@@ -25,8 +25,8 @@ from sallyport.base.clock import iso
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.store.search import ListQuery
-from sallyport.web.operation import Operations, Plain
-from sallyport.web.paging import totals
+from sallyport.web.bodies import Plain, totals
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

@@ -20,7 +20,7 @@ from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import ListQuery
 from sallyport.store.slices import in_slices
-from sallyport.web.paging import SHORT
+from sallyport.web.bodies import SHORT
 
 MAX_SHOWN = 1000
 """Maximum number of instances that `detail` returns."""

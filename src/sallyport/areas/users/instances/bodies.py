@@ -17,8 +17,7 @@ from sallyport.areas.users.instances.instance import (
 from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
-from sallyport.web.scope import Body, DomainId, Id, Many, Name, OfDomain, Text
+from sallyport.web.bodies import Body, DomainId, Id, IsMinimum, Many, Name, OfDomain, Paged, Search, Text, TotalCount
 
 _COLUMNS = {
     "instanceName": "name",

@@ -23,7 +23,7 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
-from sallyport.web.paging import SHORT
+from sallyport.web.bodies import SHORT
 
 
 class Instances:
