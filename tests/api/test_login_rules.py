@@ -305,7 +305,8 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
         "ruleId": second, "action": "mfa_required", "bypass": False, "lockedOut": False, "firstFactor": "local",
         "firstFactorReason": "", "secondFactor": "", "secondFactorReason": "no provider",
         "enforcementMode": "monitor", "fallbackAction": "deny", "decision": "reject", "appliedDecision": "accept",
-        "reason": "no provider", "openPrompts": [], "warnings": [],
+        "reason": "no provider", "openPrompts": [], "warnings": [], "role": "", "roleSource": "",
+            "attributes": [],
     }  # fmt: skip
     other = world.tenant()
     world.service.add_client("theirs", "203.0.113.77", org=other.org, tenant=other.number)

@@ -29,7 +29,7 @@ def attributes(nas: RadiusClient, extra: bytes) -> dict[int, bytes]:
 
 def test_the_same_rule_gives_each_product_its_own_attributes(tenant: Tenant) -> None:
     """A switch gets a VLAN, an access point of Aruba a role, and a Meraki a Filter-Id. A product without a set gets the
-    default set, and the event says so. The product that is configured for a client counts if its requests show none.
+    default set, which the event names. The product that is configured for a client counts if its requests show none.
     """
     set_role(tenant, vlan="20")
     set_role(tenant, product="Aruba Wireless", template=True)

@@ -10,8 +10,7 @@ from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.areas.policy.rules.bodies import VLAN, Replies, ReplyAttribute
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Text
+from sallyport.web.bodies import DomainId, Flag, InDomain, Name, Paged, PlainText, Text, TotalCount
 
 ROLE: Final = "Name of the role. Case is ignored."
 PRODUCT: Final = "Product of the NAS that gets the set, as ListDevices names it."

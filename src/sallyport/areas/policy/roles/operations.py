@@ -7,10 +7,12 @@ from sallyport.areas.policy.roles.role import ReplySet, Role
 from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.areas.policy.rules.bodies import replies
+from sallyport.base.model import Done
 from sallyport.base.text import fold, nearest
 from sallyport.base.wire import JSON
 from sallyport.radius.vendors import PRODUCTS
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 

@@ -1,4 +1,4 @@
-"""The attribute in which a product expects the name of a role, and what the product must know under this name.
+"""The attribute in which a product expects the name of a role, and the object that the product needs of this name.
 
 The statements come from the vendors' documentation, and from the modules of PacketFence for these products.
 """
@@ -14,7 +14,7 @@ class Template:
     """The attributes of a role for a product.
 
     attribute: the name of the attribute with the role's name; empty if the product has none. takes_vlan: whether the
-    product takes a VLAN by the attributes of RFC 3580. needs: what must exist on the product under the role's name.
+    product takes a VLAN by the attributes of RFC 3580. needs: the object with the role's name that the product needs.
     suffix: a text after the role's name in the attribute.
     """
 
