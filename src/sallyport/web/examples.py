@@ -90,6 +90,11 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/ShowRole", _domain(role="staff")),
     ("POST", "/ad/RemoveRole", _domain(role="staff")),
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),
+    (
+        "POST",
+        "/ad/ImportBypassStations",
+        _domain(stations=[{"station": "02:00:00:00:00:01", "vlan": "30", "until": "2027-03-01"}]),
+    ),
     ("POST", "/ad/ListBypassStations", _domain()),
     ("POST", "/ad/DeleteBypassStation", _domain(station="02:00:00:00:00:01")),
     ("POST", "/ad/CheckEnrolments", _domain(days=30)),

@@ -122,7 +122,7 @@ class Translation:
     def replies(self, vlan: str, entries: Sequence[Reply], most: int = MAX_REPLY_OCTETS) -> bytes:
         """Return the encoded reply attributes of a rule or role, at most `most` octets. The attributes for the VLAN
         come first (RFC 3580 section 3.31). Raises Invalid."""
-        octets = b"".join(self._vlan(vlan)) if vlan else b""
+        octets = self.vlan_attributes(vlan)
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
             if len(octets) > most:
@@ -130,6 +130,10 @@ class Translation:
                     "replyAttributes", place, f"must fit into {most} octets, together with the entries before"
                 )
         return octets
+
+    def vlan_attributes(self, vlan: str) -> bytes:
+        """Return the encoded attributes for a VLAN; none if it is empty. Raises Invalid."""
+        return b"".join(self._vlan(vlan)) if vlan else b""
 
     def _shown(self, attributes: bytes) -> str:
         parts = [
