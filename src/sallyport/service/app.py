@@ -175,6 +175,7 @@ class App:
                 self.bypass.service,
                 self.lockouts.service,
                 self.mfa,
+                revocations,
                 credentials=overrides.credentials or parts.certificates.server,
                 patience=overrides.patience,
                 kinds=overrides.first_factors,

@@ -248,6 +248,12 @@ class RuleImpact(Model):
     lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
     role: str = Field(description="Role that the rule gives; empty for none.")
     roleSets: list[RoleImpact] = Field(description="Products of the NAS that get the role, the most logins first.")
+    maxSessions: int = Field(default=0, description="Limit of parallel sessions; 0 for no limit. It is not previewed.")
+    unlimitedDevices: list[str] = Field(
+        default=[],
+        description="Names of devices of these logins at which the limit is not applied, because they send no interim "
+        "updates; at most 100.",
+    )
 
 
 class Tally(Model):

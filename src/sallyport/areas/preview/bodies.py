@@ -159,3 +159,9 @@ class LoginRulesTested(Done):
     attributes: list[str] = Field(
         description="Attributes that the rule and its role add to an Access-Accept, such as `Filter-Id = staff`."
     )
+    maxSessions: int = Field(description="Limit of parallel sessions of the rule that decides; 0 for no limit.")
+    parallelSessions: int | None = Field(
+        description="Number of parallel sessions that the user has now; null if there is no limit, or it is not "
+        "applied."
+    )
+    sessionLimit: str = Field(description="Effect of the limit on this login, in words; empty if there is none.")

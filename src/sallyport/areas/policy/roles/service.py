@@ -20,6 +20,7 @@ from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 
+NOT_FOUND: Final = "role not found"
 MOST_NAMED: Final = 10
 """Maximum number of users of a role that an error names."""
 Uses = Mapping[str, list[str]]
@@ -52,7 +53,7 @@ class Roles:
         """Return a domain's role. Case is ignored. Raises NotFound if there is no such role."""
         found = self.of(domain_id).get(fold(name))
         if found is None:
-            raise NotFound(f'no role "{name}"{existing(name, (each.name for each in self.of(domain_id).values()))}')
+            raise NotFound(NOT_FOUND)
         return found
 
     def given(self, domain_id: int, name: str, nas: Device, client: Client) -> GivenRole:
@@ -106,7 +107,7 @@ class Roles:
         def transaction(tx: Tx) -> None:
             role = repo.get(tx, domain_id, name)
             if role is None:
-                raise NotFound(f'no role "{name}"{existing(name, repo.names(tx, domain_id))}')
+                raise NotFound(NOT_FOUND)
             if place is not None:
                 rest = role.without(place)
                 if len(rest.sets) == len(role.sets):
