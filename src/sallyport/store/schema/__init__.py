@@ -76,8 +76,8 @@ def step_files(letter: str, folders: Sequence[Path] = (PACKAGE,), *, has_nodes: 
     A name contains the number of its file, so that a later step with a smaller number renames no step. Only the names
     up to LAST_COUNTED count the steps of the engine: databases have these names already.
 
-    letter: the first letter of the names of an engine's steps. folders: the folders of areas. has_nodes: whether several
-    nodes use a database of the engine.
+    letter: the first letter of the names of an engine's steps. folders: the folders of areas. has_nodes: whether
+    several nodes use a database of the engine.
     """
     files = sorted((file for folder in folders for file in folder.rglob("schema/[0-9]*_*.sql")), key=lambda f: f.name)
     if twice := [number for number, count in Counter(file.name[:4] for file in files).items() if count > 1]:
