@@ -23,8 +23,7 @@ from sallyport.areas.users.instances import repo as instances
 from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.areas.users.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action
 from sallyport.base.secret import Secret
-from sallyport.store.model import Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Tx
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 

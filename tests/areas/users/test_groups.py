@@ -9,7 +9,7 @@ from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.membership import MAX_PAIRS, Action
 from sallyport.areas.users.service import EndpointUsers, Missing
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.users import trail
 from tests.areas.users.test_service import SlowStore

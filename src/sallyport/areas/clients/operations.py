@@ -4,7 +4,7 @@ client.weaknesses."""
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import trio
-from pydantic import SecretBytes
+from pydantic import Field, SecretBytes
 
 from sallyport.areas.clients import weakness
 from sallyport.areas.clients.bodies import (
@@ -28,12 +28,14 @@ from sallyport.areas.clients.service import Clients, Heard, NewClient, Times
 from sallyport.base.answer import answers
 from sallyport.base.clock import iso
 from sallyport.base.model import Done
+from sallyport.base.tags import canonical_tags
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations, Tenants
 from sallyport.store.model import Value
 from sallyport.web.bodies import Octets, Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
+from sallyport.web.tags import NewTags
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
@@ -67,6 +69,8 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
                 tls_fingerprint=body.tlsFingerprint,
                 mac_forms=joined_forms(body.macForms),
                 mac_password=_octets(body.macPassword) or b"",
+                tags=canonical_tags(body.tags),
+                note=body.note,
             ),
             by=None if caller.is_installation else caller.role,
         )
@@ -80,7 +84,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
     @clients.post("/network_device/ListClients", roles=READERS)
     async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
         """List the RADIUS clients of the tenant, ordered by id, without their secrets."""
-        found, page = await service.search(caller.tenant_id, body.search), body.page()
+        found, page = await service.search(caller.tenant_id, body.search, body.tag), body.page()
         if body.clientId:
             found = [client for client in found if client.id == body.clientId]
         entries = answers(found[page.offset : page.offset + page.size])
@@ -106,7 +110,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         A change of the address keeps the settings that the service has learned (`auto`). If one of these settings gets
         a new value, the learned value is reset. `unlatch` resets all of them.
 
-        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, macForms, macPassword,
+        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, macForms, macPassword, tags,
         requireMessageAuthenticator or limitProxyState, and `unlatch`, require the role admin. The rules of AddClient
         for addresses and certificates apply.
         """
@@ -119,6 +123,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
             secret=_octets(body.secret),
             domain_ids=body.domainIds,
             mac_password=_octets(body.macPassword),
+            tags=body.tags,
             by=None if caller.is_installation else caller.role,
         )
         if body.unlatch:
@@ -158,6 +163,7 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 def _changes(body: UpdateClient) -> dict[str, Value]:
     """Return the values of the fields that the request contains. The keys are the columns of the store."""
     given = {column: getattr(body, name) for column, name in API_NAMES.items()}
+    del given["tags"]  # `Clients.update` applies it to the present tags
     given["mac_forms"] = None if body.macForms is None else joined_forms(body.macForms)
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}
@@ -188,6 +194,8 @@ class ImportedClient(Arguments):
 class ImportClients(Arguments):
     """Arguments of client.import.
 
+    tags: the tags to change of all imported clients; see `changed_tags`.
+
     domains: the names or ids of the domains for all imported clients. If `domains` is None, an existing client keeps
     its domains, and a new client has all domains of the tenant.
 
@@ -201,6 +209,7 @@ class ImportClients(Arguments):
     tenant: int
     clients: list[ImportedClient]
     domains: list[str] | None = None
+    tags: NewTags = Field(default_factory=list)
     apply: bool = False
     skip_refused: bool = False
 
@@ -222,7 +231,7 @@ def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain
             domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)
 
         def plan() -> tuple[Sequence[Step], list[JSON], bool]:
-            steps = service.plan(tenant_id, [_wanted(each, domain_ids) for each in wanted.clients])
+            steps = service.plan(tenant_id, [_wanted(each, domain_ids, wanted.tags) for each in wanted.clients])
             whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
             return steps, [_step(step) for step in steps], whole
 
@@ -246,7 +255,7 @@ def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain
     return local
 
 
-def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None) -> Wanted:
+def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None, tags: Sequence[str]) -> Wanted:
     return Wanted(
         name=each.name,
         network=each.address,
@@ -255,6 +264,7 @@ def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None) -> Wanted:
         require_message_authenticator=each.require_message_authenticator.value,
         limit_proxy_state=each.limit_proxy_state.value,
         domain_ids=domain_ids,
+        tags=tuple(tags),
     )
 
 

@@ -30,6 +30,7 @@ from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.fair import FairLimiter
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
+from sallyport.base.tags import NO_TAGS, Tags, as_stored, changed_tags, folded_tag, is_selected
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.radius.duplicates import Source
@@ -57,10 +58,10 @@ CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issu
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
-        "secret", "tlsFingerprint", "tlsName",
+        "secret", "tags", "tlsFingerprint", "tlsName",
     }
 )  # fmt: skip
-"""The fields that decide which packets are trusted. To change them, the role admin is required."""
+"""The fields that decide which packets are trusted, or which rules apply. A change of them requires the role admin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class NewClient:
     tls_fingerprint: str = ""
     mac_forms: str = ""
     mac_password: bytes = b""
+    tags: Tags = NO_TAGS
+    note: str = ""
 
 
 class Heard(Protocol):
@@ -156,13 +159,24 @@ class Clients:
         """Return a tenant's clients, ordered by id."""
         return self.table.of_tenant(tenant_id)
 
-    async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
-        """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
+    def tags_of(self, client_id: int) -> Tags:
+        """Return the tags of a client. A client that does not exist has none."""
+        found = self.table.by_id.get(client_id)
+        return NO_TAGS if found is None else found.tags
+
+    def with_tag(self, tenant_id: int, folded: str) -> list[int]:
+        """Return the ids of the tenant's clients that a wanted tag selects. Any thread may call this method. folded: as
+        `folded_tag` returns it."""
+        return [client.id for client in self.of_tenant(tenant_id) if is_selected(client.tags, folded)]
+
+    async def search(self, tenant_id: int, text: str, tag: str = "") -> Sequence[Client]:
+        """Return a tenant's clients whose name, address or product contains a text, ordered by id. tag: a tag in
+        canonical form that selects the clients; empty for all."""
         own = self.of_tenant(tenant_id)
-        if not text:
+        if not text and not tag:
             return own
         async with self._turns.slot(tenant_id):
-            return await trio.to_thread.run_sync(_containing, own, text)
+            return await trio.to_thread.run_sync(_containing, own, text, tag)
 
     async def activity(
         self, tenant_id: int, heard: Sequence[Heard], state: State | None = None, ids: Collection[int] = ()
@@ -263,17 +277,21 @@ class Clients:
         secret: bytes | None = None,
         domain_ids: Sequence[int] | None = None,
         mac_password: bytes | None = None,
+        tags: Sequence[str] | None = None,
         by: Role | None = None,
     ) -> Client:
         """Change a client, and return it. Fields that are not in `changes` keep their values. Raises NotFound,
         Conflict, Forbidden, Invalid.
 
-        changes: the new values by column. by: see `add`.
+        changes: the new values by column. tags: the tags to change; see `changed_tags`. If it is empty, all tags are
+        removed. by: see `add`.
         """
         self._check_domains(tenant_id, domain_ids or ())
 
         def transaction(tx: Tx) -> None:
             former = repo.described(tx, tenant_id, client_id)
+            if tags is not None:
+                changes["tags"] = as_stored(repo.tags_after(tx, client_id, tags))
             fields: dict[str, object] = {repo.API_NAMES[c]: repo.as_json(c, value) for c, value in changes.items()}
             if domain_ids is not None:
                 fields["domainIds"] = list(dict.fromkeys(domain_ids))
@@ -415,9 +433,9 @@ def _target(client_id: int, name: JSON) -> str:
     return f"client {client_id} {name}"
 
 
-def _containing(clients: Iterable[Client], text: str) -> list[Client]:
-    folded = fold(text)
-    return [client for client in clients if client.contains(folded)]
+def _containing(clients: Iterable[Client], text: str, tag: str) -> list[Client]:
+    folded, wanted = fold(text), folded_tag(tag)
+    return [client for client in clients if client.contains(folded) and (not tag or is_selected(client.tags, wanted))]
 
 
 def _times(table: ClientTable, heard: Iterable[Heard]) -> dict[int, Times]:
@@ -438,6 +456,7 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
         network = ip_network(new.network)
         settings: dict[str, str | int] = {column: getattr(new, column) for column in repo.API_NAMES}
         settings |= {"network": str(network), "password_verified": int(new.password_verified)}
+        settings["tags"] = as_stored(new.tags)
         check_mac_forms(new.mac_forms, network, given=bool(new.mac_password))
         after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}
         after |= {"macPassword": audit.HIDDEN} if new.mac_password else {}
@@ -491,4 +510,5 @@ def _new(wanted: Wanted) -> NewClient:
         product=wanted.product or "",
         require_message_authenticator=wanted.require_message_authenticator,
         limit_proxy_state=wanted.limit_proxy_state,
+        tags=changed_tags(NO_TAGS, wanted.tags),
     )

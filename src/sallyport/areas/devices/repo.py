@@ -6,7 +6,7 @@ columns.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sallyport.areas.clients.client import CHECK
@@ -20,12 +20,14 @@ from sallyport.areas.devices.device import (
     HistoryRow,
     Learned,
     Posture,
+    TagSelection,
 )
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
+from sallyport.store.counters import whole_page
+from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import MOST_COUNTED, IndexEntry, ListQuery, SearchIndex, whole_page
+from sallyport.store.search import MOST_COUNTED, IndexEntry, SearchIndex
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -36,8 +38,19 @@ _COUNTS = ("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_an
 _TIMES = ("retransmit_ms", "give_up_ms", "measured_at", "gave_up_at")
 _CHALLENGES = ("unanswered", "answered_at", "challenged_at")
 _NUMBERS = {*_COUNTS, "measured_at", "gave_up_at", *_CHALLENGES}
-_COLUMNS = ", ".join(f"coalesce({name}, 0) as {name}" if name in _NUMBERS else name for name in columns_of(DeviceRow))
-_SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
+_TEXTS = {"own_tags", "note"}
+_COLUMNS = ", ".join(
+    f"coalesce({name}, 0) as {name}"
+    if name in _NUMBERS
+    else f"coalesce({name}, '') as {name}"
+    if name in _TEXTS
+    else name
+    for name in columns_of(DeviceRow)
+)
+_MARKS = "(select tagged_id, own_tags, note from device_tags) as marks"
+_SELECT = (
+    f"select {_COLUMNS} from devices left join device_posture on device_id = id left join {_MARKS} on tagged_id = id"
+)
 _POSTURE = (*_COUNTS, "last_unsigned", *_TIMES, *_CHALLENGES)
 
 
@@ -126,8 +139,9 @@ def _insert(tx: Tx, device: Device) -> Inserted | None:
         Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
         "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
-        "nas_port_type_key, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, :nas, "
-        ":nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :first, :last, 0, "
+        "nas_port_type_key, client_id, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, "
+        ":nas, :nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :by, :first, "
+        ":last, 0, "
         f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted') where not {_TOO_MANY} "
         "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id, registrations",
         **_identity(device),
@@ -246,7 +260,7 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
     tx.execute(
         "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
         "device_type_certainty = :certainty, nas_device_type = :nas_type, evidence = :evidence, "
-        "nas_port_type = :medium, nas_port_type_key = :medium_key where id = :id",
+        "nas_port_type = :medium, nas_port_type_key = :medium_key, client_id = :by where id = :id",
         id=row.id,
         **_description(device),
     )
@@ -262,6 +276,7 @@ def _description(device: Device | DeviceRow) -> dict[str, Value]:
         "evidence": device.evidence,
         "medium": device.nas_port_type,
         "medium_key": fold(device.nas_port_type),
+        "by": device.client_id,
     }
 
 
@@ -323,28 +338,57 @@ def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: st
     return tx.one(DeviceRow, sql, d=domain_id, ip=ip_address, client=client_ip, name=name)
 
 
-def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-    """Return one page of a domain's devices, ordered by id, and the number of all matches.
+_TAGGED = "id in (select cast(value as bigint) from json_each(:own))"
+_TAKES_OVER = (
+    "client_id in (select cast(value as bigint) from json_each(:clients)) "
+    "and id not in (select cast(value as bigint) from json_each(:others))"
+)
+
+
+def _no_tags(_domain_id: int, _tag: str) -> TagSelection:
+    return TagSelection((), (), ())
+
+
+def page(
+    tx: Tx, query: DeviceQuery, tagged: Callable[[int, str], TagSelection] = _no_tags
+) -> tuple[list[DeviceRow], int]:
+    """Return one page of a domain's devices, ordered by id, and the number of all matches. tagged: returns the devices
+    of a domain that a tag selects.
 
     A search in a filter with many devices examines the matches of the search, and stops when it has counted enough of
     them. A search in a filter with few devices examines these devices.
     """
     stretch = ListQuery(query.domain_id, query.offset, query.limit)
-    if not query.column:
+    if not query.column and not query.tag:
         if query.search:
             return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search)
         return whole_page(tx, DeviceRow, _SELECT, "devices", stretch, counter=COUNTER)
-    parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
-    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
+    conditions, given = _conditions(query, tagged)
+    parts = [f"select id from devices where domain_id = :d and {each}" for each in conditions]
+    parameters: dict[str, Value] = {"d": query.domain_id, **given}
     if query.search and any(_is_long(tx, part, parameters) for part in parts):
-        column = " or ".join(f"{each} = :value" for each in _COMPARED[query.column])
-        only = f"exists (select 1 from devices where devices.id = {{id}} and ({column}))"
-        return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search, only, value=parameters["value"])
+        either = " or ".join(f"({each})" for each in conditions)
+        only = f"exists (select 1 from devices where devices.id = {{id}} and ({either}))"
+        return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search, only, **given)
     if query.search:
         found, match = _SEARCH.find(tx, query.domain_id, query.search)
         parts, parameters = [f"{part} and +id in ({found})" for part in parts], parameters | match
     ids, searched = " union ".join(parts), bool(query.search)
     return page_of(tx, DeviceRow, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
+
+
+def _conditions(query: DeviceQuery, tagged: Callable[[int, str], TagSelection]) -> tuple[list[str], dict[str, Value]]:
+    """Return SQL conditions, and their parameters. The query selects a device if one of the conditions is true. Each
+    condition has an index."""
+    columns = [f"{each} = :value" for each in _COMPARED[query.column]] if query.column else []
+    given: dict[str, Value] = {"value": fold(query.value)} if query.column else {}
+    if not query.tag:
+        return columns, given
+    found = tagged(query.domain_id, query.tag)
+    given |= {"own": listed(found.own), "clients": listed(found.clients), "others": listed(found.others)}
+    if not columns:
+        return [_TAGGED, _TAKES_OVER], given
+    return [f"{each} and (+{_TAGGED} or (+{_TAKES_OVER}))" for each in columns], given
 
 
 def _is_long(tx: Tx, ids: str, parameters: dict[str, Value]) -> bool:

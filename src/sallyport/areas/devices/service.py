@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import repo, station_repo
+from sallyport.areas.devices import repo, station_repo, tag_repo
 from sallyport.areas.devices.device import (
     MAX_DELETED,
     DeviceQuery,
@@ -18,14 +18,17 @@ from sallyport.areas.devices.device import (
     StationRow,
 )
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
+from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.base.tags import NO_TAGS, Tags, changed_tags, of_store
 from sallyport.base.wire import JSON
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_slices
+from sallyport.store.snapshot import stamp
 from sallyport.web.bodies import SHORT
 
 FLUSH_S = 1.0
@@ -44,9 +47,12 @@ log = structlog.get_logger()
 class Devices:
     """The devices and stations of all domains."""
 
-    def __init__(self, store: Store, sightings: Sightings, metrics: InventoryMetrics, clock: Clock = now_us) -> None:
+    def __init__(
+        self, store: Store, sightings: Sightings, metrics: InventoryMetrics, tags: DeviceTags, clock: Clock = now_us
+    ) -> None:
         self._store = store
         self.sightings = sightings
+        self.tags = tags
         self._metrics = metrics
         self._clock = clock
         self._changing = trio.Lock()
@@ -64,10 +70,10 @@ class Devices:
         The returned counts include the counts that are only in memory. A search or a filter compares values in the
         store. Therefore changes in memory are written before a search or a filter.
         """
-        if query.search or query.column:
+        if query.is_selective:
             await self._flush_or_log()
-        work = partial(repo.page, query=query)
-        look = self._store.search if query.search or query.column or query.limit > SHORT else self._store.read_now
+        work = partial(repo.page, query=query, tagged=self.tags.select)
+        look = self._store.search if query.is_selective or query.limit > SHORT else self._store.read_now
         rows, total = await self._beside_flushes(lambda: look(work), lambda found: found[0])
         self._add_unwritten(rows)
         return rows, total
@@ -108,7 +114,8 @@ class Devices:
 
     def _add_unwritten(self, rows: Sequence[DeviceRow]) -> None:
         for row in rows:
-            for device in self.sightings.changed((row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)):
+            identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
+            for device in self.sightings.changed_devices.get(identity, ()):
                 row.add(device)
 
     async def stations(
@@ -159,7 +166,7 @@ class Devices:
         """
         find = partial(_selected, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
 
-        def end(tx: Tx, rows: list[DeviceRow]) -> set[int]:
+        def end(tx: Tx, rows: list[DeviceRow]) -> tuple[set[int], bool]:
             at = self._clock()
             for row in rows:
                 repo.delete(tx, row, actor, at)
@@ -171,13 +178,18 @@ class Devices:
                 audit.record_in(
                     tx, "device.delete", domain_id, _target(row), at=at, changes=audit.changed(identity, {})
                 )
-            return {row.id for row in rows}
+            had_tags = any(row.own_tags or row.note for row in rows)
+            if had_tags:
+                stamp(tx)
+            return {row.id for row in rows}, had_tags
 
         stations = (station_repo.delete,)
         await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
         async with self._changing:  # otherwise a flush between `in_slices` and `forget` would register the device again
-            deleted = await in_slices(self._store, find, stations, end)
+            deleted, had_tags = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
+            if had_tags:
+                await self.tags.read_again()
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)
 
@@ -204,6 +216,38 @@ class Devices:
             reset, at = await self._store.write(transaction)
             self.sightings.reset(domain_id, reset, at)
         return len(reset)
+
+    async def update(
+        self,
+        domain_id: int,
+        *,
+        device_ids: list[int],
+        addresses: tuple[str, str] | None,
+        tags: Sequence[str] | None,
+        note: str | None,
+    ) -> int:
+        """Change the own tags and the notes of devices, and return the number of devices. Raises the errors of
+        `delete`, and Invalid.
+
+        tags: the tags to change; see `changed_tags`. If it is empty, all own tags are removed. None keeps them. note:
+        None keeps it.
+        """
+
+        def transaction(tx: Tx) -> int:
+            rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
+            self.tags.check_number(domain_id, [row.id for row in rows])
+            changed, at = list[tuple[DeviceRow, Tags, str]](), self._clock()
+            for row in rows:
+                before = of_store(row.own_tags)
+                after = before if tags is None else changed_tags(before, tags) if tags else NO_TAGS
+                new: dict[str, JSON] = {"tags": list(after), "note": row.note if note is None else note}
+                if changes := audit.changed({"tags": list(before), "note": row.note}, new):
+                    changed.append((row, after, str(new["note"])))
+                    audit.record_in(tx, "device.update", domain_id, _target(row), at=at, changes=changes)
+            tag_repo.write(tx, changed)
+            return len(rows)
+
+        return await self.tags.change(transaction)
 
     async def flush(self) -> None:
         """Write the counts since the last flush. A device that another node deleted is registered again. Raises

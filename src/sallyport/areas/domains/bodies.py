@@ -236,6 +236,12 @@ class RuleImpact(Model):
     logins: int = Field(description="Number of the logins.")
     users: int = Field(description="Number of their users.")
     lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
+    maxSessions: int = Field(default=0, description="Limit of parallel sessions; 0 for no limit. It is not previewed.")
+    unlimitedDevices: list[str] = Field(
+        default=[],
+        description="Names of devices of these logins at which the limit is not applied, because they send no interim "
+        "updates; at most 100.",
+    )
 
 
 class Tally(Model):

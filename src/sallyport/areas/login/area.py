@@ -18,6 +18,7 @@ from sallyport.areas.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.areas.login.first.trial import Trials
 from sallyport.areas.login.first.winbind.helpers import Helpers
 from sallyport.areas.login.journal import Journal
+from sallyport.areas.login.limit import EndsSessions, SessionLimits
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.login import Login
@@ -80,6 +81,7 @@ class LoginArea(Area):
         bypass: Bypass,
         lockouts: Lockouts,
         mfa: MfaArea,
+        ending: EndsSessions,
         *,
         credentials: Callable[[], Credentials | None],
         patience: Callable[[Login, Attached], float],
@@ -113,6 +115,7 @@ class LoginArea(Area):
         users_area.seeds.find_people_with(self.people.find)
         users.on_change(self._forget_enrolments)
         lockouts.on_unlock(self.calls.forget_codes)
+        self.limits = SessionLimits(store, domains.snapshot, ending, clock)
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
@@ -124,6 +127,7 @@ class LoginArea(Area):
             rules=rules,
             providers=providers,
             second=self.second,
+            limits=self.limits,
         )
         self.eap = EapRounds(
             self.pipeline,
@@ -149,7 +153,7 @@ class LoginArea(Area):
         self.senders = Senders()
         self.node_senders = self._senders_of_nodes()
         self.node_tasks = (self.node_senders.run, self._winbind.run)
-        self.leader_tasks = (self.journal.purge,)
+        self.leader_tasks = (self.journal.purge, self.limits.purge)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of first factors."""

@@ -29,6 +29,7 @@ from sallyport.areas.login.first.password import (
 )
 from sallyport.areas.login.first.service import FirstFactors
 from sallyport.areas.login.identity import facts_of, hides_user, identify
+from sallyport.areas.login.limit import SessionLimits
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.forecast import UNAVAILABLE
@@ -77,6 +78,7 @@ class Pipeline:
     rules: LoginRules
     providers: Providers
     second: SecondFactor
+    limits: SessionLimits
     now: Callable[[], float] = trio.current_time
 
     # --- arrival of a request ----------------------------------------------------------------------------------

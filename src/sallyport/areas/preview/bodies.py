@@ -150,3 +150,9 @@ class LoginRulesTested(Done):
         "challenge was sent."
     )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")
+    maxSessions: int = Field(description="Limit of parallel sessions of the rule that decides; 0 for no limit.")
+    parallelSessions: int | None = Field(
+        description="Number of parallel sessions that the user has now; null if there is no limit, or it is not "
+        "applied."
+    )
+    sessionLimit: str = Field(description="Effect of the limit on this login, in words; empty if there is none.")

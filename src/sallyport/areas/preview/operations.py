@@ -1,6 +1,8 @@
 """The HTTP operations of previews: /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
 from sallyport.areas.domains.bodies import Impact, Survey
+from sallyport.areas.domains.domain import MONITOR
+from sallyport.areas.login.limit import explained
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.preview.bodies import (
     CheckEnrolments,
@@ -75,6 +77,7 @@ def operations(
 
 def _tested(answer: RuleTestResult) -> LoginRulesTested:
     domain, decision, rule = answer.domain, answer.decision, answer.rule
+    parallel = answer.parallel
     name = "no rule matches" if rule is None else f"rule {rule.id} decides"
     return LoginRulesTested(
         message=f"{name}: {answer.action.value}",
@@ -116,4 +119,7 @@ def _tested(answer: RuleTestResult) -> LoginRulesTested:
             for each in answer.prompts
         ],
         warnings=list(answer.warnings),
+        maxSessions=0 if rule is None else rule.definition.max_sessions,
+        parallelSessions=parallel.count if parallel is not None and parallel.is_applied else None,
+        sessionLimit="" if parallel is None else explained(parallel, is_monitored=domain.mode is MONITOR),
     )

@@ -20,16 +20,17 @@ from sallyport.areas.devices.device import DeviceQuery, DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
-from sallyport.areas.login.decision import LOCKED, decide
+from sallyport.areas.login.decision import LOCKED, decide, over_limit
 from sallyport.areas.login.first.password import check_vouched
 from sallyport.areas.login.identity import default_domain, facts_of, identify
-from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason
+from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
 from sallyport.areas.policy.rules.conditions import Facts, shown_values
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
+from sallyport.areas.sessions.parallel import Parallel, count
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.text import fold, folded
@@ -99,7 +100,8 @@ class RuleTestResult:
 
     rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
     if no rule matches. first, second: the result of each factor, or NONE if the login passes the factor. provider: the
-    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer.
+    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. parallel: the parallel
+    sessions of the user, or None if the rule has no limit for the login.
     """
 
     domain: Domain
@@ -115,6 +117,7 @@ class RuleTestResult:
     decision: Decision
     warnings: Sequence[str]
     prompts: Sequence[Session] = ()
+    parallel: Parallel | None = None
 
 
 class RuleTest:
@@ -153,6 +156,10 @@ class RuleTest:
         elif action is MFA_REQUIRED:
             second = await self._forecast(domain, login, row)
         attached = self._second.of(domain).attached
+        decision = decide(first, action, second, domain.mode, domain.fallback)
+        parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
+        if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
+            decision = over_limit(decision)
         return RuleTestResult(
             domain=domain,
             user=login.user,
@@ -164,9 +171,10 @@ class RuleTest:
             first=first,
             second=second,
             provider="" if attached is None else attached.name,
-            decision=decide(first, action, second, domain.mode, domain.fallback),
+            decision=decision,
             warnings=warnings,
             prompts=[] if bypass else await pipeline.second.pending(domain, login.principal),
+            parallel=parallel,
         )
 
     # --- the login --------------------------------------------------------------------------------------------
@@ -291,6 +299,19 @@ class RuleTest:
             if not steps:
                 break
         return read, decides
+
+    async def _parallel(
+        self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]
+    ) -> Parallel | None:
+        """Count the parallel sessions of the user. Return None if the rule has no limit, or the device is unknown."""
+        if rule is None or not rule.definition.max_sessions or not login.user:
+            return None
+        if row is None:
+            warnings.append("the limit of parallel sessions depends on the device: give the client and the NAS")
+            return None
+        login.rule, login.device.id = rule, row.id
+        asked = self._pipeline.limits.admission(login, domain, login.device, rule.attributes, login.arrival.at)
+        return await self._store.search(lambda tx: count(tx, asked))
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
         """Predict the result of asking the user for a second factor."""

@@ -10,6 +10,7 @@ from sallyport.areas.devices.device import UNKNOWN
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.identity import kept
+from sallyport.areas.login.limit import interim_us
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
 from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
@@ -19,12 +20,16 @@ from sallyport.areas.preview import repo
 from sallyport.areas.preview.periods import Span, spans_of
 from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
 from sallyport.areas.preview.tally import TimeSlice
+from sallyport.areas.sessions.parallel import interval_us
 from sallyport.base.text import fold
 from sallyport.radius.password import Method
 from sallyport.store.model import Store, Tx
 
 SLICE_EVENTS: Final = 20_000  # events in one search of the store, which takes about 0.3 s; the limit is 10 s
 SLICE_SPANS: Final = 500
+MOST_CHECKED: Final = 1000
+"""Maximum number of a rule's devices whose interim updates are looked up."""
+MOST_NAMED: Final = 100
 
 
 class User:
@@ -45,19 +50,22 @@ class User:
 
 
 class Decided:
-    """The logins that a rule decides. users: the case-folded names of their users."""
+    """The logins that a rule decides. users: the case-folded names of their users. devices: the ids of their devices,
+    as in events."""
 
-    __slots__ = ("last_at", "logins", "users")
+    __slots__ = ("devices", "last_at", "logins", "users")
 
     def __init__(self) -> None:
         self.logins = 0
         self.users: set[str] = set()
+        self.devices: set[int] = set()
         self.last_at = 0
 
     def note(self, group: Group) -> None:
         """Count the logins of a group."""
         self.logins += group.logins
         self.users.add(fold(group.user_name))
+        self.devices.add(group.device_id)
         self.last_at = max(self.last_at, group.last_at)
 
 
@@ -148,6 +156,19 @@ class TrafficReader:
         if end > begin:
             traffic.since = end
         return traffic
+
+    async def without_interims(self, traffic: Traffic, rule: Rule, at: int) -> list[str]:
+        """Return the names of the devices of a rule's logins at which a limit of parallel sessions is not applied, at
+        most MOST_NAMED. at: the time in microseconds."""
+        seen = (traffic.devices.get(each) for each in traffic.of_rule(rule.id).devices)
+        found = {each.id: each.device_name for each in seen if each is not None}
+        devices = sorted(found.items())[:MOST_CHECKED]
+        sent_us = interim_us(rule.attributes)
+
+        def search(tx: Tx) -> list[str]:
+            return [name for device_id, name in devices if interval_us(tx, device_id, sent_us, at) is None]
+
+        return (await self._store.search(search))[:MOST_NAMED]
 
     async def _begin_of_slice(self, domain: Domain, since: int, until: int) -> int:
         number = self._slice_events

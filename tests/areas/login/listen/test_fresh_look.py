@@ -15,7 +15,7 @@ from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas, clock
 from tests.areas.login.listen.conftest import Wire, areas
 from tests.areas.login.listen.second import (

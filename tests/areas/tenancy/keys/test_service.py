@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import trio
 
-from sallyport.areas.tenancy.authentication import BURST, Guesses
+from sallyport.areas.tenancy.guesses import BURST, Guesses
 from sallyport.areas.tenancy.keys import repo
 from sallyport.areas.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
 from sallyport.areas.tenancy.keys.service import Keys, renew_at
@@ -14,7 +14,7 @@ from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.secret import new_key, token_hash
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.store.slices import SLICE
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas, SetClock, stored

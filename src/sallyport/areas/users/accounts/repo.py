@@ -22,8 +22,9 @@ from sallyport.areas.users.user import name_key
 from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, columns_of, listed, without_case
-from sallyport.store.search import ListQuery, SearchIndex, whole_page
+from sallyport.store.counters import whole_page
+from sallyport.store.model import LISTED, LISTED_TEXTS, ListQuery, Tx, Value, columns_of, listed, without_case
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 

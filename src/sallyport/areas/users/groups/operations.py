@@ -23,7 +23,7 @@ from sallyport.areas.users.groups.service import Groups
 from sallyport.base.answer import answer, answers, field_names
 from sallyport.base.model import given
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain, totals
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate

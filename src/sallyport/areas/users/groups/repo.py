@@ -6,8 +6,8 @@ from sallyport.areas.users.groups.group import CredentialPolicy, Group, is_activ
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
-from sallyport.store.search import ListQuery, SearchIndex
+from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 

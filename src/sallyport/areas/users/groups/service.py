@@ -17,8 +17,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import changed, record_all_in, record_in
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.store.slices import in_slices
 from sallyport.web.bodies import SHORT
 

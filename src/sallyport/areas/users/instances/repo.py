@@ -4,8 +4,9 @@ from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, columns_of
-from sallyport.store.search import ListQuery, SearchIndex, whole_page
+from sallyport.store.counters import whole_page
+from sallyport.store.model import ListQuery, Tx, Value, columns_of
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"
