@@ -76,6 +76,13 @@ WALKS = [
     ),
     Walk("docs/guides/rules.md", before=[ALICE]),
     Walk("docs/guides/roles.md", before=[ALICE, HERE]),
+    Walk(
+        "docs/guides/inventory.md",
+        before=[
+            f'{HERE} && sallyport check radius 127.0.0.1:1812 --secret "$(cat here.secret)" '
+            "--user ann --password x --nas-identifier core-7 || true"
+        ],
+    ),
     Walk("docs/guides/siem.md"),
     Walk("docs/guides/wallets.md"),
     Walk(
