@@ -9,6 +9,12 @@ READY := .venv/.ready-$(VERSION)
 # The folders of the tests that run on both engines.
 ON_BOTH := tests/api tests/areas tests/console
 
+CHECKS := $(BIN)/ruff check src tests grafana docs && $(BIN)/ruff format --check src tests grafana docs && \
+	$(BIN)/mypy && $(BIN)/lint-imports --no-logo && $(BIN)/codespell src tests grafana docs *.md
+
+# The files with tests that measure time.
+TIMED = $(shell grep -rl --include='test_*.py' 'mark\.serial' tests)
+
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -18,10 +24,13 @@ demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
 # Tests that measure time run alone, before the others. Much of the time of the others is waiting, so that files run side
-# by side. Exit status 5: ARGS selects no test of that kind.
-test: $(READY) peers lint
-	@$(BIN)/pytest -m 'serial and not system' $(ARGS); timed=$$?; \
-	$(BIN)/pytest -n 3 -m 'not serial and not system' $(ARGS); others=$$?; \
+# by side. Exit status 5: ARGS selects no test of that kind. Beside the linters, the tests are collected once: this writes
+# their compiled files, which all later processes read.
+test: $(READY) peers
+	@$(BIN)/pytest --quiet --collect-only >/dev/null 2>&1 & \
+	$(CHECKS); checked=$$?; wait; [ $$checked = 0 ] || exit 1; \
+	$(BIN)/pytest -m 'serial and not system' $(or $(ARGS),$(TIMED)); timed=$$?; \
+	$(BIN)/pytest -n 4 -m 'not serial and not system' $(ARGS); others=$$?; \
 	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
 
 # The tests that use the store, over PostgreSQL; `make test` runs the contract of the store on both engines.
@@ -38,11 +47,7 @@ dist: $(READY)
 	$(BIN)/python -m tests.deploy.distribution dist
 
 lint: $(READY)
-	$(BIN)/ruff check src tests grafana docs
-	$(BIN)/ruff format --check src tests grafana docs
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
-	$(BIN)/codespell src tests grafana docs *.md
+	$(CHECKS)
 
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

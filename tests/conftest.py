@@ -1,9 +1,9 @@
 """Hooks for all tests: the names of parametrized tests, and the order of files in a parallel run. All tests of a file
-run in one process, because they share slow fixtures. Files that wait for real programs and disks start first, so that
-no long file runs alone at the end.
+run in one process, because they share slow fixtures. Files that wait for real programs and disks take turns with files
+that compute, so that the processors are busy, and no long file runs alone at the end.
 """
 
-from collections.abc import Sequence
+from itertools import groupby
 
 import pytest
 import structlog
@@ -16,7 +16,16 @@ from tests.peers import postgres
 settings.register_profile("no deadline", deadline=None)  # the duration of an example depends on the load
 settings.load_profile("no deadline")
 
-FIRST = ("tests/peers/", "tests/torture/", "tests/api/", "tests/cli/", "tests/service/", "tests/test_", "tests/bench/")
+WAITING = (
+    "tests/peers/",
+    "tests/torture/",
+    "tests/cli/",
+    "tests/service/",
+    "tests/docs/",
+    "tests/nodes/",
+    "tests/deploy/",
+)
+"""Folders of tests that mostly wait for other processes."""
 SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
 """Files that use the same Active Directory domain, which takes half a minute to set up."""
 
@@ -49,8 +58,15 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the folders by the duration of their files. The order within a folder stays the same."""
-    items.sort(key=lambda item: _rank(item.nodeid, (*SAMBA, *FIRST)))
+    """Let files that wait and other files take turns. The order within a file stays the same."""
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: _file(item.nodeid))]
+    samba = [file for file in files if _file(file[0].nodeid) == "samba"]
+    waiting = [file for file in files if file[0].nodeid.startswith(WAITING) and file not in samba]
+    others = [file for file in files if file not in samba and file not in waiting]
+    turns = [file for pair in zip(waiting, others, strict=False) for file in pair]
+    shortest = min(len(waiting), len(others))
+    ordered = [*samba, *turns, *waiting[shortest:], *others[shortest:]]
+    items[:] = [item for file in ordered for item in file]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
@@ -65,8 +81,8 @@ class Files(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "samba" if nodeid.startswith(SAMBA) else nodeid.partition("::")[0]
+        return _file(nodeid)
 
 
-def _rank(nodeid: str, folders: Sequence[str]) -> int:
-    return next((at for at, folder in enumerate(folders) if nodeid.startswith(folder)), len(folders))
+def _file(nodeid: str) -> str:
+    return "samba" if nodeid.startswith(SAMBA) else nodeid.partition("::")[0]

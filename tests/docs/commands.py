@@ -104,8 +104,9 @@ def blocks(page: str) -> list[list[Command]]:
 
 
 @contextmanager
-def walked(walk: Walk, directory: Path) -> Iterator[Done]:
-    """Run the commands of a page until one fails. The service and the jobs of the page run until the block ends."""
+def walked(walk: Walk, directory: Path, program: Path = PROGRAM.parent) -> Iterator[Done]:
+    """Run the commands of a page until one fails. The service and the jobs of the page run until the block ends.
+    program: the folder of the program `sallyport`."""
     shown = [each for block in blocks(walk.page) if not block[0].text.startswith(tuple(walk.skip)) for each in block]
     for name in walk.files:
         (directory / Path(name).name).write_bytes((ROOT / walk.page).parent.joinpath(name).read_bytes())
@@ -124,13 +125,13 @@ def walked(walk: Walk, directory: Path) -> Iterator[Done]:
             text = _replaced(each.text, replace)
             text += "".join(f" <<< '{words}'" for start, words in walk.typed.items() if each.text.startswith(start))
             script.append(_step(text, _status(walk, each), free))
-        output, program = directory / "output", directory / "script"
-        program.write_text("".join(script))
+        output, commands = directory / "output", directory / "script"
+        commands.write_text("".join(script))
         with output.open("wb") as both:
             shell = subprocess.Popen(
-                ["bash", program],
+                ["bash", commands],
                 cwd=directory,
-                env={**environ, "PATH": f"{PROGRAM.parent}:{environ['PATH']}"},
+                env={**environ, "PATH": f"{program}:{environ['PATH']}"},
                 stdin=subprocess.DEVNULL,
                 stdout=both,
                 stderr=both,

@@ -6,12 +6,14 @@ page is run.
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.areas.mfa.duo_server import IKEY, SKEY
 from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
+from tests.docs.program import quick_program
 
 STOP = "kill %1; wait %1"
 """Stops the service, which the page or `before` has started as the first job."""
@@ -186,14 +188,21 @@ NOT_RUN = {
 """The first words of blocks that no walk runs, by page, with the reason."""
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield the folder of the program that the commands run."""
+    with quick_program(tmp_path_factory.mktemp("program")) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize(
     "walk", [pytest.param(each, marks=pytest.mark.peer if each.needs else (), id=each.page) for each in WALKS]
 )
-def test_the_commands_of_a_page_work(walk: Walk, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_work(walk: Walk, tmp_path: Path, program: Path) -> None:
     """Each command ends with the expected status and prints the output that the page shows."""
     if walk.needs and shutil.which(walk.needs) is None:
         pytest.skip(f"{walk.needs} is not installed")
-    with walked(walk, tmp_path) as done:
+    with walked(walk, tmp_path, program) as done:
         assert problem(walk, done) == ""
 
 
