@@ -275,6 +275,10 @@ class RuleImpact(Model):
     logins: int = Field(description="Number of the logins.")
     users: int = Field(description="Number of their users.")
     lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
+    claimed: int = Field(
+        description="Number of further logins that the rule does not exempt, because they match it only by claims of "
+        "the sender: their requests were not signed, or came from a RADIUS client with an address range."
+    )
 
 
 class Tally(Model):

@@ -154,8 +154,10 @@ EVENTS = RetainedTable(
         *(n for n, kind in get_type_hints(EventRow).items() if kind is str),
         "coalesce(attributes, '')",
         "coalesce(detail, '')",
+        "coalesce(realm, '')",
+        "coalesce(facts, '')",
     ),
-    60,
+    62,
 )
 ACCOUNTING = RetainedTable(
     "accounting_records",

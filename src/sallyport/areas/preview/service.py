@@ -238,6 +238,7 @@ def _rules(rules: Sequence[Rule], traffic: Traffic) -> list[RuleImpact]:
             logins=decided.logins,
             users=len(decided.users),
             lastSeen=iso(decided.last_at),
+            claimed=decided.claimed,
         )
         for rule_id, decided in traffic.decided.items()
     ]

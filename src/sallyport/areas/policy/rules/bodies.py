@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, AccountKind, Condition
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import AccountKind, Condition
 from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY, MAX_PRIORITY, MAX_REPLY_OCTETS, Action, Reply
 from sallyport.areas.policy.rules.window import DAYS, END_OF_DAY, MIDNIGHT, Window, minutes
 from sallyport.base.model import Done, Model, SentModel
