@@ -230,6 +230,7 @@ OPERATIONS = (
     Operation("/ad/DeleteLoginRule", ADMIN, {"ruleId": 1}),
     Operation("/ad/ListBypassStations", READER),
     Operation("/ad/AddBypassStation", ADMIN, {"station": "02:00:00:00:00:01"}),
+    Operation("/ad/ImportBypassStations", ADMIN, {"stations": [{"station": "02:00:00:00:00:01"}]}),
     Operation("/ad/DeleteBypassStation", ADMIN, {"station": "02:00:00:00:00:01"}),
     Operation("/api/v1/instances/addPasswordPolicy", OPERATOR, {"policyName": "p"}, in_domain=False),
     Operation("/api/v1/instances/listAllPasswordPolicy", READER, in_domain=False),

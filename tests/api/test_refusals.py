@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from sallyport.service.operations import operations
-from sallyport.web.scope import Body, Gate, Role
+from sallyport.web.bodies import Body
+from sallyport.web.scope import Gate, Role
 from tests.api.operations import FORMS, OPERATIONS, READER, Operation
 from tests.api.world import Tenant, World, problem
 from tests.areas import Areas

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import TypeAdapter
 
-from sallyport.base.answer import Wire, answer, answers, wire_fields, wire_names
+from sallyport.base.answer import Wire, answer, answers, field_names, wire_fields, wire_names
 from sallyport.base.clock import iso
 from sallyport.base.model import Model, answer_of
 from sallyport.console.columns import row_columns
@@ -50,6 +50,17 @@ def test_an_answer_has_the_marked_values_in_their_order() -> None:
     assert list(found.items()) == [
         ("litAt", time), ("isOld", True), ("room", "hall"), ("name", "lamp in hall"), ("house", "A")
     ]  # fmt: skip
+
+
+def test_a_model_can_have_chosen_values() -> None:
+    """The values have the given order."""
+    assert list(answer_of(Lamp, "name", "litAt")(Model).model_fields) == ["name", "litAt"]
+
+
+def test_a_name_in_answers_leads_to_its_field() -> None:
+    """So a body can name the fields of a row."""
+    names = field_names(Lamp)
+    assert (names["litAt"], names["room"]) == ("lit_at", "room")
 
 
 def test_null_becomes_an_empty_text() -> None:

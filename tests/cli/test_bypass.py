@@ -1,6 +1,7 @@
 """`sallyport bypass`: add, list and remove."""
 
 import json
+from pathlib import Path
 
 from tests.cli import Service, add_domain
 
@@ -14,6 +15,42 @@ def test_stations_are_added_listed_and_removed(service: Service) -> None:
     assert {(row["station"][-1], row["name"]) for row in rows} == {("1", "printer"), ("2", "camera"), ("3", "printer")}
     service.ok("bypass", "remove", "02:00:00:00:00:02", "--domain", domain)
     assert "camera" not in service.ok("bypass", "list", "--domain", domain)
+
+
+def test_an_export_is_an_import(service: Service, tmp_path: Path) -> None:
+    """An exported file imports the same entries into another domain. A name that a spreadsheet would run is guarded in
+    the file alone. Values that a file does not have stay."""
+    domain, other = add_domain(service, "exported"), add_domain(service, "imported")
+    given = ("--name", "=1+1", "--vlan", "31", "--until", "2099-03-01")
+    service.ok("bypass", "add", "020000000001", "--domain", domain, *given)
+    file = tmp_path / "stations.csv"
+    file.write_text(service.ok("bypass", "export", "--domain", domain))
+    assert "'=1+1" in file.read_text()
+    service.ok("bypass", "import", str(file), "--domain", other)
+    file.write_text("station\n02-00-00-00-00-01\n")
+    service.ok("bypass", "import", str(file), "--domain", other)
+    (row,) = json.loads(service.ok("bypass", "list", "--domain", other, "--json"))
+    assert (row["name"], row["vlan"], row["until"]) == ("=1+1", "31", "2099-03-01T00:00:00.000000Z")
+    service.ok("bypass", "add", "020000000001", "--domain", other, "--until", "", "--vlan", "")
+    (row,) = json.loads(service.ok("bypass", "list", "--domain", other, "--json"))
+    assert (row["vlan"], row["until"], row["expired"], row["randomised"]) == ("", "", False, True)
+
+
+def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
+    """An import names the line and the column of a wrong value, and imports nothing of its part of the file."""
+    domain = add_domain(service, "not imported")
+    file = tmp_path / "stations.csv"
+    file.write_text("station,vlan\n020000000001,30\n020000000002,9999\n")
+    for text, told in (
+        ("station,until\n020000000001,\n020000000002,soon\n", "line 3: until"),
+        ("station\n020000000001\nprinter\n", "line 3: station must be a MAC address"),
+        ("station,vlan\n020000000001,9999\n", "vlan"),
+        ("address\n020000000001\n", "unknown column address"),
+    ):
+        file.write_text(text)
+        done = service.program("bypass", "import", str(file), "--domain", domain)
+        assert (done.returncode, told in done.stderr) == (1, True), done.stderr
+    assert json.loads(service.ok("bypass", "list", "--domain", domain, "--json")) == []
 
 
 def test_an_invalid_station_is_refused(service: Service) -> None:

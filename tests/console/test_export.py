@@ -8,8 +8,8 @@ from starlette.types import Message
 from sallyport.areas.clients.service import NewClient
 from sallyport.console.export import OF_A_FILE
 from sallyport.console.table import MOST_EXPORTED
+from sallyport.web.bodies import LONG
 from sallyport.web.content import MOST
-from sallyport.web.paging import LONG
 from tests.console.visitor import Site, Visitor
 
 CLIENTS = 2 * LONG + 5

@@ -139,7 +139,16 @@ async def test_bypass_stations_are_added_and_removed(site: Site, admin: Visitor)
     assert "2 stations added to corp" in text_of(await admin.get("/bypass"))
     found = text_of(await admin.get("/bypass?search=ee02"))
     assert "aa:bb:cc:dd:ee:02" in found and "aa:bb:cc:dd:ee:01" not in found
-    path = "/bypass/aa:bb:cc:dd:ee:02/remove"
+    station = "/bypass/aa:bb:cc:dd:ee:02"
+    assert "made up at random" in text_of(await admin.get(station))
+    assert "vlan" in text_of(await admin.send(station, {"name": "printers", "vlan": "9999"}))
+    await admin.send(station, {"name": "printers", "vlan": "30", "until": "2027-03-01"})
+    changed = text_of(await admin.get("/bypass?search=ee02"))
+    assert "30" in changed and "2027-03-01 00:00:00 UTC" in changed
+    assert 'value="2027-03-01"' in (await admin.get(station)).text
+    await admin.send(station, {"name": "printers", "vlan": "", "until": ""})
+    assert "2027" not in text_of(await admin.get("/bypass?search=ee02"))
+    path = f"{station}/remove"
     assert "printers" in text_of(await admin.get(path))
     await admin.send(path)
     assert (await admin.get(path)).status_code == 404

@@ -24,7 +24,7 @@ async def test_another_leader_ends_the_rest(pair: Pair) -> None:
     """A paused former leader does not delete the revocation, and asks a NAS once at most; the new leader ends all
     sessions that are still live."""
     one, two = pair.one, pair.two
-    await one.domains.update(one.domain, Update(disconnect_on_revoke=True))
+    await one.domains.update(one.domain, Update(settings={"disconnect_on_revoke": True}))
     async with running_nas(ack) as nas:
         client = await one.client(LOCAL, coa_port=nas.port)
         corp = await device(one, client, LOCAL, NAS_IDENTIFIER=b"ap-1")

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp, Message
 
 from sallyport.base.errors import Conflict, NotFound, StoreError, TookTooLong, Unauthenticated
 from sallyport.web.app import create_app
-from sallyport.web.operation import Operations, Plain
-from sallyport.web.paging import ShortPaged
-from sallyport.web.scope import OPERATORS, READERS, Body, Caller, Flag, Gate, Id, InDomain, Many, Name, OfDomain, Role
+from sallyport.web.bodies import Body, Flag, Id, InDomain, Many, Name, OfDomain, Plain, ShortPaged
+from sallyport.web.operation import Operations
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate, Role
 
 DOMAIN, OTHER_DOMAIN, FOREIGN_DOMAIN = 3, 5, 4
 LIST = "/network_device/List"

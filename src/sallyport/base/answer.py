@@ -125,6 +125,11 @@ def wire_names(row: type[object], *first: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *(each.name for each in wire_fields(row)))))
 
 
+def field_names(row: type[object]) -> Mapping[str, str]:
+    """Return the name of the field of a row for each name in answers."""
+    return {each.name: each.source.removeprefix("row.") for each in wire_fields(row)}
+
+
 def _fields(row: type[object]) -> Iterable[WireField]:
     for name, hint in get_type_hints(row, include_extras=True).items():
         is_given = get_origin(hint) is ClassVar

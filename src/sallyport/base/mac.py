@@ -34,6 +34,12 @@ def mac_text(key: str) -> str:
     return ":".join(key[at : at + 2] for at in range(0, DIGITS, 2))
 
 
+def is_random(key: str) -> bool:
+    """Return whether a MAC address is locally administered and no group address. Such an address is usually made up at
+    random, as telephones do for each network (IEEE 802-2014 section 8.4). key: the address as 12 hex digits."""
+    return key[1] in "26ae"
+
+
 def spellings(key: str) -> list[str]:
     """Return the notations that NAS use for a MAC address. All are in lower case."""
     pairs, fours = [key[at : at + 2] for at in range(0, DIGITS, 2)], [key[at : at + 4] for at in range(0, DIGITS, 4)]

@@ -58,13 +58,24 @@ _JSON_TYPES: Final[dict[object, object]] = {dict[str, object]: dict[str, JsonVal
 """pydantic's type for each type of the standard library that describes JSON less exactly."""
 
 
-def answer_of(row: type[object], *, detail: bool = False) -> Callable[[type[ModelT]], type[ModelT]]:
+def answer_of(row: type[object], *names: str, detail: bool = False) -> Callable[[type[ModelT]], type[ModelT]]:
     """Return a decorator that gives a model the values of `base.answer.wire_fields`. They follow the model's own fields
-    and precede those of a subclass."""
-    found = wire_fields(row, detail=detail)
+    and precede those of a subclass. names: the names of the values; all values if there are none."""
+    found = {each.name: each for each in wire_fields(row, detail=detail)}
+    chosen = [found[name] for name in names or found]
     return with_fields(
-        {each.name: (_JSON_TYPES.get(each.kind, each.kind), Field(description=each.wire.description)) for each in found}
+        {
+            each.name: (_JSON_TYPES.get(each.kind, each.kind), Field(description=each.wire.description))
+            for each in chosen
+        }
     )
+
+
+def given(body: BaseModel, names: Mapping[str, str]) -> dict[str, object]:
+    """Return the values of a body that are not null, by the names of the fields of a row. names: the name of the row's
+    field for each field of the body; others are left out."""
+    values = {field: getattr(body, name, None) for name, field in names.items()}
+    return {field: value for field, value in values.items() if value is not None}
 
 
 def with_fields(fields: Mapping[str, tuple[object, object]]) -> Callable[[type[ModelT]], type[ModelT]]:

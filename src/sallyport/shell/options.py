@@ -26,18 +26,21 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
     """An option type for a time: ISO 8601 text, or a duration such as 24h.
 
     sign: -1 for a duration before now, 1 for a duration after now. accepted: a phrase with examples, for error
-    messages.
+    messages. allows_empty: whether an empty text is accepted; it stays empty.
     """
 
     name = "time"
 
-    def __init__(self, sign: int, accepted: str) -> None:
+    def __init__(self, sign: int, accepted: str, *, allows_empty: bool = False) -> None:
         self._sign = sign
         self.accepted = accepted
+        self._allows_empty = allows_empty
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Parse a time, and return ISO 8601 text in UTC. Raises BadParameter."""
         text = str(value).strip()
+        if not text and self._allows_empty:
+            return ""
         span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
         try:
             return iso(now_us() + self._sign * int(span[1]) * _UNITS[span[2]] * SECOND if span else from_iso(text))

@@ -2,20 +2,19 @@
 itself.
 
     server      listening sockets, TLS, and the shutdown of the server
-    connections the connections that wait for their peers; one of them can be closed to make room;
+    connections the limits for peers, and the connections that wait for them: one can be closed to make room;
                 `parked`: a request that waits does not count as a connection
-    connection  one connection: octets between a trio stream, the parser and the application
+    connection  one connection, and its requests and answers for the ASGI application
     http1       parser of requests and framing of answers, sans-io
-    asgi        one request and its answer for an ASGI application
     app         composition of operations, health, metrics and API description into one application
-    routing     routing of requests, and measurement of each request
-    operation   declaration of operations, and the checks before each operation
+    operation   declaration of operations
+    handling    the way of a request to its operation: measured, found by its path, checked, run, answered
     interface   the operations of the interface document, which treat unknown fields differently
     content     bodies with limits: request bodies, and large answers
     upload      forms with a file
     page        pages for people who open a link with a secret, without a token
-    scope       the caller (token to organization, tenant, role), and the ids that a body claims
-    paging      pages of lists
+    bodies      bodies of requests and answers: types of fields, the ids that a body claims, pages of lists
+    scope       the caller (token to organization, tenant, role), and `Gate`, which checks scope, role and limits
     problem     conversion of errors to error bodies
     description the OpenAPI document; `docs` is its page, `examples` its bodies
 

@@ -86,6 +86,11 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/UpdateLoginRule", _domain(ruleId=1, action="block")),
     ("POST", "/ad/DeleteLoginRule", _domain(ruleId=1)),
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),
+    (
+        "POST",
+        "/ad/ImportBypassStations",
+        _domain(stations=[{"station": "02:00:00:00:00:01", "vlan": "30", "until": "2027-03-01"}]),
+    ),
     ("POST", "/ad/ListBypassStations", _domain()),
     ("POST", "/ad/DeleteBypassStation", _domain(station="02:00:00:00:00:01")),
     ("POST", "/ad/CheckEnrolments", _domain(days=30)),

@@ -1,37 +1,19 @@
-"""The caller of a request, and the ids of organization, tenant and domain that a body claims.
+"""The caller of a request with its role, and `Gate`: authentication, scope, roles and limits before an operation runs.
 
-A token belongs to one tenant of one organization. If a body contains orgId, tenantId or domainId, these ids must belong
-to the token's tenant. `Gate` checks this before an operation runs.
+A token belongs to one tenant of one organization. If a body claims orgId, tenantId or domainId (see `bodies`), these
+ids must belong to the token's tenant.
 """
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from typing import Annotated, Protocol, TypeVar
-
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretBytes,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-    model_validator,
-)
-from pydantic.config import JsonDict
+from typing import Protocol
 
 from sallyport.base.actor import Actor
-from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
-from sallyport.base.model import SentModel, as_given
-from sallyport.base.validation import one_or_several, unfit
+from sallyport.web.bodies import Body
 from sallyport.web.connections import PEER
 
 
@@ -75,7 +57,6 @@ SMALL_BODIES = 2
 millisecond until it first waits, and the logins wait for all requests of the pass. With 16, the p99 of logins beside 16
 busy connections was 40 ms instead of 22 ms, and no more requests were answered."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # all control characters (Unicode category Cc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,220 +114,6 @@ class DomainOwners(Protocol):
 
     def tenant_of(self, domain_id: int) -> int | None:
         """Return the internal id of the domain's tenant, or None if the domain does not exist."""
-
-
-ItemT = TypeVar("ItemT")
-ValueT = TypeVar("ValueT")
-
-
-def _whole(value: object) -> object:
-    if isinstance(value, bool):
-        raise unfit("must be a whole number")
-    return value
-
-
-def _flag(value: object) -> object:
-    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    found = known.get(str(value).strip().lower()) if isinstance(value, bool | int | str) else None
-    if found is None:
-        raise unfit("must be true or false")
-    return found
-
-
-def plain(value: ValueT) -> ValueT:
-    """Return the text. Raise a validation error if it contains control characters."""
-    if isinstance(value, str) and _CONTROL.search(value):
-        raise unfit("must be text without control characters")
-    return value
-
-
-def _not_blank(value: str) -> str:
-    if value.isspace():
-        raise unfit("must not consist of white space only")
-    return value
-
-
-def _octets(value: object) -> object:
-    if isinstance(value, dict) and isinstance(value.get("hex"), str):
-        with suppress(ValueError):
-            return bytes.fromhex(value["hex"])
-    elif isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value).encode()
-    raise unfit('must be text, or an object {"hex": ...} with octets in hexadecimal digits')
-
-
-def _many(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    if isinstance(value, list) and len(value) > MOST_OF_MANY:
-        raise unfit(f"must have at most {MOST_OF_MANY} entries")
-    return one_or_several(value, handler)
-
-
-def _most_of_many(schema: JsonDict) -> None:
-    schema.setdefault("maxItems", MOST_OF_MANY)
-
-
-MAX_MEMBERS = 500
-
-
-def few_members(values: dict[str, object]) -> dict[str, object]:
-    """Return the object. Raise a validation error if it is too large.
-
-    The limit MAX_MEMBERS applies to the sum of all members and entries, including those of inner objects and inner
-    arrays.
-    """
-    count, inner = 0, list[Collection[object]]([values])
-    while inner:
-        each = inner.pop()
-        count += len(each)
-        if count > MAX_MEMBERS:
-            raise unfit(f"must have at most {MAX_MEMBERS} members, including the members of inner objects and arrays")
-        held = each.values() if isinstance(each, dict) else each
-        inner += [value for value in held if isinstance(value, dict | list)]
-    return values
-
-
-MOST_OF_MANY = 10_000
-"""Maximum number of entries of an array. A declaration as max_length would override a smaller max_length of a field."""
-
-Whole = Annotated[int, BeforeValidator(_whole)]
-"""A whole number of any size. It may also be a string, but never a boolean."""
-Id = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_whole)]
-"""An identifier: a whole number of at most 64 bits, which the store can hold."""
-Flag = Annotated[bool, BeforeValidator(_flag)]
-"""A truth value: true, yes, 1 or false, no, 0, as text, number or boolean. Text is case-insensitive."""
-PlainText = Annotated[str, AfterValidator(plain)]
-"""Text without control characters. White space at its ends is kept. Set a maximum length with Field(max_length=)."""
-Text = Annotated[str, Field(max_length=255), AfterValidator(plain)]
-"""A short text, which may be empty."""
-AddressOrText = Annotated[Text, AfterValidator(canonical)]
-"""A short text, which may be empty. An IP address is converted to its canonical form."""
-Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(plain), AfterValidator(_not_blank)]
-"""A name, which must not be empty or blank."""
-NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
-"""A name. An empty text means that there is no name."""
-LongText = Annotated[str, Field(max_length=4096), AfterValidator(plain)]
-"""A long text, such as a description, a URL or a path."""
-Members = Annotated[dict[str, object], AfterValidator(few_members)]
-"""An object of limited size. The operation validates its members with another model."""
-Octets = Annotated[
-    SecretBytes,
-    BeforeValidator(_octets),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "format": "password", "writeOnly": True},
-                {"type": "object", "properties": {"hex": {"type": "string"}}, "required": ["hex"]},
-            ]
-        }
-    ),
-]
-"""A secret: a text, or an object {"hex": ...} with the octets in hex if the secret is not UTF-8."""
-Many = Annotated[list[ItemT], WrapValidator(_many), Field(json_schema_extra=_most_of_many)]
-"""An array, or a single value as an array of one: `Many[Id]`, `Many[Text]`."""
-OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
-TenantId = Annotated[Whole, Field(description="Number of the token's tenant.")]
-DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomains gives it.")]
-
-
-class Body(SentModel):
-    """The base class of all request bodies. Numbers and strings are converted.
-
-    If a field has a default other than null, the value null has the same meaning as an absent field.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-        frozen=True,
-        hide_input_in_errors=True,
-        coerce_numbers_to_str=True,
-        validate_by_name=True,
-        validate_by_alias=True,
-        allow_inf_nan=False,
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _says_each_field_once(cls, values: object) -> object:
-        """Raise a validation error if the body contains a field under several names with different values.
-
-        If one of the values is an array, no error is raised, and the value under the first name is used.
-        """
-        if isinstance(values, dict):
-            if None in values.values():
-                values = as_given(cls, values)
-            for choices in _several_spellings(cls):
-                given = {name: values[name] for name in choices if name in values}
-                several = len({str(value) for value in given.values()}) > 1
-                if several and not any(isinstance(value, list) for value in given.values()):
-                    raise unfit(f"{' and '.join(given)} have different values: send only one of them", *given)
-        return values
-
-    def claimed_scope(self) -> tuple[int, int] | None:
-        """Return the orgId and tenantId that the body contains, or None. The gate compares them with the ids of the
-        token."""
-        return None
-
-    def claimed_domains(self) -> Sequence[int]:
-        """Return every domainId that the body contains. Each domain must belong to the token's tenant."""
-        return ()
-
-    def claimed_key(self) -> str | None:
-        """Return the API key that the body contains, or None. The key takes precedence over the token of the
-        request."""
-        return None
-
-
-@cache
-def _several_spellings(model: type[Body]) -> list[list[str]]:
-    """Return the accepted names of each field that has more than one name."""
-    aliases = [field.validation_alias for field in model.model_fields.values()]
-    several = [alias.choices for alias in aliases if isinstance(alias, AliasChoices)]
-    return [[name for name in choices if isinstance(name, str)] for choices in several]
-
-
-class ScopedIfGiven(Body):
-    """A body with optional orgId and tenantId. If a body contains these ids, they must be equal to the ids of the
-    token's tenant."""
-
-    orgId: Whole | None = Field(  # noqa: N815
-        default=None, description="Number of the token's organization; requires tenantId."
-    )
-    tenantId: Whole | None = Field(  # noqa: N815
-        default=None, description="Number of the token's tenant; requires orgId."
-    )
-
-    def claimed_scope(self) -> tuple[int, int] | None:
-        given = (self.orgId, self.tenantId)
-        # A missing id becomes 0, which no organization or tenant has.
-        return None if given == (None, None) else (self.orgId or 0, self.tenantId or 0)
-
-
-class OfDomain(ScopedIfGiven):
-    """A body with a domainId, for endpoint and identity operations."""
-
-    domainId: DomainId  # noqa: N815
-
-    def claimed_domains(self) -> Sequence[int]:
-        return (self.domainId,)
-
-
-class Scoped(Body):
-    """A body with orgId and tenantId, for radius and domain operations."""
-
-    orgId: OrgId  # noqa: N815
-    tenantId: TenantId  # noqa: N815
-
-    def claimed_scope(self) -> tuple[int, int] | None:
-        return self.orgId, self.tenantId
-
-
-class InDomain(Scoped):
-    """A body with orgId, tenantId and the id of one domain."""
-
-    domainId: DomainId  # noqa: N815
-
-    def claimed_domains(self) -> Sequence[int]:
-        return (self.domainId,)
 
 
 class Gate:

@@ -43,7 +43,7 @@ async def test_a_removal_leaves_nothing_behind(areas: Areas) -> None:
     """The people, groups, units, settings and jobs of the directory are removed. The sessions of its people are
     revoked, and its name can be used again.
     """
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     people = "".join(person(f"u{number}", "memberOf: cn=elsewhere,dc=x") for number in range(60))
     await imported(areas, UNIT + people + person("ann") + group("ops", ANN, "cn=nobody,dc=x"))
     await queue(areas, person("ben"))

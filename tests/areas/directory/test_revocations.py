@@ -21,7 +21,7 @@ async def revoked(areas: Areas) -> list[str]:
 @pytest.fixture
 async def strict(areas: Areas) -> Areas:
     """Return areas whose domain disconnects sessions when access is revoked."""
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     return areas
 
 

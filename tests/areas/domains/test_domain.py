@@ -9,7 +9,7 @@ from sallyport.areas.domains.domain import Domain, DomainTable, Fallback, FirstF
 
 def make(id: int, name: str, *realms: str, tenant_id: int = 1) -> Domain:
     """Return a domain in the form in which it is read from the store."""
-    return Domain(id, tenant_id, name, Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL, "active", realms)
+    return Domain(id, tenant_id, name, realms=realms)
 
 
 @pytest.mark.parametrize("realm", ["Corp", "CORP", "corp.EXAMPLE", "straße"])

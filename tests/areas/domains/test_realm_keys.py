@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from sallyport.areas.domains import repo
-from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode, folded_realms
+from sallyport.areas.domains.domain import Domain, Mode, folded_realms
 from sallyport.areas.domains.repo import Change, Update
 from sallyport.base.errors import Conflict
 from sallyport.store.model import Tx
@@ -91,11 +91,7 @@ async def test_a_change_reads_one_domain(areas: Areas) -> None:
 
     def add(tx: Tx) -> None:
         with pytest.raises(Conflict):
-            repo.add(
-                tx, tenant_id=areas.tenant, name="new", directory_name="", mode=Mode.MONITOR, fallback=Fallback.DENY,
-                first_factor=FirstFactor.LOCAL, realms=("br",), disconnect_on_revoke=False, issuer_name="",
-                keys={**keys, "br": "br"}, at=1,
-            )  # fmt: skip
+            repo.add(tx, Domain(0, areas.tenant, "new", realms=("br",)), {**keys, "br": "br"}, 1)
 
     def update(tx: Tx) -> None:
         repo.update(tx, domain_id, Update(name="new", add_realms=("other",)), keys)

@@ -132,7 +132,7 @@ async def test_disconnect_on_revoke_applies_at_once(areas: Areas) -> None:
     """The setting applies as soon as `update` returns. If it was changed, the audit trail has an entry."""
     assert not areas.domains.table.by_id[areas.domain].disconnect_on_revoke
     for disconnects in (True, True, False):
-        await areas.domains.update(areas.domain, Update(disconnect_on_revoke=disconnects))
+        await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": disconnects}))
         assert areas.domains.table.by_id[areas.domain].disconnect_on_revoke is disconnects
     sql = "select changes from audit_trail where action = 'domain.set' order by id"
     entries = await areas.store.read(lambda tx: tx.rows(sql))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.areas.domains.domain import Domain, Fallback, FirstFactor, Mode
+from sallyport.areas.domains.domain import Domain
 from sallyport.areas.events import operations as event_operations
 from sallyport.areas.events import repo
 from sallyport.areas.events.bodies import EventEntry
@@ -31,7 +31,7 @@ def corp(name_or_id: str) -> Domain:
     """Return the only domain."""
     if name_or_id not in {"corp", str(DOMAIN)}:
         raise NotFound(f"no domain {name_or_id}")
-    return Domain(DOMAIN, 1, "corp", Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL, "active", ())
+    return Domain(DOMAIN, 1, "corp")
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from sallyport.areas.passwords.bodies import AssignPolicy, PolicyFields
 from sallyport.areas.passwords.policy import Policy
 from sallyport.areas.passwords.service import PasswordPolicies
-from sallyport.web.paging import Page
+from sallyport.web.bodies import Page
 from tests.areas import Areas, areas, clock
 from tests.areas.passwords import Machines, make_table
 

@@ -11,7 +11,7 @@ from sallyport.areas.passwords.service import MAX_ENTRIES, PasswordPolicies
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.settings.limits import DEFAULTS
 from sallyport.store.model import Tx
-from sallyport.web.paging import Page
+from sallyport.web.bodies import Page
 from tests.areas.passwords import Machines
 from tests.areas.passwords.conftest import Setup, change
 

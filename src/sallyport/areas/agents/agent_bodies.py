@@ -27,7 +27,7 @@ from sallyport.areas.users.instances.instance import PRIVATE_ADDRESS, PUBLIC_ADD
 from sallyport.base.errors import MISSING, FieldError, Invalid, WireError
 from sallyport.base.model import FieldCheck, Model
 from sallyport.base.wire import camel, decode
-from sallyport.web.scope import DomainId, Id, ScopedIfGiven, Text
+from sallyport.web.bodies import DomainId, Id, ScopedIfGiven, Text
 
 MessageT = TypeVar("MessageT")
 _SCOPE = ("orgId", "tenantId")

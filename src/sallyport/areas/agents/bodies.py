@@ -14,8 +14,7 @@ from sallyport.areas.users.instances.bodies import InstanceId
 from sallyport.base.model import Done, Model, answer_of, with_fields
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import JSON, decode, mapping
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
+from sallyport.web.bodies import Body, Flag, Id, Many, OfDomain, Paged, Text, TotalCount, Whole
 
 _OPTIONAL_INSTANCE = "Id of the instance that the settings are for, or 0 for the settings of the whole domain."
 _MOMENT = "ISO 8601 UTC"

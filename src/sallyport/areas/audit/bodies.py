@@ -8,8 +8,7 @@ from pydantic import BeforeValidator, Field
 from sallyport.areas.audit.repo import AuditRow
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Moment
-from sallyport.web.paging import IsMinimum, Paged, TotalCount
-from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
+from sallyport.web.bodies import AddressOrText, IsMinimum, Paged, ScopedIfGiven, Text, TotalCount, Whole
 
 
 def _none_where_empty(value: object) -> object:

@@ -15,9 +15,9 @@ from sallyport.base.text import counted
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, LocalOperations, Tenants
-from sallyport.web.operation import Operations, Plain
-from sallyport.web.paging import totals
-from sallyport.web.scope import READERS, AddressOrText, Caller, Gate
+from sallyport.web.bodies import AddressOrText, Plain, totals
+from sallyport.web.operation import Operations
+from sallyport.web.scope import READERS, Caller, Gate
 
 MOST_CHARACTERS: Final = 1 << 20
 """Maximum number of characters of the changes on a page. More would hold up the event loop."""

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from sallyport.areas.clients.client import MAX_SECRET, Client, ClientTable, Ranges
 from sallyport.base.text import fold
 from sallyport.store.model import Value
-from sallyport.web.scope import Name
+from sallyport.web.bodies import Name
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 

@@ -7,8 +7,19 @@ from pydantic import AliasChoices, Field, model_validator
 from sallyport.areas.devices.device import MAX_DELETED, DeviceRow, HistoryRow, StationRow
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.paging import IsMinimum, Paged, Search, ShortPaged, TotalCount
-from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
+from sallyport.web.bodies import (
+    AddressOrText,
+    Body,
+    Id,
+    InDomain,
+    IsMinimum,
+    Many,
+    Paged,
+    Search,
+    ShortPaged,
+    Text,
+    TotalCount,
+)
 
 FILTERS: Final = {
     "DEVICE_NAME": "device_name",

@@ -13,18 +13,21 @@ from sallyport.base.errors import Invalid
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.outgoing.fields import Certificates, HostName
-from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
-from sallyport.web.scope import (
+from sallyport.web.bodies import (
     DomainId,
     Flag,
     Id,
     InDomain,
+    IsMinimum,
     LongText,
     Name,
     NameOrNone,
     OfDomain,
+    Paged,
     ScopedIfGiven,
+    Search,
     Text,
+    TotalCount,
     Whole,
 )
 

@@ -9,7 +9,7 @@ from sallyport.areas.directory.service import Directories
 from sallyport.base.errors import SallyportError
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, LocalOperations
-from sallyport.web.scope import Text
+from sallyport.web.bodies import Text
 
 FindDomain = Callable[[str], int]
 """A function that returns the id of a domain, given the name or the id of the domain. Raises NotFound."""

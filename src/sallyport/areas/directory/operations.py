@@ -50,11 +50,13 @@ from sallyport.areas.directory.service import NO_GROUP, Directories, DirectoryTr
 from sallyport.base.answer import answers
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
+from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import Minimum, mapping
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.store.search import ListQuery
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.store.model import ListQuery
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
 from sallyport.web.upload import Upload
 

@@ -5,12 +5,24 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
-from sallyport.areas.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
+from sallyport.areas.domains.domain import (
+    DIRECTORY_TEXT,
+    FALLBACK_TEXT,
+    FIRST_FACTOR_TEXT,
+    ISSUER_TEXT,
+    LONGEST_ISSUER,
+    MAX_REALMS,
+    MODE_TEXT,
+    Domain,
+    Effect,
+    Fallback,
+    FirstFactor,
+    Mode,
+)
 from sallyport.base.errors import FieldError, Invalid, invalid_field
-from sallyport.base.model import Done, Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
-from sallyport.web.paging import ShortPaged, TotalCount
-from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
+from sallyport.web.bodies import DomainId, Flag, InDomain, Name, PlainText, Scoped, ShortPaged, Text, TotalCount, Whole
 
 MAX_REVERT_MINUTES: Final = 10_080
 """Maximum number of minutes until a change is reverted: one week."""
@@ -25,21 +37,9 @@ def _lower(value: object) -> object:
     return value.casefold() if isinstance(value, str) else value
 
 
-AnyMode = Annotated[
-    Mode,
-    BeforeValidator(_mode),
-    Field(description="monitor only records what enforce would do. enforce requires the second factor."),
-]
-AnyFallback = Annotated[
-    Fallback,
-    BeforeValidator(_lower),
-    Field(description="Outcome of a login in enforce mode if no second factor is available: deny or allow."),
-]
-AnyFirstFactor = Annotated[
-    FirstFactor,
-    BeforeValidator(_lower),
-    Field(description="System that checks passwords. none means that the RADIUS client has checked them."),
-]
+AnyMode = Annotated[Mode, BeforeValidator(_mode), Field(description=MODE_TEXT)]
+AnyFallback = Annotated[Fallback, BeforeValidator(_lower), Field(description=FALLBACK_TEXT)]
+AnyFirstFactor = Annotated[FirstFactor, BeforeValidator(_lower), Field(description=FIRST_FACTOR_TEXT)]
 
 
 def _realm(value: str) -> str:
@@ -58,9 +58,6 @@ def _issuer(value: str) -> str:
 
 Realm = Annotated[Name, AfterValidator(_realm)]
 """A realm in addition to the domain's name. A User-Name with this realm belongs to the domain."""
-Realms = Annotated[
-    list[str], Field(description="Realms that select this domain in addition to its name, such as REALM in user@REALM.")
-]
 IssuerName = Annotated[
     PlainText,
     AfterValidator(_issuer),
@@ -68,37 +65,17 @@ IssuerName = Annotated[
 ]
 """The issuer that authenticator apps show. A colon is not allowed, because a colon ends the issuer in the otpauth
 URI."""
-Issuer = Annotated[
-    str, Field(description="Issuer that authenticator apps show. If it is empty, they show the name of the domain.")
-]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
-RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC. Empty if the mode stays.")]
-Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, such as a missing MFA provider.")]
+_DISCONNECT: Final = "End live sessions of users that are deleted or lose a group that a login rule names."
 
 
 class GetAllDomains(Scoped, ShortPaged):
     """Request body of the operation `GetAllDomains`."""
 
 
+@answer_of(Domain)
 class DomainEntry(Model):
     """A domain in the list. The fields after `status` are not part of the required interface."""
-
-    domainId: int = Field(description="Id of the domain.")
-    domainName: str = Field(description="Name of the domain; unique in the tenant.")
-    enforcementMode: AnyMode
-    status: str = Field(description="active.")
-    fallbackAction: AnyFallback
-    firstFactor: AnyFirstFactor
-    realms: Realms
-    revertsAt: RevertsAt
-    breakGlass: str = Field(
-        description="During break-glass, the mode to which the domain returns at its end, `monitor` or `enforce`. "
-        "`revertsAt` then belongs to this mode. Empty without break-glass."
-    )
-    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
-    directoryName: str = Field(description="Display name of the domain's directory.")
-    issuerName: Issuer
-    warnings: Warnings
 
 
 class DomainList(Model):
@@ -112,7 +89,7 @@ class AddDomain(Scoped):
     """Request body of the operation `AddDomain`."""
 
     domainName: Name = Field(description="Name of the domain, which is also a realm. It is unique in the tenant.")
-    directoryName: Text = Field(default="", description="Display name of the domain's directory.")
+    directoryName: Text = Field(default="", description=DIRECTORY_TEXT)
     enforcementMode: AnyMode = Mode.MONITOR
     fallbackAction: AnyFallback = Fallback.DENY
     firstFactor: AnyFirstFactor = FirstFactor.LOCAL
@@ -121,20 +98,13 @@ class AddDomain(Scoped):
         max_length=MAX_REALMS,
         description="Realms that select this domain in addition to its name: REALM in user@REALM or REALM\\user.",
     )
-    disconnectOnRevoke: Flag = Field(
-        default=False,
-        description="End live sessions of users that are deleted or lose a group that a login rule names.",
-    )
-    issuerName: IssuerName = Field(
-        default="", description="Issuer that authenticator apps show. If it is empty, they show the name of the domain."
-    )
+    disconnectOnRevoke: Flag = Field(default=False, description=_DISCONNECT)
+    issuerName: IssuerName = Field(default="", description=ISSUER_TEXT)
 
 
+@answer_of(Domain, "domainId", "warnings")
 class DomainAdded(Done):
     """Response body of the operation `AddDomain`."""
-
-    domainId: int = Field(description="Id of the new domain.")
-    warnings: Warnings
 
 
 class UpdateDomain(InDomain):
@@ -144,30 +114,18 @@ class UpdateDomain(InDomain):
         default=None,
         description="New name of the domain. The former name stays as a realm. The name is unique in the tenant.",
     )
-    directoryName: Text | None = Field(default=None, description="Display name of the domain's directory.")
+    directoryName: Text | None = Field(default=None, description=DIRECTORY_TEXT)
     addRealms: list[Realm] = Field(
         default_factory=list, max_length=MAX_REALMS, description="Realms to add; the domain has at most 64."
     )
     removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
-    disconnectOnRevoke: Flag | None = Field(
-        default=None,
-        description="End live sessions of users that are deleted or lose a group that a login rule names.",
-    )
-    issuerName: IssuerName | None = Field(
-        default=None,
-        description="Issuer that authenticator apps show. If it is empty, they show the name of the domain.",
-    )
+    disconnectOnRevoke: Flag | None = Field(default=None, description=_DISCONNECT)
+    issuerName: IssuerName | None = Field(default=None, description=ISSUER_TEXT)
 
 
+@answer_of(Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName")
 class DomainUpdated(Done):
     """Response body of the operation `UpdateDomain`: the state that is stored."""
-
-    domainId: int = Field(description="Id of the domain.")
-    domainName: str = Field(description="Name of the domain.")
-    directoryName: str = Field(description="Display name of the domain's directory.")
-    realms: Realms
-    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
-    issuerName: Issuer
 
 
 class RemoveDomain(InDomain):
@@ -183,11 +141,14 @@ class Deletion(Model):
     count: int = Field(description="Number of rows. 100,000 means at least 100,000 rows.")
 
 
-class DomainRemoved(Done):
+@answer_of(Domain, "domainId", "domainName")
+class RemovedDomain(Done):
+    """A domain in the answer to its removal."""
+
+
+class DomainRemoved(RemovedDomain):
     """Response body of the operation `RemoveDomain`."""
 
-    domainId: int = Field(description="Id of the domain.")
-    domainName: str = Field(description="Name of the domain.")
     deleted: list[Deletion] = Field(
         description="Rows that are deleted with the domain; kinds without rows are left out."
     )
@@ -341,20 +302,18 @@ class Survey(Model):
     left: int = Field(description="Number of users whose enrolment is not known yet.")
 
 
-class EnforcementUpdated(Done):
+@answer_of(
+    Domain,
+    *("domainId", "domainName", "enforcementMode", "fallbackAction", "warnings", "revertsAt", "breakGlass"),
+)
+class DomainMode(Done):
+    """The stored mode of a domain."""
+
+
+class EnforcementUpdated(DomainMode):
     """Response body of the operation `updateDomainEnforcement`: the state that is stored. breakGlass: as in
     `GetAllDomains`."""
 
-    domainId: int = Field(description="Id of the domain.")
-    domainName: str = Field(description="Name of the domain.")
-    enforcementMode: AnyMode
-    fallbackAction: AnyFallback
-    warnings: Warnings
-    revertsAt: RevertsAt
-    breakGlass: str = Field(
-        description="After `confirm` during break-glass, the mode to which the domain returns at its end. Empty "
-        "otherwise."
-    )
     preview: Summary | None = Field(
         description="Effect of enforcing on recent logins, after a switch to enforce. Null if it is unknown."
     )

@@ -1,10 +1,12 @@
 """A domain, and the table of all domains."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, ClassVar, Final
 
+from sallyport.base.answer import Wire, field_names
+from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 
@@ -52,6 +54,11 @@ LONGEST_ISSUER: Final = 64
 """Maximum size of an issuer name in octets of UTF-8. A longer name would not fit into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
+MODE_TEXT: Final = "monitor only records what enforce would do. enforce requires the second factor."
+FALLBACK_TEXT: Final = "Outcome of a login in enforce mode if no second factor is available: deny or allow."
+FIRST_FACTOR_TEXT: Final = "System that checks passwords. none means that the RADIUS client has checked them."
+ISSUER_TEXT: Final = "Issuer that authenticator apps show. If it is empty, they show the name of the domain."
+DIRECTORY_TEXT: Final = "Display name of the domain's directory."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,27 +66,62 @@ class Domain:
     """A domain, with the values that the login path needs.
 
     reverts_at: the time in microseconds at which the mode is reverted, or None. revert_set_at: the time at which an
-    admin set `reverts_at`. disconnect_on_revoke: whether the service ends the live sessions of a user who loses access.
-    issuer_name: the issuer that authenticator apps show. If it is empty, the apps show the domain's name. realm_keys:
-    the name and the realms in the form for comparison, in this order; if empty, they are folded here. glass_mode:
-    during break-glass the mode before it, otherwise None. factor: the first factor as text, for events.
+    admin set `reverts_at`. realm_keys: the name and the realms in the form for comparison, in this order; if empty,
+    they are folded here. factor: the first factor as text, for events.
     """
 
-    id: int
+    id: Annotated[int, Wire("Id of the domain.", "domainId", title="Id")]
     tenant_id: int
-    name: str
-    mode: Mode
-    fallback: Fallback
-    first_factor: FirstFactor
-    status: str
-    realms: tuple[str, ...]
-    reverts_at: int | None = None
+    name: Annotated[str, Wire("Name of the domain; unique in the tenant.", "domainName", title="Domain")]
+    _: KW_ONLY
+    mode: Annotated[Mode, Wire(MODE_TEXT, "enforcementMode", title="Mode")] = MONITOR
+    status: Annotated[str, Wire("active.", look="none")] = "active"
+    fallback: Annotated[Fallback, Wire(FALLBACK_TEXT, "fallbackAction", title="Without a second factor")] = (
+        Fallback.DENY
+    )
+    first_factor: Annotated[FirstFactor, Wire(FIRST_FACTOR_TEXT, "firstFactor")] = LOCAL
+    realms: Annotated[
+        tuple[str, ...],
+        Wire(
+            "Realms that select this domain in addition to its name, such as REALM in user@REALM.",
+            convert=list,
+            kind=list[str],
+            title="Further realms",
+        ),
+    ] = ()
+    reverts_at: Annotated[
+        int | None,
+        Wire(
+            "Time when the mode is reverted, ISO 8601 UTC. Empty if the mode stays.",
+            "revertsAt",
+            iso,
+            empty=True,
+            title="Mode reverts",
+        ),
+    ] = None
+    glass_mode: Annotated[
+        Mode | None,
+        Wire(
+            "During break-glass, the mode to which the domain returns at its end, `monitor` or `enforce`. `revertsAt` "
+            "then belongs to this mode. Empty without break-glass.",
+            "breakGlass",
+            empty=True,
+            look="none",
+        ),
+    ] = None
+    disconnect_on_revoke: Annotated[
+        bool,
+        Wire(
+            "Whether live sessions end when their user loses access.",
+            "disconnectOnRevoke",
+            title="Disconnects on revoke",
+        ),
+    ] = False
+    directory_name: Annotated[str, Wire(DIRECTORY_TEXT, "directoryName")] = ""
+    issuer_name: Annotated[str, Wire(ISSUER_TEXT, "issuerName", title="Issuer in apps")] = ""
+    warnings: ClassVar[Annotated[list[str], Wire("Hints on the domain's mode, such as a missing MFA provider.")]]
     revert_set_at: int | None = None
-    disconnect_on_revoke: bool = False
-    directory_name: str = ""
-    issuer_name: str = ""
     realm_keys: tuple[str, ...] = ()
-    glass_mode: Mode | None = None
     factor: str = field(init=False)
 
     @property
@@ -96,6 +138,14 @@ class Domain:
         object.__setattr__(self, "factor", self.first_factor.value)
         if not self.realm_keys:
             object.__setattr__(self, "realm_keys", (*folded_realms((self.name, *self.realms)).values(),))
+
+
+SETTINGS: Final = {
+    name: field
+    for name, field in field_names(Domain).items()
+    if name not in ("domainId", "domainName", "status", "revertsAt", "breakGlass", "warnings")
+}
+"""The field of `Domain` for each setting that a new domain can have, by its name in bodies."""
 
 
 def folded_realms(realms: Iterable[str]) -> Mapping[str, str]:

@@ -16,16 +16,18 @@ from sallyport.areas.domains.bodies import (
     UpdateDomain,
     UpdateDomainEnforcement,
 )
-from sallyport.areas.domains.domain import Domain, Fallback, FirstFactor, Mode
+from sallyport.areas.domains.domain import SETTINGS, Domain, Fallback, FirstFactor, Mode
 from sallyport.areas.domains.enforcement import Enforcement, Switch
 from sallyport.areas.domains.removal import Removal
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.domains.service import Domains
-from sallyport.base.clock import iso
+from sallyport.base.answer import answer
+from sallyport.base.model import Done, given
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.model import Work
-from sallyport.web.operation import Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 
@@ -34,18 +36,9 @@ async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> D
 
     tenant: the internal id of the tenant, or a function that creates the tenant in the same transaction.
     """
-    domain_id = await service.add(
-        tenant,
-        body.domainName,
-        directory_name=body.directoryName,
-        mode=body.enforcementMode,
-        fallback=body.fallbackAction,
-        first_factor=body.firstFactor,
-        realms=body.realms,
-        disconnect_on_revoke=body.disconnectOnRevoke,
-        issuer_name=body.issuerName,
-    )
-    return DomainAdded(message="domain added", domainId=domain_id, warnings=service.warnings(domain_id))
+    domain_id = await service.add(tenant, body.domainName, **given(body, SETTINGS))  # type: ignore[arg-type]
+    values = {"message": "domain added", "domainId": domain_id, "warnings": service.warnings(domain_id)}
+    return DomainAdded.model_validate(values)
 
 
 def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
@@ -56,7 +49,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def get_all_domains(body: GetAllDomains, caller: Caller) -> Plain[DomainList]:
         """Return the domains of the tenant, ordered by id. Most other operations need a domainId."""
         own, page = service.of_tenant(caller.tenant_id), body.page()
-        entries = [entry(domain, service) for domain in own[page.offset : page.offset + page.size]]
+        entries = [shown(domain, service) for domain in own[page.offset : page.offset + page.size]]
         return Plain({"domains": entries, "totalCount": len(own)})
 
     @domains.post("/ad/AddDomain", roles=OPERATORS)
@@ -79,26 +72,9 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
         409: another domain of the tenant has the name or a realm.
         """
-        domain = await service.update(
-            body.domainId,
-            Update(
-                body.domainName,
-                body.directoryName,
-                tuple(body.addRealms),
-                tuple(body.removeRealms),
-                body.disconnectOnRevoke,
-                body.issuerName,
-            ),
-        )
-        return DomainUpdated(
-            message="domain updated",
-            domainId=domain.id,
-            domainName=domain.name,
-            directoryName=domain.directory_name,
-            realms=list(domain.realms),
-            disconnectOnRevoke=domain.disconnect_on_revoke,
-            issuerName=domain.issuer_name,
-        )
+        change = Update(body.domainName, body.addRealms, body.removeRealms, given(body, SETTINGS))
+        domain = await service.update(body.domainId, change)
+        return DomainUpdated.model_validate({**shown(domain, service), **dict(Done(message="domain updated"))})
 
     @domains.post("/ad/RemoveDomain", roles=ADMINS)
     async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
@@ -114,12 +90,13 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         domain, deleted = await removal.preview(body.domainId)
         if not body.dryRun:
             await removal.remove(domain.id)
-        return DomainRemoved(
-            message="nothing was removed, because dryRun is set" if body.dryRun else "domain removed",
-            domainId=domain.id,
-            domainName=domain.name,
-            deleted=[Deletion(kind=kind, count=count) for kind, count in deleted],
-        )
+        values = {
+            "message": "nothing was removed, because dryRun is set" if body.dryRun else "domain removed",
+            "domainId": domain.id,
+            "domainName": domain.name,
+            "deleted": [Deletion(kind=kind, count=count) for kind, count in deleted],
+        }
+        return DomainRemoved.model_validate(values)
 
     @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
@@ -144,43 +121,20 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
                 body.revertAfterMinutes,
             ),
         )
-        domain, impact = switched.domain, switched.impact
-        return EnforcementUpdated(
-            message=f"the domain is in {domain.mode} mode",
-            domainId=domain.id,
-            domainName=domain.name,
-            enforcementMode=domain.mode,
-            fallbackAction=domain.fallback,
-            warnings=switched.warnings,
-            revertsAt=reverts_at(domain),
-            breakGlass=domain.glass_mode or "",
-            preview=None if impact is None else impact.summary(),
-        )
+        impact = switched.impact
+        values = {
+            **answer(switched.domain, warnings=switched.warnings),
+            **dict(Done(message=f"the domain is in {switched.domain.mode} mode")),
+            "preview": None if impact is None else impact.summary(),
+        }
+        return EnforcementUpdated.model_validate(values)
 
     return domains
 
 
-def entry(domain: Domain, service: Domains) -> Row:
-    return {
-        "domainId": domain.id,
-        "domainName": domain.name,
-        "enforcementMode": domain.mode,
-        "status": domain.status,
-        "fallbackAction": domain.fallback,
-        "firstFactor": domain.first_factor,
-        "realms": list(domain.realms),
-        "revertsAt": reverts_at(domain),
-        "breakGlass": domain.glass_mode or "",
-        "disconnectOnRevoke": domain.disconnect_on_revoke,
-        "directoryName": domain.directory_name,
-        "issuerName": domain.issuer_name,
-        "warnings": list[JSON](service.warnings(domain.id)),
-    }
-
-
-def reverts_at(domain: Domain) -> str:
-    """Return the time at which a domain's mode is reverted, in ISO 8601, or an empty string."""
-    return "" if domain.reverts_at is None else iso(domain.reverts_at)
+def shown(domain: Domain, service: Domains) -> Row:
+    """Return a domain as answers show it."""
+    return answer(domain, warnings=service.warnings(domain.id))
 
 
 class BreakGlass(Arguments):
@@ -213,7 +167,7 @@ def local_operations(service: Domains, removal: Removal) -> LocalOperations:
         ]  # other domains were removed in the meantime
         warnings = [text for domain in domains for text in service.warnings(domain.id)]
         return {
-            "domains": [entry(domain, service) for domain in domains],
+            "domains": [shown(domain, service) for domain in domains],
             "warnings": list(dict.fromkeys(warnings)),
         }
 

@@ -1,13 +1,13 @@
 """The SQL of domains."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sallyport.areas.domains.domain import MAX_REALMS, Domain, DomainTable, Fallback, FirstFactor, Mode
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
-from sallyport.store.model import LISTED, LISTED_TEXTS, T, Tx, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
@@ -40,36 +40,26 @@ def _domain(
     /,
     *,
     id: int,
-    tenant_id: int,
     name: str,
     enforcement_mode: str,
     fallback_action: str,
     first_factor: str,
-    status: str,
     realms: str,
-    reverts_at: int | None,
-    revert_set_at: int | None,
     disconnect_on_revoke: int,
-    directory_name: str,
-    issuer_name: str,
     glass_mode: str | None,
+    **others: Value,
 ) -> Domain:
     return Domain(
-        id,
-        tenant_id,
-        name,
-        Mode(enforcement_mode),
-        Fallback(fallback_action),
-        FirstFactor(first_factor),
-        status,
-        tuple(realms.split("\n")) if realms else (),
-        reverts_at,
-        revert_set_at,
-        bool(disconnect_on_revoke),
-        directory_name,
-        issuer_name,
-        _folded(keys, id, name, realms),
-        None if glass_mode is None else Mode(glass_mode),
+        id=id,
+        name=name,
+        mode=Mode(enforcement_mode),
+        fallback=Fallback(fallback_action),
+        first_factor=FirstFactor(first_factor),
+        realms=tuple(realms.split("\n")) if realms else (),
+        disconnect_on_revoke=bool(disconnect_on_revoke),
+        realm_keys=_folded(keys, id, name, realms),
+        glass_mode=None if glass_mode is None else Mode(glass_mode),
+        **others,  # type: ignore[arg-type]  # columns that are stored as they are
     )
 
 
@@ -81,47 +71,42 @@ def _folded(keys: Mapping[tuple[int, str], str], domain_id: int, name: str, real
     )
 
 
-def add(
-    tx: Tx,
-    *,
-    tenant_id: int,
-    name: str,
-    directory_name: str,
-    mode: Mode,
-    fallback: Fallback,
-    first_factor: FirstFactor,
-    realms: tuple[str, ...],
-    disconnect_on_revoke: bool,
-    issuer_name: str,
-    keys: Mapping[str, str],
-    at: int,
-) -> int:
+def add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:
     """Insert a domain, and return its id. keys: the form for comparison of the name and of each realm.
 
     Raises Conflict if the name or a realm belongs to another domain of the tenant.
     """
-    _refuse_taken(tx, tenant_id, 0, "entry {} of realms", [keys[realm] for realm in (name, *realms)])
+    realms = (domain.name, *domain.realms)
+    _refuse_taken(tx, domain.tenant_id, 0, "entry {} of realms", [keys[realm] for realm in realms])
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
         "first_factor, status, realms, disconnect_on_revoke, issuer_name, created_at) values (:tenant_id, :name, "
-        ":name_key, :directory_name, :mode, :fallback, :first_factor, 'active', :realms, :disconnect, :issuer, :at) "
-        "returning id",
-        tenant_id=tenant_id,
-        name=name,
-        name_key=keys[name],
-        directory_name=directory_name,
-        mode=mode,
-        fallback=fallback,
-        first_factor=first_factor,
-        realms="\n".join(realms),
-        disconnect=int(disconnect_on_revoke),
-        issuer=issuer_name,
+        ":name_key, :directory_name, :mode, :fallback, :first_factor, :status, :realms, :disconnect_on_revoke, "
+        ":issuer_name, :at) returning id",
+        tenant_id=domain.tenant_id,
+        mode=domain.mode,
+        fallback=domain.fallback,
+        first_factor=domain.first_factor,
+        status=domain.status,
         at=at,
+        **_settings(domain, keys[domain.name]),
     )
     assert domain_id is not None  # noqa: S101  an insert returns its row
-    _put_realms(tx, tenant_id, domain_id, [(realm, keys[realm]) for realm in dict.fromkeys((name, *realms))])
+    _put_realms(tx, domain.tenant_id, domain_id, [(realm, keys[realm]) for realm in dict.fromkeys(realms)])
     return domain_id
+
+
+def _settings(domain: Domain, name_key: str) -> dict[str, Value]:
+    """Return the columns that `update` can change. name_key: the form for comparison of the name."""
+    return {
+        "name": domain.name,
+        "name_key": name_key,
+        "directory_name": domain.directory_name,
+        "realms": "\n".join(domain.realms),
+        "disconnect_on_revoke": int(domain.disconnect_on_revoke),
+        "issuer_name": domain.issuer_name,
+    }
 
 
 def _put_realms(tx: Tx, tenant_id: int, domain_id: int, realms: Sequence[tuple[str, str]]) -> None:
@@ -153,17 +138,16 @@ def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, entry: str, keys: Sequ
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A change of a domain's settings. A setting that is None stays unchanged.
+    """A change of a domain's settings.
 
-    name: the new name. The former name becomes a realm.
+    name: the new name, or None to keep the name. The former name becomes a realm. settings: the new values of further
+    fields of `Domain`, by name.
     """
 
     name: str | None = None
-    directory_name: str | None = None
-    add_realms: tuple[str, ...] = ()
-    remove_realms: tuple[str, ...] = ()
-    disconnect_on_revoke: bool | None = None
-    issuer_name: str | None = None
+    add_realms: Sequence[str] = ()
+    remove_realms: Sequence[str] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 def update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str]) -> tuple[Domain, Domain]:
@@ -185,33 +169,17 @@ def update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str]) -> t
         raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some realms first")
     new = [keys[realm] for realm in (name, *change.add_realms)]
     _refuse_taken(tx, before.tenant_id, domain_id, "new realm {}", new)
-    after = replace(
-        before,
-        name=name,
-        directory_name=_or(change.directory_name, before.directory_name),
-        realms=tuple(realms.values()),
-        disconnect_on_revoke=_or(change.disconnect_on_revoke, before.disconnect_on_revoke),
-        issuer_name=_or(change.issuer_name, before.issuer_name),
-        realm_keys=(keys[name], *realms),
-    )
+    changed: dict[str, object] = {"name": name, "realms": (*realms.values(),), "realm_keys": (keys[name], *realms)}
+    after = replace(before, **change.settings, **changed)  # type: ignore[arg-type]
+    columns = _settings(after, keys[name])
     tx.execute(
-        "update domains set name = :name, name_key = :key, directory_name = :directory, realms = :realms, "
-        "disconnect_on_revoke = :disconnect, issuer_name = :issuer where id = :id",
-        name=name,
-        key=keys[name],
-        directory=after.directory_name,
-        realms="\n".join(after.realms),
-        disconnect=int(after.disconnect_on_revoke),
-        issuer=after.issuer_name,
+        f"update domains set {', '.join(f'{each} = :{each}' for each in columns)} where id = :id",
+        **columns,
         id=domain_id,
     )
     named = zip((after.name, *after.realms), after.realm_keys, strict=True)
     _put_realms(tx, after.tenant_id, domain_id, list(named))
     return before, after
-
-
-def _or(new: T | None, old: T) -> T:
-    return old if new is None else new
 
 
 @dataclass(frozen=True, slots=True)

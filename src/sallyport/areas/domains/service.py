@@ -7,8 +7,9 @@ import structlog
 import trio
 
 from sallyport.areas.domains import repo
-from sallyport.areas.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode, folded_realms
+from sallyport.areas.domains.domain import SETTINGS, Domain, DomainTable, Fallback, Mode, folded_realms
 from sallyport.areas.domains.repo import Change, State, Update
+from sallyport.base.answer import answer
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.text import existing, fold
@@ -78,46 +79,24 @@ class Domains:
         tenant: int | Work[int],
         name: str,
         *,
-        directory_name: str = "",
-        mode: Mode = Mode.MONITOR,
-        fallback: Fallback = Fallback.DENY,
-        first_factor: FirstFactor = FirstFactor.LOCAL,
         realms: Sequence[str] = (),
-        disconnect_on_revoke: bool = False,
-        issuer_name: str = "",
+        **settings: object,
     ) -> int:
         """Add a domain, and return its id. Raises Conflict if the name or a realm is taken in the tenant.
 
         tenant: the internal id of the tenant, or a function that finds or creates the tenant in the same transaction.
+        settings: the values of further fields of `Domain`, by name.
         """
         at = self._clock()
         keys = await trio.to_thread.run_sync(folded_realms, (name, *realms))
 
         def transaction(tx: Tx) -> int:
             tenant_id = tenant if isinstance(tenant, int) else tenant(tx)
-            domain_id = repo.add(
-                tx,
-                tenant_id=tenant_id,
-                name=name,
-                directory_name=directory_name,
-                mode=mode,
-                fallback=fallback,
-                first_factor=first_factor,
-                realms=tuple(realms),
-                disconnect_on_revoke=disconnect_on_revoke,
-                issuer_name=issuer_name,
-                keys=keys,
-                at=at,
-            )
-            fields: dict[str, JSON] = {
-                "directoryName": directory_name,
-                "enforcementMode": mode.value,
-                "fallbackAction": fallback.value,
-                "firstFactor": first_factor.value,
-                "realms": list(realms),
-                "disconnectOnRevoke": disconnect_on_revoke,
-                "issuerName": issuer_name,
-            }
+            given = {**settings, "realms": (*realms,), "realm_keys": (*keys.values(),)}
+            domain = Domain(0, tenant_id, name, **given)  # type: ignore[arg-type]
+            domain_id = repo.add(tx, domain, keys, at)
+            shown = answer(domain, warnings=[])
+            fields = {each: shown[each] for each in SETTINGS}
             audit.record(
                 tx,
                 "domain.add",
@@ -174,7 +153,7 @@ class Domains:
 
         def transaction(tx: Tx) -> Domain:
             before, after = repo.update(tx, domain_id, change, keys)
-            changes = audit.changed(_settings(before), _settings(after))
+            changes = audit.changed(answer(before, warnings=[]), answer(after, warnings=[]))
             if changes:
                 audit.record(
                     tx,
@@ -290,16 +269,6 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     if not found:
         raise NotFound(f"no domain {name_or_id}{existing(name_or_id, (each.name for each in domains))}")
     return found[0]
-
-
-def _settings(domain: Domain) -> dict[str, JSON]:
-    return {
-        "domainName": domain.name,
-        "directoryName": domain.directory_name,
-        "realms": list(domain.realms),
-        "disconnectOnRevoke": domain.disconnect_on_revoke,
-        "issuerName": domain.issuer_name,
-    }
 
 
 def _audited(state: State) -> dict[str, JSON]:

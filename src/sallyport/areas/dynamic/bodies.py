@@ -8,7 +8,7 @@ from sallyport.areas.dynamic.sender import RequestOutcome
 from sallyport.areas.policy.rules.bodies import Replies
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.scope import Id, InDomain, Text
+from sallyport.web.bodies import Id, InDomain, Text
 
 SESSION_ID: Final = "Id of the session, as ListSessions gives it"
 

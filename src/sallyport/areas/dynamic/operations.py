@@ -6,7 +6,8 @@ from sallyport.areas.dynamic.service import DynamicAuthorization, Result, Result
 from sallyport.areas.policy.rules.bodies import replies
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
-from sallyport.web.operation import Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, Caller, Gate
 
 

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from sallyport.areas.events.event import EventRow
 from sallyport.base.model import Model, answer_of
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
+from sallyport.web.bodies import AddressOrText, Flag, Id, InDomain, Paged, Text, TotalCount
 
 
 class GetAuthLog(InDomain, Paged):

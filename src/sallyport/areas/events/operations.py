@@ -13,7 +13,8 @@ from sallyport.base.answer import answers
 from sallyport.base.validation import Moment, moment
 from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, LocalOperations
-from sallyport.web.operation import Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate
 
 

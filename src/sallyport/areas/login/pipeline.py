@@ -43,6 +43,7 @@ from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.users.service import MISSING, EndpointUsers
 from sallyport.areas.users.user import User
 from sallyport.base.clock import SECOND
+from sallyport.base.mac import mac_key
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
     EAP_MESSAGE,
@@ -215,6 +216,11 @@ class Pipeline:
             login.station = login.user
             login.behind = self.sightings.station(login.device, login.station, login.user, login.arrival.at)
         action = self.action_for_station(self._apply_rules(login, domain))
+        key = mac_key(login.user)
+        self.bypass.see(domain.id, key)
+        entry = self.bypass.entry(domain.id, key, login.arrival.at)
+        if entry is not None and entry.vlan:  # the entry says more about the station than a rule
+            login.attributes = combine(login.attributes, self.bypass.vlan_attributes(entry.vlan))
         return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
 
     @staticmethod

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from sallyport.areas.mfa.circuit import LONGEST_TIMEOUT_S
 from sallyport.base.model import Done, Success
 from sallyport.base.validation import Between
-from sallyport.web.scope import InDomain, Name, Whole, few_members
+from sallyport.web.bodies import InDomain, Name, Whole, few_members
 
 
 def _lower(value: object) -> object:

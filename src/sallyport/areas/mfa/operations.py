@@ -13,8 +13,9 @@ from sallyport.areas.mfa.bodies import (
 from sallyport.areas.mfa.service import Providers
 from sallyport.base.clock import Clock, iso
 from sallyport.base.fair import PerMinute
+from sallyport.base.model import Done
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 CHECKS_PER_MINUTE: Final = 5

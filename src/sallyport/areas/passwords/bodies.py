@@ -10,8 +10,7 @@ from sallyport.areas.passwords.engine import CLASSES
 from sallyport.areas.passwords.policy import FIELDS, MAX_PASSWORD, Assignment, means_yes
 from sallyport.base.model import Model, SentModel, with_fields
 from sallyport.base.validation import unfit
-from sallyport.web.paging import Paged
-from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text
+from sallyport.web.bodies import Id, Many, Name, NameOrNone, Octets, Paged, ScopedIfGiven, Text
 
 MAX_SHOWN: Final = 1000
 """Maximum number of instances that are listed for a policy."""

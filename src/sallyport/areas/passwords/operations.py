@@ -16,7 +16,8 @@ from sallyport.areas.passwords.bodies import (
 from sallyport.areas.passwords.policy import complete, warnings
 from sallyport.areas.passwords.service import PasswordPolicies
 from sallyport.base.errors import FieldError, Invalid
-from sallyport.web.operation import Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

@@ -11,7 +11,7 @@ from sallyport.areas.passwords.policy import Fields, Policy, complete
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.slices import delete_slice
-from sallyport.web.paging import Page
+from sallyport.web.bodies import Page
 
 NOT_FOUND = "policy not found"
 _COLUMNS = "id, fields"

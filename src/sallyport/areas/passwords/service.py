@@ -13,7 +13,7 @@ from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
-from sallyport.web.paging import Page
+from sallyport.web.bodies import Page
 
 MAX_ENTRIES = 200
 """Maximum number of entries in one request. Logins wait for the transaction of the request, and each entry takes up to

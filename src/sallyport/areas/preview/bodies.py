@@ -14,7 +14,7 @@ from sallyport.areas.preview.rule_test import Result
 from sallyport.base.addresses import parse_address
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
-from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
+from sallyport.web.bodies import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
 
 MOST_GROUPS = 200
 

@@ -4,8 +4,7 @@ from pydantic import Field
 
 from sallyport.areas.sessions.session import SessionRow
 from sallyport.base.model import Model, answer_of
-from sallyport.web.paging import IsMinimum, Paged, TotalCount
-from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
+from sallyport.web.bodies import AddressOrText, Flag, Id, InDomain, IsMinimum, Paged, Text, TotalCount
 
 
 class ListSessions(InDomain, Paged):

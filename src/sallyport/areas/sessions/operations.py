@@ -5,8 +5,8 @@ from sallyport.areas.sessions.service import Sessions
 from sallyport.areas.sessions.session import FOREVER, SessionQuery, ValueName
 from sallyport.base.answer import answers
 from sallyport.base.validation import moment
-from sallyport.web.operation import Operations, Plain
-from sallyport.web.paging import totals
+from sallyport.web.bodies import Plain, totals
+from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate
 
 

@@ -8,7 +8,7 @@ from sallyport.areas.users.membership import Action
 from sallyport.areas.users.user import METHODS_TEXT
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.web.scope import OfDomain, Text
+from sallyport.web.bodies import OfDomain, Text
 
 MAX_ENTRIES = 200
 """Maximum number of users, groups or credentials that one request changes. Logins wait for the transaction of the

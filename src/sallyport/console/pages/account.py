@@ -11,7 +11,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number_at
 from sallyport.console.table import SIZE, Table, is_export, page_of
 from sallyport.console.visit import Visit
-from sallyport.web.paging import LONG
+from sallyport.web.bodies import LONG
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from sallyport.areas.policy.bypass.station import StationRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import lines, of, rights
 from sallyport.console.table import Filter, listed
@@ -13,11 +14,9 @@ from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
-COLUMNS: Final = (
-    Column("station", "MAC address", "code"),
-    Column("name", "Name"),
-    Column("addedAt", "Added", "time"),
-)
+CHOSEN: Final = ("station", "name", "vlan", "until", "lastSeen", "addedAt")
+FIELDS: Final = ("name", "vlan", "until")
+"""The fields of an entry in the forms."""
 FILTERS: Final = (Filter("search", "Address or name"),)
 EMPTY: Final = (
     "No station yet. Add the MAC addresses of printers, phones and cameras that cannot log in; a switch with MAC "
@@ -30,10 +29,8 @@ async def bypass(visit: Visit) -> Context:
     """List the stations of a domain."""
     domain = visit.domain()
     body = {"search": visit.query.get("search", "")}
-    columns = COLUMNS
-    if visit.may(ADMINS):
-        remove = Column("station", "MAC address", link=lambda row: of(f"/bypass/{row['station']}/remove", domain))
-        columns = (remove, *COLUMNS[1:])
+    links = {"station": lambda row: of(f"/bypass/{row['station']}", domain)} if visit.may(ADMINS) else {}
+    columns = row_columns(StationRow, *CHOSEN, links=links)
     table = await listed(
         visit, columns, "/ad/ListBypassStations", "stations", body, domain=domain.id, filters=FILTERS, empty=EMPTY,
         most=1000,
@@ -51,20 +48,34 @@ async def new(visit: Visit) -> Context:
 async def add(visit: Visit) -> Redirect:
     """Admit stations."""
     domain = visit.domain()
-    body: Row = {"station": lines(visit.fields.get("station", "")), "name": visit.fields.get("name", "")}
+    given = {field: text for field in FIELDS if (text := visit.fields.get(field, ""))}
+    body: Row = {"station": lines(visit.fields.get("station", "")), **given}
     added = await visit.call("/ad/AddBypassStation", body, domain=domain.id)
     return Redirect(of("/bypass", domain), f"{added['message']} to {domain.name}.")
+
+
+@pages.show("/bypass/{station}", "Bypass station", roles=ADMINS, template="bypass_station.html")
+async def station(visit: Visit) -> Context:
+    """Show the entry of a station, and the form that changes it."""
+    return {"domain": visit.domain(), "station": await _entry(visit)}
+
+
+@pages.submit("/bypass/{station}", roles=ADMINS)
+async def change(visit: Visit) -> Redirect:
+    """Change the entry of a station."""
+    domain = visit.domain()
+    kept = await _entry(visit)
+    given: Row = {field: visit.fields.get(field, "") for field in FIELDS}
+    if given["until"] == str(kept["until"])[:10]:
+        del given["until"]  # the form shows only the day
+    await visit.call("/ad/AddBypassStation", {"station": visit.at["station"], **given}, domain=domain.id)
+    return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is changed.")
 
 
 @pages.show("/bypass/{station}/remove", "Remove a bypass station", roles=ADMINS, template="bypass_remove.html")
 async def confirm(visit: Visit) -> Context:
     """Show the station that would be removed."""
-    domain = visit.domain()
-    body: Row = {"search": visit.at["station"], "pageSize": 1}
-    found = entries((await visit.call("/ad/ListBypassStations", body, domain=domain.id))["stations"])
-    if not found or found[0]["station"] != visit.at["station"]:
-        raise NotFound("station not found")
-    return {"domain": domain, "station": found[0]}
+    return {"domain": visit.domain(), "station": await _entry(visit)}
 
 
 @pages.submit("/bypass/{station}/remove", roles=ADMINS)
@@ -73,3 +84,12 @@ async def remove(visit: Visit) -> Redirect:
     domain = visit.domain()
     await visit.call("/ad/DeleteBypassStation", {"station": visit.at["station"]}, domain=domain.id)
     return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is removed.")
+
+
+async def _entry(visit: Visit) -> Row:
+    """Return the entry of the station in the address. Raises NotFound."""
+    body: Row = {"search": visit.at["station"], "pageSize": 1}
+    found = entries((await visit.call("/ad/ListBypassStations", body, domain=visit.domain().id))["stations"])
+    if not found or found[0]["station"] != visit.at["station"]:
+        raise NotFound("station not found")
+    return found[0]

@@ -16,7 +16,7 @@ from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.shell.command import entries
-from sallyport.web.paging import LONG
+from sallyport.web.bodies import LONG
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()

@@ -3,10 +3,10 @@
 from typing import Final
 
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.domains.operations import reverts_at
+from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.labels import label
 from sallyport.console.pages.directories.finding import first_directories
@@ -17,18 +17,10 @@ from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()
-COLUMNS: Final = (
-    Column("domainName", "Domain", link=lambda row: f"/domains/{row['domainId']}"),
-    Column("enforcementMode", "Mode"),
-    Column("revertsAt", "Mode reverts", "time"),
-    Column("firstFactor", "First factor"),
-    Column("fallbackAction", "Without a second factor"),
-    Column("realms", "Further realms"),
-    Column("warnings", "Warnings"),
-    Column("directoryName", "Directory name", is_chosen=False),
-    Column("disconnectOnRevoke", "Disconnects on revoke", "flag", is_chosen=False),
-    Column("issuerName", "Issuer in apps", is_chosen=False),
-    Column("domainId", "Id", "number", is_chosen=False),
+COLUMNS: Final = row_columns(
+    Domain,
+    *("domainName", "enforcementMode", "revertsAt", "firstFactor", "fallbackAction", "realms", "warnings"),
+    links={"domainName": lambda row: f"/domains/{row['domainId']}"},
 )
 MOST_DIRECTORIES: Final = 10
 EMPTY: Final = "No domain yet. Add one: its name is the realm of user@realm, and its users can then log in."
@@ -68,7 +60,7 @@ async def domain(visit: Visit) -> Context:
     return {
         "title": f"Domain {found.name}",
         "domain": found,
-        "reverts_at": reverts_at(found),
+        "reverts_at": iso_or_empty(found.reverts_at),
         "warnings": visit.services.domains.warnings(found.id),
         "provider": await provider_of(visit, found),
         "configured": configuration(first),

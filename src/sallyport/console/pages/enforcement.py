@@ -5,7 +5,7 @@ from typing import Final
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS
-from sallyport.areas.domains.operations import reverts_at
+from sallyport.base.clock import iso_or_empty
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -157,7 +157,7 @@ async def switch(visit: Visit) -> Redirect:
 async def confirmation(visit: Visit) -> Context:
     """Show the mode that will be reverted, and the form that keeps the mode."""
     domain = domain_at(visit)
-    return {"title": f"Keep the mode of {domain.name}", "domain": domain, "reverts_at": reverts_at(domain)}
+    return {"title": f"Keep the mode of {domain.name}", "domain": domain, "reverts_at": iso_or_empty(domain.reverts_at)}
 
 
 @pages.submit("/domains/{domain}/confirm", roles=ADMINS)

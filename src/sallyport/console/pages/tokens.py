@@ -10,7 +10,7 @@ from sallyport.console.pages.reading import number, one
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of, wanted
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries
-from sallyport.web.paging import LONG
+from sallyport.web.bodies import LONG
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 
 pages = Pages()

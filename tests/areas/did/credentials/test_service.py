@@ -18,7 +18,7 @@ from sallyport.areas.users.accounts.account import WalletAssignment
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.base.wire import JSON
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.did.crypto.signers import ISSUERS, signer
 from tests.areas.did.holders import populated
@@ -189,7 +189,7 @@ async def test_a_revocation_ends_sessions_if_the_domain_is_configured_so(areas: 
     first, second = await some.issue(), await some.issue()
     await areas.did.credentials.revoke(areas.domain, first.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == []
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     await areas.did.credentials.revoke(areas.domain, second.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("alice",)]
 
@@ -200,7 +200,7 @@ async def test_a_revocation_ends_the_sessions_of_assigned_users(areas: Areas) ->
     """
     world = await populated(areas)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     robert, wally, _ = [await areas.add_user(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
@@ -220,7 +220,7 @@ async def test_deleting_a_holder_ends_the_sessions_of_its_users(areas: Areas) ->
     await world.did.wallets.acknowledge(world.ann.caller, world.ann.wallet_id, ignored, accept=False)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await world.person("bob@corp.example", signer(3), "bob")
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     robert, wally, _ = [await areas.add_user(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)

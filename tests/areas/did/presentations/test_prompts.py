@@ -181,7 +181,7 @@ async def test_the_did_of_a_user_enrols_it(world: World) -> None:
     await _user_with_did(world, "robert", bob.did)
     assert await prompts.enrolled(areas.domain, "Robert", world.issuer, 0)
     assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     await areas.did.credentials.revoke(areas.domain, bob.credential)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("robert",)]
 

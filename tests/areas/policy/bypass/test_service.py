@@ -1,6 +1,8 @@
 """Tests of MAC authentication bypass: stations that are accepted by their address, and requests that never are."""
 
+from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -8,6 +10,7 @@ from sallyport.areas.domains.domain import Mode
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.login import Reason, Verdict
 from sallyport.areas.policy.bypass import repo
+from sallyport.areas.policy.bypass.station import PLAIN, StationChange
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.mac import mac_key
@@ -183,7 +186,7 @@ async def test_lists_are_read_again_only_after_a_change(areas: Areas) -> None:
     await areas.bypass.delete(areas.domain, [MAC])
     await areas.bypass.add(areas.domain, ["000000000001"])
     second = await areas.store.read(lambda tx: repo.load(tx, first))
-    assert second.lists == {areas.domain: frozenset({"000000000001"})}
+    assert second.lists == {areas.domain: {"000000000001": PLAIN}}
 
 
 async def test_a_restored_list_replaces_another_of_the_same_extent(areas: Areas) -> None:
@@ -198,7 +201,7 @@ async def test_a_restored_list_replaces_another_of_the_same_extent(areas: Areas)
 async def test_removing_a_station_ends_its_sessions(areas: Areas) -> None:
     """In a domain with disconnect_on_revoke, removing a station ends its sessions under each notation of its
     address."""
-    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
+    await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": True}))
     await areas.bypass.add(areas.domain, [MAC])
     await areas.bypass.delete(areas.domain, [MAC])
     sql = "select count(*) from revocations where user_name in ('aabbccddeeff', 'aa-bb-cc-dd-ee-ff', 'aabb.ccdd.eeff')"
@@ -209,11 +212,17 @@ class CountingTx(SqliteTx):
     """A transaction that counts the statements that it executes."""
 
     executed = 0
+    inserted: Sequence[str] = ()
 
     def execute(self, sql: str, /, **parameters: Value) -> int:
         """Count a statement and execute it."""
         self.executed += 1
         return super().execute(sql, **parameters)
+
+    def insert(self, table: str, *given: Any, **settings: Any) -> None:
+        """Note an insertion of many rows and run it."""
+        self.inserted = [*self.inserted, table]
+        super().insert(table, *given, **settings)
 
 
 @only_sqlite
@@ -222,7 +231,7 @@ async def test_a_long_list_is_written_by_one_statement(areas: Areas) -> None:
     stations = [f"02000000{number:04x}" for number in range(1000)]
     with closing(open_connection(areas.store.path)) as connection:
         tx = CountingTx(connection)
-        repo.add(tx, areas.domain, stations, "printers", 1)
+        repo.put(tx, areas.domain, [StationChange(each, "printers", "30") for each in stations], 1)
         repo.delete(tx, areas.domain, stations[1:])
         connection.rollback()
-    assert tx.executed == 2
+    assert tx.executed + len(tx.inserted) == 2

@@ -11,8 +11,21 @@ from sallyport.areas.did.wallets.bodies import WalletId
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import Moment, unfit
-from sallyport.web.paging import LONG, LongSize, PagedByNumber, TotalCount
-from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
+from sallyport.web.bodies import (
+    LONG,
+    DomainId,
+    Flag,
+    Id,
+    LongSize,
+    Name,
+    OfDomain,
+    PagedByNumber,
+    PlainText,
+    ScopedIfGiven,
+    Text,
+    TotalCount,
+    Whole,
+)
 
 Expired = Annotated[bool, Field(description="Whether the credential has expired.")]
 

@@ -9,8 +9,20 @@ from sallyport.areas.did.crypto.keys import CURVES, ED25519
 from sallyport.areas.did.dids.did import DidKind, Record
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
-from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
+from sallyport.web.bodies import (
+    LONG,
+    Id,
+    IsMinimum,
+    LongSize,
+    Many,
+    OfDomain,
+    PagedByNumber,
+    PlainText,
+    ScopedIfGiven,
+    Text,
+    TotalCount,
+    Whole,
+)
 
 METHODS = ("key", "jwk", "web")
 MAX_DELETED = 200

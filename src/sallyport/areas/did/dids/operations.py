@@ -17,11 +17,12 @@ from sallyport.areas.did.dids.did import NewDid, Search
 from sallyport.areas.did.dids.service import Dids
 from sallyport.base.answer import answer
 from sallyport.base.clock import from_us
+from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import Minimum
-from sallyport.store.search import ListQuery
-from sallyport.web.operation import Done, Operations, Plain
-from sallyport.web.paging import Counted
+from sallyport.store.model import ListQuery
+from sallyport.web.bodies import Counted, Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

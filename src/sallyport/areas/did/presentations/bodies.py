@@ -9,7 +9,7 @@ from sallyport.areas.did.presentations.request import Listed, State
 from sallyport.areas.did.wallets.bodies import WalletId, WalletKey
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
-from sallyport.web.scope import Flag, Id, LongText, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
+from sallyport.web.bodies import Flag, Id, LongText, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 NO_GROUP = frozenset({"", "false", "no", "0", "none"})
 MOST_LISTED = 100

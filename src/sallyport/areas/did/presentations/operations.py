@@ -21,8 +21,10 @@ from sallyport.areas.did.presentations.verifier import AccessRequest, Verifier
 from sallyport.base.answer import answer
 from sallyport.base.clock import iso
 from sallyport.base.errors import in_field
+from sallyport.base.model import Done
 from sallyport.base.text import counted
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
 

@@ -9,8 +9,22 @@ from sallyport.areas.did.wallets.key import LONGEST
 from sallyport.areas.did.wallets.wallet import ListedWallet
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
-from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
+from sallyport.web.bodies import (
+    LONG,
+    Flag,
+    Id,
+    IsMinimum,
+    LongSize,
+    LongText,
+    Many,
+    Name,
+    OfDomain,
+    PagedByNumber,
+    PlainText,
+    ScopedIfGiven,
+    Text,
+    TotalCount,
+)
 
 MAX_ASSIGNED = 500
 _ADDRESS = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")

@@ -10,7 +10,7 @@ from sallyport.areas.directory.imports.job import Job, Removals
 from sallyport.base.clock import iso, iso_or_empty
 from sallyport.base.model import Model
 from sallyport.base.wire import Row
-from sallyport.web.scope import DomainId, Id, Name, OfDomain, ScopedIfGiven
+from sallyport.web.bodies import DomainId, Id, Name, OfDomain, ScopedIfGiven
 
 JobId = Annotated[int, Field(description="Id of the import.")]
 _READINGS: Final = {"reading", "agent"}

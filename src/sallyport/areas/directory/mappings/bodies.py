@@ -10,8 +10,7 @@ from sallyport.areas.directory.entry.secret_attributes import holds_secret
 from sallyport.areas.directory.mappings.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import Flag, Id, NameOrNone, OfDomain, ScopedIfGiven, Whole
+from sallyport.web.bodies import Flag, Id, NameOrNone, OfDomain, Paged, ScopedIfGiven, TotalCount, Whole
 
 _NAMES: Final = {name.lower(): name for name in FIELDS} | ALIASES
 _ATTRIBUTES: Final = "must have names of attributes for each field, such as mail or department;lang-de"

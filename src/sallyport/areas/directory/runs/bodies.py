@@ -18,7 +18,7 @@ from sallyport.areas.directory.entry.wire import MOST_ENTRIES
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Done
 from sallyport.base.validation import Between, unfit
-from sallyport.web.scope import Body, Flag, Id, LongText, OfDomain, PlainText, Whole
+from sallyport.web.bodies import Body, Flag, Id, LongText, OfDomain, PlainText, Whole
 
 LONGEST_DN: Final = 8192
 MOST_MEMBERS: Final = 10_000

@@ -16,7 +16,7 @@ from sallyport.base.errors import Invalid
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import Row
-from sallyport.web.scope import Flag, OfDomain, Whole
+from sallyport.web.bodies import Flag, OfDomain, Whole
 
 LONGEST_MINUTES: Final = 7 * 24 * 60
 LEAST_MINUTES: Final = 5

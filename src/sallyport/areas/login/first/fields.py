@@ -25,7 +25,7 @@ from sallyport.base.validation import Between, unfit
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.fields import Certificates, HostName, KeyText, SharedKey
 from sallyport.radius.packet import SharedSecret
-from sallyport.web.scope import Flag
+from sallyport.web.bodies import Flag
 
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
 RADSEC_PORT: Final = 2083

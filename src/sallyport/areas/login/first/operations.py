@@ -11,8 +11,9 @@ from sallyport.areas.login.first.settings import FirstFactorSettings
 from sallyport.areas.login.first.trial import Trials
 from sallyport.base.model import Done, Success
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
+from sallyport.web.bodies import Flag, InDomain, Members, Octets, PlainText
 from sallyport.web.operation import Operations
-from sallyport.web.scope import ADMINS, READERS, Caller, Flag, Gate, InDomain, Members, Octets, PlainText
+from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 Values = dict[str, object]
 

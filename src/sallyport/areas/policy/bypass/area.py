@@ -1,6 +1,7 @@
 """The entrance of MAC authentication bypass."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.bypass import operations as api
@@ -12,13 +13,19 @@ from sallyport.web.scope import Gate
 
 
 class BypassArea(Area):
-    """The stations that are admitted by their MAC address."""
+    """The stations that are admitted by their MAC address. vlan_attributes: returns the encoded attributes for a
+    VLAN."""
 
     erased_rows = (Rows("bypass_stations", "MAC bypass stations"),)
 
-    def __init__(self, parts: Parts, revocations: Revocations) -> None:
-        self.service = Bypass(parts.configuration, parts.clock, revocations=revocations)
+    def __init__(self, parts: Parts, revocations: Revocations, *, vlan_attributes: Callable[[str], bytes]) -> None:
+        self.service = Bypass(
+            parts.configuration, parts.clock, revocations=revocations, vlan_attributes=vlan_attributes
+        )
+        self.node_tasks = (self.service.run,)
+        self.leader_tasks = (partial(self.service.watch, parts.leader_store),)
+        self._clock = parts.clock
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of the lists of stations."""
-        return [api.operations(self.service, gate)]
+        return [api.operations(self.service, gate, self._clock)]

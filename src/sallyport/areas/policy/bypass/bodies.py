@@ -2,14 +2,13 @@
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
 
-from sallyport.areas.policy.bypass.repo import StationRow
+from sallyport.areas.policy.bypass.station import StationChange, StationRow
 from sallyport.base.mac import mac_key
-from sallyport.base.model import Model, answer_of
-from sallyport.base.validation import unfit
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import InDomain, Many, Text
+from sallyport.base.model import Model, SentModel, answer_of
+from sallyport.base.validation import Moment, unfit
+from sallyport.web.bodies import InDomain, Many, Paged, PlainText, Text, TotalCount
 
 MOST: Final = 1000
 """Maximum number of stations in one request."""
@@ -22,16 +21,57 @@ def _mac(value: str) -> str:
     return key
 
 
-Stations = Annotated[Many[Annotated[Text, AfterValidator(_mac)]], Field(min_length=1, max_length=MOST)]
+def _trimmed(value: str) -> str:
+    return value.strip()
 
 
-class AddBypassStation(InDomain):
-    """Request body of the operation `AddBypassStation`."""
+def _end(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    return 0 if value == "" else handler(value)
 
-    station: Stations = Field(description="One MAC address or several, in any notation.")
+
+End = Annotated[Moment, WrapValidator(_end)]
+"""The end of an entry: a time, or an empty text, which is 0."""
+Mac = Annotated[Text, AfterValidator(_mac)]
+Vlan = Annotated[PlainText, Field(max_length=64), AfterValidator(_trimmed)]
+VLAN: Final = (
+    "VLAN of the stations: a number from 1 to 4094, or a name. It replaces the VLAN of the login rule. An empty text "
+    "removes it."
+)
+UNTIL: Final = "End of the entry, ISO 8601: from then on, the station is unknown. An empty text removes the end."
+Stations = Annotated[Many[Mac], Field(min_length=1, max_length=MOST)]
+
+
+class _EntryFields(SentModel):
     name: Text = Field(
         default="",
         description="Name of the stations. If it is empty, stations that are already listed keep their names.",
+    )
+    vlan: Vlan | None = Field(default=None, description=VLAN)
+    until: End | None = Field(default=None, description=UNTIL)
+
+    def change_of(self, station: str) -> StationChange:
+        """Return the change of a station."""
+        return StationChange(station, self.name, self.vlan, self.until)
+
+
+class AddBypassStation(InDomain, _EntryFields):
+    """Request body of the operation `AddBypassStation`. A station that is already listed keeps each value that the
+    request does not have."""
+
+    station: Stations = Field(description="One MAC address or several, in any notation.")
+
+
+class ImportedStation(_EntryFields):
+    """A station in a request of the operation `ImportBypassStations`."""
+
+    station: Mac = Field(description="MAC address in any notation.")
+
+
+class ImportBypassStations(InDomain):
+    """Request body of the operation `ImportBypassStations`."""
+
+    stations: Annotated[list[ImportedStation], Field(min_length=1, max_length=MOST)] = Field(
+        description="Stations with the values of their entries. A value that is absent is kept."
     )
 
 

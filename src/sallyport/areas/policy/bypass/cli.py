@@ -1,21 +1,28 @@
 """`sallyport bypass`: the stations of MAC authentication bypass."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, TextIO
 
 import click
 
 from sallyport.areas.policy.bypass.bodies import MOST, AddBypassStation, ListBypassStations
+from sallyport.areas.users import files
+from sallyport.base.errors import Invalid, StartError
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import Group, in_domain, json_form
+from sallyport.shell.options import Group, Time, in_domain, json_form
 
-COLUMNS: Final = ("station", "name", "addedAt")
+COLUMNS: Final = ("station", "name", "vlan", "until", "lastSeen", "addedAt")
+LIST: Final = "/ad/ListBypassStations"
+FILE_COLUMNS: Final = ("station", "name", "vlan", "until")
+"""The columns of an export, and those that an import may have."""
+UNTIL: Final = Time(1, "a time such as 90d, 12h or 2027-11-23, or an empty text for no end", allows_empty=True)
 
 
-@click.group(cls=Group, first=("add", "list"))
+@click.group(cls=Group, first=("add", "list", "import", "export"))
 def bypass() -> None:
     """MAC authentication bypass: stations that are admitted by their MAC address."""
 
@@ -24,6 +31,8 @@ def bypass() -> None:
 @field_argument("station", "stations", nargs=-1)
 @in_domain
 @option(AddBypassStation, "name", help="Name for all stations, such as `printers, 2nd floor`.")
+@option(AddBypassStation, "vlan", metavar="NUMBER|NAME")
+@option(AddBypassStation, "until", type=UNTIL, metavar="TIME", help=f"End of the entry: {UNTIL.accepted}.")
 @click.option(
     "--file",
     type=click.File(encoding="utf-8"),
@@ -31,7 +40,8 @@ def bypass() -> None:
 )
 @pass_body
 def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None) -> None:
-    """Add stations by MAC address, in any notation. A station that is already listed gets the new name."""
+    """Add stations by MAC address, in any notation. A station that is already listed gets the new name, and the values
+    of the given options."""
     name, given = str(body.get("name", "")), body.get("station")
     wanted: dict[str, list[JSON]] = {name: given} if isinstance(given, list) else {}
     for address, own in _lines(file):
@@ -40,7 +50,8 @@ def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None) -> No
         raise click.UsageError("give the MAC addresses as STATIONS, or a file with --file")
     for label, addresses in wanted.items():
         for at in range(0, len(addresses), MOST):
-            line.run("/ad/AddBypassStation", {"station": addresses[at : at + MOST], "name": label}, domain=domain)
+            part: Row = {**body, "station": addresses[at : at + MOST], "name": label}
+            line.run("/ad/AddBypassStation", part, domain=domain)
     line.note(f"{counted(sum(map(len, wanted.values())), 'station')} added to {domain}")
 
 
@@ -60,7 +71,43 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
 @pass_body
 def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
     """List the stations of a domain."""
-    line.print_rows(line.listed("/ad/ListBypassStations", "stations", body, domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(LIST, "stations", body, domain=domain), COLUMNS, form)
+
+
+@bypass.command("import")
+@files.source
+@in_domain
+@click.pass_obj
+def import_(line: CommandLine, *, file: Path, domain: str) -> None:
+    """Add stations from a CSV or JSON file in the format of `bypass export`, or change those that are listed. A value
+    that the file does not have is kept. A value that is not valid ends the import; earlier lines may be imported."""
+    rows = files.read(file, FILE_COLUMNS)
+    for at in range(0, len(rows), MOST):
+        part = rows[at : at + MOST]
+        stations: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]
+        try:
+            line.run("/ad/ImportBypassStations", {"stations": stations}, domain=domain)
+        except Invalid as error:
+            raise StartError(f"{file}: {_told(error, part)}") from None
+    line.note(f"{counted(len(rows), 'station')} imported to {domain}")
+
+
+@bypass.command()
+@in_domain
+@json_form
+@click.pass_obj
+def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
+    """Export the stations of a domain as CSV or JSON."""
+    line.print_rows(line.listed(LIST, "stations", domain=domain), FILE_COLUMNS, form or "csv")
+
+
+def _told(error: Invalid, rows: Sequence[Row]) -> str:
+    """Return the message of an error about a row of a file, with its line."""
+    first = error.errors[0]
+    _, place, *rest = [*first.field.split("."), ""]
+    if not place.isdecimal() or int(place) >= len(rows):
+        return str(error)
+    return f"line {rows[int(place)]['line']}: {'.'.join(filter(None, rest))} {first.message}"
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:

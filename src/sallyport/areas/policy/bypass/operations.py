@@ -3,17 +3,21 @@
 from sallyport.areas.policy.bypass.bodies import (
     AddBypassStation,
     DeleteBypassStation,
+    ImportBypassStations,
     ListBypassStations,
     StationList,
 )
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.base.answer import answers
+from sallyport.base.clock import Clock
+from sallyport.base.model import Done
 from sallyport.base.text import counted
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
-def operations(service: Bypass, gate: Gate) -> Operations:
+def operations(service: Bypass, gate: Gate, clock: Clock) -> Operations:
     """Declare the operations. Only an admin may change the list, because it decides about access."""
     bypass = Operations("Login rules", gate)
 
@@ -22,13 +26,23 @@ def operations(service: Bypass, gate: Gate) -> Operations:
         """List the stations of a domain that are admitted by their MAC address."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
-        return Plain({"stations": answers(rows), "totalCount": total})
+        return Plain({"stations": answers(rows, now=clock()), "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
-        """Add stations to the list of a domain. From the next request on, they are admitted by their MAC address."""
-        added = await service.add(body.domainId, body.station, body.name)
+        """Add stations to the list of a domain. From the next request on, they are admitted by their MAC address.
+
+        A station that is already listed keeps each value that the request does not have.
+        """
+        added = await service.put(body.domainId, [body.change_of(station) for station in body.station])
         return Done(message=f"{counted(added, 'station')} added")
+
+    @bypass.post("/ad/ImportBypassStations", roles=ADMINS)
+    async def import_bypass_stations(body: ImportBypassStations, caller: Caller) -> Done:
+        """Add stations to the list of a domain, or change those that are listed, each with values of its own. If one of
+        them is not valid, none is added."""
+        added = await service.put(body.domainId, [each.change_of(each.station) for each in body.stations])
+        return Done(message=f"{counted(added, 'station')} imported")
 
     @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:

@@ -1,92 +1,123 @@
 """SQL for the stations of MAC authentication bypass. In this module, a station is 12 hex digits in lower case.
 
-One statement writes all stations of a request. With a statement for each of 1,000 stations, the transaction took 0.6 s,
+Few statements write all stations of a request. With a statement for each of 1,000 stations, the transaction took 0.6 s,
 because the store's thread gives up the interpreter lock at each statement. Meanwhile the logins of all tenants had to
 wait.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from itertools import groupby
+from typing import Final
 
-from sallyport.base.answer import Wire
-from sallyport.base.clock import iso
+from sallyport.areas.policy.bypass.station import MAX_STATIONS, PLAIN, Entry, StationChange, StationRow
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.base.mac import mac_text
-from sallyport.store.model import LISTED_TEXTS, Tx, listed, without_case
+from sallyport.store.erasure import PRESENT
+from sallyport.store.model import LISTED_TEXTS, Tx, Value, columns_of, listed, without_case
 
-MAX_STATIONS: Final = 100_000
-"""Maximum number of stations in a domain. The limit exists because all stations are in memory."""
-Lists = Mapping[int, frozenset[str]]
-"""The listed stations by domain id. Domains without stations are absent."""
-
-
-@dataclass(frozen=True, slots=True)
-class StationRow:
-    """A station on a domain's list."""
-
-    station: Annotated[str, Wire("MAC address as aa:bb:cc:dd:ee:ff.", convert=mac_text)]
-    name: Annotated[str, Wire("Name of the station; empty if it has none.")]
-    added_at: Annotated[int, Wire("Time when the station was added, ISO 8601 in UTC.", "addedAt", iso)]
+Entries = Mapping[str, Entry]
+"""The entries of a domain by station."""
+_COLUMNS: Final = {"vlan": "vlan", "until": "until_at"}
+"""The column of each field of `StationChange` that the login path reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows in the table, and the highest id. If neither has changed, the rows have not changed, because
-    ids are not reused."""
+    """The number of rows of a domain, the highest id, and the sum of the revisions. If none has changed, what the login
+    path reads has not changed, because ids are not reused and revisions only grow."""
 
     count: int
     last: int
+    revisions: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _DomainExtent(_Extent):
     domain_id: int
-    station: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The stations on the lists of all domains, and the extent of the table from which they were read."""
+    """The entries of all domains, and the extents of the rows from which they were read. Domains without stations are
+    absent."""
 
-    lists: Lists = field(default_factory=dict)
-    extent: _Extent | None = None
+    lists: Mapping[int, Entries] = field(default_factory=dict)
+    extents: Mapping[int, _Extent] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """An entry that has ended."""
+
+    id: int
+    domain_id: int
+    station: str
+    name: str
 
 
 def load(tx: Tx, before: Listed) -> Listed:
-    """Return the lists of all domains.
+    """Return the entries of all domains.
 
-    before: an earlier result from the same table, or an empty one. If no station was added or removed since, `before`
-    itself is returned: this saves reading a hundred thousand rows after each change of another table. Pass an empty
-    one if the table may have been replaced.
+    before: an earlier result from the same table, or an empty one. Only the lists that have changed since are read, and
+    if there are none, `before` itself is returned: this saves reading a hundred thousand rows after each change of
+    another table. Pass an empty one if the table may have been replaced.
     """
-    extent = tx.one(_Extent, "select count(*) as count, coalesce(max(id), 0) as last from bypass_stations")
-    if extent == before.extent:
-        return before
-    lists: dict[int, set[str]] = {}
-    for row in tx.all(_Member, "select domain_id, station from bypass_stations"):
-        lists.setdefault(row.domain_id, set()).add(row.station)
-    return Listed({domain_id: frozenset(found) for domain_id, found in lists.items()}, extent)
-
-
-def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-    """Add stations to a domain's list. Raises Conflict if the domain would have too many stations.
-
-    A station that is already listed gets the new name, unless `name` is empty. at: the time in microseconds.
-    """
-    tx.execute(
-        "insert into bypass_stations (domain_id, station, name, added_at) "
-        "select :domain, value, :name, :at from json_each(:stations) where true "
-        "on conflict (domain_id, station) do update set name = excluded.name where excluded.name <> ''",
-        domain=domain_id,
-        stations=listed(stations),
-        name=name,
-        at=at,
+    found = tx.all(
+        _DomainExtent,
+        "select domain_id, count(*) as count, max(id) as last, cast(sum(revision) as bigint) as revisions "
+        "from bypass_stations group by domain_id",
     )
+    extents = {each.domain_id: _Extent(each.count, each.last, each.revisions) for each in found}
+    if extents == before.extents:
+        return before
+    lists = {
+        domain_id: before.lists[domain_id] if before.extents.get(domain_id) == extent else _entries(tx, domain_id)
+        for domain_id, extent in extents.items()
+    }
+    return Listed(lists, extents)
+
+
+def _entries(tx: Tx, domain_id: int) -> Entries:
+    same = {PLAIN: PLAIN}
+    rows = tx.rows("select station, vlan, until_at from bypass_stations where domain_id = :d", d=domain_id)
+    found = ((str(station), Entry(str(vlan), int(str(until)))) for station, vlan, until in rows)
+    return {station: same.setdefault(entry, entry) for station, entry in found}
+
+
+def put(tx: Tx, domain_id: int, changes: Sequence[StationChange], at: int) -> None:
+    """Add stations to a domain's list, and change those that are listed. Raises Conflict if the domain would have too
+    many stations.
+
+    changes: not two of one station. at: the time in microseconds.
+    """
+    for given, alike in groupby(sorted(changes, key=_given), key=_given):
+        fields = [name for name, is_given in zip(_COLUMNS, given[1:], strict=True) if is_given]
+        columns = [_COLUMNS[name] for name in fields]
+        updates = [*(f"{each} = excluded.{each}" for each in columns)]
+        updates += ["name = excluded.name"] if given[0] else []
+        updates += ["revision = bypass_stations.revision + 1"] if columns else []
+        updates += ["expired = 0"] if "until" in fields else []
+        tx.insert(
+            "bypass_stations",
+            ("station", "name", *columns),
+            [(each.station, each.name, *(_value(each, name) for name in fields)) for each in alike],
+            same={"domain_id": domain_id, "added_at": at},
+            on_conflict="on conflict (domain_id, station) do "
+            + (f"update set {', '.join(updates)}" if updates else "nothing"),
+        )
     if _count(tx, domain_id) > MAX_STATIONS:
         raise Conflict(
             f"a domain can list at most {MAX_STATIONS} stations for MAC authentication bypass: remove some first"
         )
+
+
+def _given(change: StationChange) -> tuple[bool, ...]:
+    return bool(change.name), *(getattr(change, name) is not None for name in _COLUMNS)
+
+
+def _value(change: StationChange, name: str) -> Value:
+    value: Value = getattr(change, name)
+    return value
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
@@ -95,6 +126,31 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
     sql = f"delete from bypass_stations where domain_id = :domain and station in {LISTED_TEXTS}"
     if tx.execute(sql, domain=domain_id, ids=listed(stations)) < len(stations):
         raise NotFound("station not found")
+
+
+def see(tx: Tx, seen: Mapping[int, Sequence[str]], at: int) -> None:
+    """Store the time at which stations were seen. seen: the stations by domain. at: the time in microseconds."""
+    for domain_id, stations in sorted(seen.items()):
+        tx.execute(
+            "update bypass_stations set last_seen = :at "
+            f"where domain_id = :domain and station in {LISTED_TEXTS} and last_seen < :at",
+            at=at,
+            domain=domain_id,
+            ids=listed(stations),
+        )
+
+
+def expire(tx: Tx, at: int, most: int) -> list[Expired]:
+    """Record that entries have ended, at most `most` of them, and return these entries. at: the time in
+    microseconds."""
+    sql = (
+        "select id, domain_id, station, name from bypass_stations where until_at > 0 and expired = 0 "
+        f"and until_at <= :at and {PRESENT} order by until_at limit :most"
+    )
+    found = tx.all(Expired, sql, at=at, most=most)
+    for each in found:
+        tx.execute("update bypass_stations set expired = 1 where id = :id", id=each.id)
+    return found
 
 
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
@@ -108,7 +164,7 @@ def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: i
         column, text = without_case("name", search)
         where += f" and (instr({column}, :search) > 0 or (:key <> '' and instr(station, :key) > 0))"
     given: dict[str, str | int] = {"domain": domain_id, "search": text, "key": key}
-    sql = f"select station, name, added_at {where} order by id limit :limit offset :offset"
+    sql = f"select {', '.join(columns_of(StationRow))} {where} order by id limit :limit offset :offset"
     rows = tx.all(StationRow, sql, limit=limit, offset=offset, **given)
     return rows, tx.value(int, f"select count(*) {where}", **given) or 0
 

@@ -1,35 +1,58 @@
 """The lists of stations that are admitted by their MAC address."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Final
 
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.bypass import repo
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
-from sallyport.areas.policy.bypass.repo import Listed, StationRow
+from sallyport.areas.policy.bypass.repo import Listed
+from sallyport.areas.policy.bypass.station import Entry, StationChange, StationRow
 from sallyport.areas.users.service import NoRevocations, Revocations
-from sallyport.base.clock import Clock, now_us
+from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.mac import mac_text, spellings, station_key
+from sallyport.base.periodic import every
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.store import audit
-from sallyport.store.model import Tx
+from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
+
+SEEN_S: Final = 30.0
+EXPIRY_S: Final = 30.0
+EXPIRED_AT_ONCE: Final = 200
+WRITTEN_AT_ONCE: Final = 1000
+
+
+def no_vlan(_vlan: str) -> bytes:
+    """Return no attributes."""
+    return b""
 
 
 class Bypass:
     """The bypass lists of all domains, in memory. A change is in effect when the call that makes it returns.
 
-    revocations: the service that ends the sessions of removed stations. some: whether any station is listed. If no
-    station is listed, the login path skips the checks of this class.
+    revocations: the service that ends the sessions of stations that are no longer admitted. vlan_attributes: returns
+    the encoded attributes for a VLAN; raises Invalid if the VLAN is not valid. some: whether any station is listed. If
+    no station is listed, the login path skips the checks of this class.
     """
 
     def __init__(
-        self, configuration: Configuration, clock: Clock = now_us, *, revocations: Revocations | None = None
+        self,
+        configuration: Configuration,
+        clock: Clock = now_us,
+        *,
+        revocations: Revocations | None = None,
+        vlan_attributes: Callable[[str], bytes] = no_vlan,
     ) -> None:
         self._configuration = configuration
         self._clock = clock
         self._revocations = revocations or NoRevocations()
+        self._check_vlan = vlan_attributes
+        self.vlan_attributes = lru_cache(4096)(vlan_attributes)
         self.some = False
+        self._seen: dict[int, set[str]] = {}
         self._listed = configuration.hold(self._load, Listed(), self._adopt)
 
     def _load(self, tx: Tx) -> Listed:
@@ -38,35 +61,55 @@ class Bypass:
     def _adopt(self, listed: Listed) -> None:
         self.some = bool(listed.lists)
 
+    # --- logins -----------------------------------------------------------------------------------------------
+
     def admits(self, arrival: Arrival, method: str, domain_id: int) -> bool:
         """Return whether a login is a bypass request for a listed station. Raises PacketError if the password field is
         malformed."""
-        stations = self._listed.value.lists.get(domain_id)
-        return stations is not None and requested_station(arrival, method) in stations
+        if domain_id not in self._listed.value.lists:
+            return False
+        return self.entry(domain_id, requested_station(arrival, method), arrival.at) is not None
 
     def admits_by_eap(self, arrival: Arrival, method: str, domain_id: int) -> str:
         """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the station is not
         listed."""
-        stations = self._listed.value.lists.get(domain_id)
-        station = requested_station_by_eap(arrival, method) if stations else ""
-        return station if stations and station in stations else ""
+        if domain_id not in self._listed.value.lists:
+            return ""
+        station = requested_station_by_eap(arrival, method)
+        return station if self.entry(domain_id, station, arrival.at) is not None else ""
+
+    def entry(self, domain_id: int, station: str, at: int) -> Entry | None:
+        """Return the entry of a station. Return None if the domain does not list the station, or if the entry has
+        ended. at: the time in microseconds."""
+        entries = self._listed.value.lists.get(domain_id)
+        entry = None if entries is None else entries.get(station)
+        return None if entry is None or 0 < entry.until <= at else entry
 
     def has(self, domain_id: int, station: str) -> bool:
-        """Return whether a domain's list has a station."""
-        return station in self._listed.value.lists.get(domain_id, ())
+        """Return whether a domain's list has a station whose entry has not ended."""
+        return self.entry(domain_id, station, self._clock()) is not None
+
+    def see(self, domain_id: int, station: str) -> None:
+        """Note that a listed station was seen. The time is stored within a minute."""
+        self._seen.setdefault(domain_id, set()).add(station)
+
+    # --- changes ----------------------------------------------------------------------------------------------
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
-        """Add stations to a domain's list, and return their number. Raises Conflict if the domain would have too many
-        stations.
+        """Add stations to a domain's list, and return their number. name: the new name of all these stations. If it is
+        empty, stations that are already listed keep their names. Raises Conflict as `put` does."""
+        return await self.put(domain_id, [StationChange(station, name) for station in stations])
 
-        stations: each station as 12 hex digits. name: the new name of all these stations. If it is empty, stations that
-        are already listed keep their names.
-        """
-        wanted, at = list(dict.fromkeys(stations)), self._clock()
+    async def put(self, domain_id: int, changes: Sequence[StationChange]) -> int:
+        """Add stations to a domain's list, and change the entries of those that are listed. Return their number. Of two
+        changes of one station, the last counts. Raises Invalid, Conflict if the domain would have too many stations."""
+        wanted, at = list({each.station: each for each in changes}.values()), self._clock()
+        for vlan in {each.vlan for each in wanted if each.vlan}:
+            self._check_vlan(vlan)
 
         def transaction(tx: Tx) -> int:
-            repo.add(tx, domain_id, wanted, name, at)
-            self._record(tx, "bypass.add", domain_id, wanted, name, at)
+            repo.put(tx, domain_id, wanted, at)
+            self._record(tx, "bypass.add", domain_id, [each.station for each in wanted], at, _changed(wanted))
             return len(wanted)
 
         return await self._configuration.change(transaction)
@@ -78,9 +121,8 @@ class Bypass:
 
         def transaction(tx: Tx) -> int:
             repo.delete(tx, domain_id, wanted)
-            self._record(tx, "bypass.delete", domain_id, wanted, "", at)
-            names = [name for station in wanted for name in spellings(station)]
-            self._revocations.revoke(tx, domain_id, names, "the station is no longer admitted by its address")
+            self._record(tx, "bypass.delete", domain_id, wanted, at, {})
+            self._revoke(tx, domain_id, wanted)
             return len(wanted)
 
         return await self._configuration.change(transaction)
@@ -92,10 +134,65 @@ class Bypass:
             lambda tx: repo.page(tx, domain_id, text, key, offset=offset, limit=limit)
         )
 
-    def _record(self, tx: Tx, action: str, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
+    def _record(
+        self, tx: Tx, action: str, domain_id: int, stations: Sequence[str], at: int, fields: Mapping[str, JSON]
+    ) -> None:
         changed: JSON = [mac_text(station) for station in stations]
-        changes: dict[str, JSON] = {"stations": [None, changed], **({"name": [None, name]} if name else {})}
+        changes: dict[str, JSON] = {"stations": [None, changed], **fields}
         audit.record_in(tx, action, domain_id, counted(len(stations), "station"), changes, at=at)
+
+    def _revoke(self, tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
+        names = [name for station in stations for name in spellings(station)]
+        self._revocations.revoke(tx, domain_id, names, "the station is no longer admitted by its address")
+
+    # --- periodic work ----------------------------------------------------------------------------------------
+
+    async def flush(self) -> None:
+        """Store when stations were seen. Raises StoreError."""
+        seen, self._seen, at = self._seen, {}, self._clock()
+        for domain_id, stations in seen.items():
+            every_one = sorted(stations)
+            for start in range(0, len(every_one), WRITTEN_AT_ONCE):
+                part = {domain_id: every_one[start : start + WRITTEN_AT_ONCE]}
+                await self._configuration.store.write(partial(repo.see, seen=part, at=at))
+
+    async def run(self) -> None:
+        """Store twice a minute when stations were seen, until cancelled."""
+        await every(SEEN_S, self.flush, failure="bypass_stations_not_written")
+
+    async def watch(self, store: Store) -> None:
+        """Record twice a minute which entries have ended, until cancelled."""
+        await every(EXPIRY_S, partial(self.expire, store), failure="bypass_expiry_not_recorded")
+
+    async def expire(self, store: Store) -> None:
+        """Record the entries that have ended, each in the audit trail, and end the sessions of their stations as if
+        they were removed. store: the store of the node with the lease. Raises StoreError."""
+        at = self._clock()
+
+        def transaction(tx: Tx) -> int:
+            found = repo.expire(tx, at, EXPIRED_AT_ONCE)
+            for each in found:
+                named: dict[str, JSON] = {"name": [each.name, each.name]} if each.name else {}
+                self._record(tx, "bypass.expire", each.domain_id, [each.station], at, named)
+                self._revoke(tx, each.domain_id, [each.station])
+            return len(found)
+
+        while await store.write(transaction) == EXPIRED_AT_ONCE:
+            pass
+
+
+def _changed(changes: Sequence[StationChange]) -> dict[str, JSON]:
+    """Return the fields that a change sets, for the audit trail. A field with different values for the stations has the
+    text `several values`."""
+    fields: dict[str, JSON] = {}
+    for name, values in (
+        ("name", {each.name for each in changes} - {""}),
+        ("vlan", {each.vlan for each in changes} - {None}),
+        ("until", {iso(each.until) if each.until else "" for each in changes if each.until is not None}),
+    ):
+        if values:
+            fields[name] = [None, values.pop() if len(values) == 1 else "several values"]
+    return fields
 
 
 _MARKS = str.maketrans("", "", ":-. ")

@@ -6,8 +6,7 @@ from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.paging import Paged, Search, TotalCount
-from sallyport.web.scope import InDomain, Text
+from sallyport.web.bodies import InDomain, Paged, Search, Text, TotalCount
 
 
 class ListLockouts(InDomain, Paged):

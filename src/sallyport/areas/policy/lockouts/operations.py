@@ -4,7 +4,8 @@ from sallyport.areas.policy.lockouts.bodies import ListLockouts, LockoutList, Un
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.base.answer import answers
-from sallyport.web.operation import Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

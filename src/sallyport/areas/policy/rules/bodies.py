@@ -23,8 +23,7 @@ from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY, MAX_PRIORITY, MA
 from sallyport.areas.policy.rules.window import DAYS, END_OF_DAY, MIDNIGHT, Window, minutes
 from sallyport.base.model import Done, Model, SentModel
 from sallyport.base.validation import Between, one_or_several, unfit
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainText, Text, Whole
+from sallyport.web.bodies import DomainId, Flag, Id, InDomain, Many, Name, Paged, PlainText, Text, TotalCount, Whole
 
 MAX_ENTRIES: Final = 1000
 MAX_DELETED: Final = 200

@@ -12,9 +12,11 @@ from sallyport.areas.policy.rules.bodies import (
 from sallyport.areas.policy.rules.names import Names
 from sallyport.areas.policy.rules.rule import Rule
 from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
-from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.bodies import Plain
+from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 

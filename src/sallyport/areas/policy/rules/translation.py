@@ -137,7 +137,7 @@ class Translation:
     def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
         """Return the encoded reply attributes of a rule. The attributes for the VLAN come first (RFC 3580 section
         3.31). Raises Invalid."""
-        octets = b"".join(self._vlan(vlan)) if vlan else b""
+        octets = self.vlan_attributes(vlan)
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
             if len(octets) > MAX_REPLY_OCTETS:
@@ -147,6 +147,10 @@ class Translation:
                     f"must fit into {MAX_REPLY_OCTETS} octets, together with the entries before",
                 )
         return octets
+
+    def vlan_attributes(self, vlan: str) -> bytes:
+        """Return the encoded attributes for a VLAN; none if it is empty. Raises Invalid."""
+        return b"".join(self._vlan(vlan)) if vlan else b""
 
     def _shown(self, attributes: bytes) -> str:
         parts = [

@@ -8,8 +8,19 @@ from sallyport.areas.tenancy.keys.key import MAX_USES, Agent, KeyRecord
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, Moment, unfit
 from sallyport.settings.types import base_url
-from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
+from sallyport.web.bodies import (
+    Flag,
+    Id,
+    LongText,
+    Many,
+    OfDomain,
+    Paged,
+    PlainText,
+    ScopedIfGiven,
+    Text,
+    TotalCount,
+    Whole,
+)
 
 KeyName = Annotated[PlainText, Field(max_length=64)]
 

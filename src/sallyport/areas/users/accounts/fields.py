@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretBytes
 from sallyport.areas.users.accounts.account import LISTED_LOCAL, LOCAL
 from sallyport.areas.users.user import MAX_NAME, MAX_PASSWORD, USER_NAME, is_user_name
 from sallyport.base.validation import unfit
-from sallyport.web.scope import Octets
+from sallyport.web.bodies import Octets
 
 MAX_TEXT = 255
 MAX_KEYS = 65_536

@@ -14,8 +14,8 @@ from sallyport.areas.users.instances.bodies import (
 from sallyport.areas.users.instances.instance import InstanceQuery
 from sallyport.areas.users.instances.service import Instances
 from sallyport.base.answer import answers
-from sallyport.web.operation import Operations, Plain
-from sallyport.web.paging import totals
+from sallyport.web.bodies import Plain, totals
+from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

@@ -1,0 +1,76 @@
+"""The entries on a domain's list of stations: as the login path reads them, as an admin changes them, and as rows.
+
+In this module, a station is 12 hex digits in lower case. Times are in microseconds; an end of 0 means that there is
+none.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple
+
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
+from sallyport.base.mac import is_random, mac_text
+
+MAX_STATIONS: Final = 100_000
+"""Maximum number of stations in a domain. The limit exists because all stations are in memory."""
+
+
+class Entry(NamedTuple):
+    """What the login path reads of a listed station. Most entries are equal, and share one object.
+
+    vlan: the VLAN of the station, or empty. until: the end of the entry.
+    """
+
+    vlan: str = ""
+    until: int = 0
+
+
+PLAIN: Final = Entry()
+
+
+@dataclass(frozen=True, slots=True)
+class StationChange:
+    """A change of the entry of a station, or a new entry. None keeps the value of a listed station.
+
+    tags: canonical texts. An empty value clears the field, but an empty name keeps the name.
+    """
+
+    station: str
+    name: str = ""
+    vlan: str | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StationRow:
+    """A station on a domain's list."""
+
+    station: Annotated[str, Wire("MAC address as aa:bb:cc:dd:ee:ff.", convert=mac_text, title="MAC address")]
+    name: Annotated[str, Wire("Name of the station; empty if it has none.")]
+    added_at: Annotated[int, Wire("Time when the station was added, ISO 8601 in UTC.", "addedAt", iso, title="Added")]
+    vlan: Annotated[str, Wire("VLAN of the station; empty if it has none.", title="VLAN")]
+    until_at: Annotated[
+        int,
+        Wire("End of the entry, ISO 8601 in UTC; empty if there is none.", "until", iso, empty=True, title="Until"),
+    ]
+    last_seen: Annotated[
+        int,
+        Wire(
+            "Last request of the station, within a minute, ISO 8601 in UTC; empty if there was none.",
+            "lastSeen",
+            iso,
+            empty=True,
+            title="Last seen",
+            look="age",
+        ),
+    ]
+
+    @Wire("Whether the entry has ended, so that the station is unknown.", after="until")
+    def expired(self, now: int) -> bool:
+        """Return whether the entry has ended. now: the time in microseconds."""
+        return 0 < self.until_at <= now
+
+    @Wire("Whether the station has made up its address at random, as telephones do.", after="lastSeen")
+    def randomised(self) -> bool:
+        """Return whether the address is locally administered."""
+        return is_random(self.station)
