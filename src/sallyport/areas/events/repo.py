@@ -156,6 +156,7 @@ EVENTS = RetainedTable(
         "coalesce(detail, '')",
         "coalesce(realm, '')",
         "coalesce(facts, '')",
+        "coalesce(role, '')",
     ),
     62,
 )
