@@ -142,6 +142,12 @@ class Rule:
     definition: Definition
 
     @property
+    def admits_unknown(self) -> bool:
+        """Whether a station that is on no list is admitted if this rule decides. The rule must give it a network of its
+        own. `match` reads only `allow` rules that name the kind of these stations."""
+        return self.action is Action.ALLOW and bool(self.definition.vlan)
+
+    @property
     def place(self) -> tuple[int, int, int]:
         """The sort key for the order in which rules are read. Rules with users come first, then rules with groups, then
         rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then by id."""
