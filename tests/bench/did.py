@@ -25,8 +25,7 @@ from sallyport.areas.did.dids import repo as dids
 from sallyport.areas.did.dids.did import DidKind, NewDid, Search
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
-from sallyport.store.model import Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Tx
 from sallyport.store.sqlite import SqliteStore
 
 from .lists import Case, Tenant, add_tenant, environ_of, measure_inside, measure_outside, open_store, table, tell

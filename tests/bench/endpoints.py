@@ -18,13 +18,12 @@ from sallyport.areas.users.accounts import repo as users
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.areas.users.accounts.operations import filter_column
 from sallyport.areas.users.groups import repo as groups
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.instances import repo as instances
-from sallyport.areas.users.instances.instance import InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.areas.users.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action
 from sallyport.base.secret import Secret
-from sallyport.store.model import Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Tx
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 
@@ -194,7 +193,7 @@ async def in_turns(store: SqliteStore, count: int, add: Callable[[Tx, int], None
 def add_instance(domain_id: int, tx: Tx, number: int) -> None:
     name = f"{ROLES[number % 5]}-{CITIES[number % 6 + number // 5 % 2 - 1]}-{number:06}"
     address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
-    new = NewInstance(name, 1 + number % 3, "", address, f"{name}.example.org")
+    new = Instance(name, 1 + number % 3, "", address, f"{name}.example.org")
     instances.add(tx, domain_id, new, START_US)
 
 
@@ -211,7 +210,7 @@ def add_user(domain_id: int, first: int, machines: int, tx: Tx, number: int) -> 
 
 
 def add_group(domain_id: int, first: int, tx: Tx, number: int) -> None:
-    group_id = groups.add(tx, domain_id, NewGroup(f"group-{number:04}"), START_US)
+    group_id = groups.add(tx, domain_id, Group(f"group-{number:04}"), START_US)
     sql = "select min(id) from endpoint_users where domain_id = :d"
     user = (tx.value(int, sql, d=domain_id) or 0) + 100 * number % 100_000
     membership.change(tx, USERS_OF_GROUP, Action.ADD, [group_id], range(user, user + 100))

@@ -3,7 +3,7 @@
 import re
 
 from sallyport.areas.did.presentations.verifier import AccessRequest
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.clock import SECOND
 from sallyport.console.table import SIZE
 from sallyport.web.scope import Role
@@ -85,7 +85,7 @@ async def test_a_did_is_deleted_after_a_page_that_says_what_ends(site: Site, adm
 async def test_a_presentation_is_asked_for(site: Site, admin: Visitor) -> None:
     """A request is sent to the holder's wallet, and its state is shown under an address that can be kept."""
     issuer, holder = await make(admin)
-    await site.areas.instances.add(site.areas.domain, NewInstance("server"))
+    await site.areas.instances.add(site.areas.domain, Instance("server"))
     wrong = await admin.send("/presentations/add", {"issuerDid": issuer, "holderDid": holder, "endpoint": "other"})
     assert wrong.status_code in (400, 404)
     fields = {"issuerDid": issuer, "holderDid": holder, "endpoint": "server"}
@@ -98,7 +98,7 @@ async def test_a_presentation_is_asked_for(site: Site, admin: Visitor) -> None:
 async def test_presentation_requests_are_listed_newest_first(site: Site, admin: Visitor) -> None:
     """The list has state, wallet, credential and times of each request, in parts, and as CSV in whole."""
     issuer, holder = await make(admin)
-    await site.areas.instances.add(site.areas.domain, NewInstance("server"))
+    await site.areas.instances.add(site.areas.domain, Instance("server"))
     for _ in range(SIZE + 1):
         await site.areas.did.verifier.issue(
             site.areas.tenant, AccessRequest(issuer, holder, "", "server", of_group=False)

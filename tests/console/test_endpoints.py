@@ -2,7 +2,7 @@
 
 import re
 
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -28,7 +28,7 @@ async def test_an_instance_is_added_and_shown(site: Site, admin: Visitor) -> Non
 
 async def test_an_instance_is_deleted(site: Site, admin: Visitor) -> None:
     """The page before it lists what is deleted. An auditor has neither the link nor the page."""
-    await site.areas.instances.add(site.areas.domain, NewInstance("web1"))
+    await site.areas.instances.add(site.areas.domain, Instance("web1"))
     await admin.send("/endpoint-groups/add", {"groupName": "admins", "instance": "1"})
     async with site.visitor() as auditor:
         await auditor.sign_in(await site.token(Role.AUDITOR))
@@ -46,7 +46,7 @@ async def test_an_instance_is_deleted(site: Site, admin: Visitor) -> None:
 async def test_groups_are_assigned_from_the_page_of_an_instance(site: Site, admin: Visitor) -> None:
     """The form has the present groups chosen. Groups that it does not list keep the instance."""
     for name in ("web1", "web2"):
-        await site.areas.instances.add(site.areas.domain, NewInstance(name))
+        await site.areas.instances.add(site.areas.domain, Instance(name))
     for name in ("admins", "backup", "office"):
         await admin.send("/endpoint-groups/add", {"groupName": name, "instance": "2"})
     assert "Groups none" in text_of(await admin.get("/instances/1"))
@@ -62,7 +62,7 @@ async def test_groups_are_assigned_from_the_page_of_an_instance(site: Site, admi
 
 async def test_a_user_is_assigned_to_a_group_an_instance_and_a_wallet(site: Site, admin: Visitor) -> None:
     """One form adds all of them. A user without a choice is not changed."""
-    await site.areas.instances.add(site.areas.domain, NewInstance("web1"))
+    await site.areas.instances.add(site.areas.domain, Instance("web1"))
     await admin.send("/endpoint-groups/add", {"groupName": "admins"})
     await admin.send("/endpoint-users/add", {"userName": "ann"})
     await admin.send("/wallets/add", {"username": "ann", "emailAddress": "ann@corp.example"})
@@ -80,7 +80,7 @@ async def test_a_group_gives_access_and_is_removed(site: Site, admin: Visitor) -
     """A group has instances, users, methods and a credential policy. Its removal lists them first."""
     assert "No group yet" in text_of(await admin.get("/endpoint-groups"))
     for name in ("web1", "web2"):
-        await site.areas.instances.add(site.areas.domain, NewInstance(name))
+        await site.areas.instances.add(site.areas.domain, Instance(name))
     await admin.send("/endpoint-users/add", {"userName": "ann"})
     answer = await admin.send("/endpoint-groups/add", {"groupName": "admins", "instance": "1"})
     page = answer.headers["location"].partition("?")[0]
@@ -120,7 +120,7 @@ async def test_a_user_is_added_changed_and_removed(site: Site, admin: Visitor) -
 
 async def test_an_auditor_reads_endpoints(site: Site) -> None:
     """An auditor sees instances, groups and users, and the pages offer no change."""
-    await site.areas.instances.add(site.areas.domain, NewInstance("web1"))
+    await site.areas.instances.add(site.areas.domain, Instance("web1"))
     async with site.visitor() as auditor:
         await auditor.sign_in(await site.token(Role.AUDITOR))
         for path in ("/instances", "/instances/1", "/endpoint-groups", "/endpoint-users"):

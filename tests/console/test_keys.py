@@ -2,7 +2,7 @@
 
 import re
 
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -12,7 +12,7 @@ SECRET = re.compile(r'<code class="secret">([^<]+)</code>')
 async def test_a_key_is_created_shown_once_and_revoked(site: Site, admin: Visitor) -> None:
     """The page after the form has the key and the file of the agent. No later page has the key."""
     assert "No key yet" in text_of(await admin.get("/keys"))
-    instance = await site.areas.instances.add(site.areas.domain, NewInstance("web-1"))
+    instance = await site.areas.instances.add(site.areas.domain, Instance("web-1"))
     made = await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "uses": "5", "instanceId": str(instance)})
     (key,) = SECRET.findall(made.text)
     assert made.text.count(key) == 2  # alone, and in the configuration file

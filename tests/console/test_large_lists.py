@@ -9,7 +9,7 @@ from sallyport.areas.preview.traffic import SLICE_EVENTS
 from sallyport.areas.sessions.repo import page
 from sallyport.areas.sessions.session import SessionQuery
 from sallyport.areas.users.accounts.account import UserChange
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.console.pages.endpoints.access import MOST_USERS
 from sallyport.console.pages.enforcement import MOST_DECIDED
 from sallyport.console.table import SEARCHED
@@ -186,7 +186,7 @@ async def test_a_group_has_more_users_than_its_pages_list(site: Site, admin: Vis
     areas, many = site.areas, MOST_USERS + 1
     for number in range(2 * many):
         await areas.accounts.add(areas.domain, UserChange(f"user-{number:04}"))
-    group = await areas.groups.add(areas.domain, NewGroup("staff"))
+    group = await areas.groups.add(areas.domain, Group("staff"))
     ids = await areas.store.read(lambda tx: tx.rows("select id from endpoint_users order by id"))
     later = [int(str(each)) for (each,) in ids[many:]]
     sql = "insert into endpoint_group_users (group_id, user_id) values (:group, :user)"

@@ -1,6 +1,6 @@
 """The pages of password policies."""
 
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -61,7 +61,7 @@ async def test_a_policy_is_assigned_to_machines(site: Site, admin: Visitor) -> N
     path = (await admin.send("/policies/add", {"policyName": "p"})).headers["location"]
     assert "no machine yet" in text_of(await admin.get(f"{path}/machines"))
     for name in ("web1", "web2"):
-        await site.areas.instances.add(site.areas.domain, NewInstance(name))
+        await site.areas.instances.add(site.areas.domain, Instance(name))
     await admin.send(f"{path}/machines", {"instance": "1"})
     assert "web1 (corp)" in text_of(await admin.get(path))
     assert "1 in all" in text_of(await admin.get("/policies"))

@@ -9,7 +9,7 @@ import trio
 
 from sallyport.areas.signin.area import FAILED_SIGN_INS
 from sallyport.areas.signin.sessions import MOST_REFUSALS, Browser, Sessions
-from sallyport.areas.tenancy.authentication import Guesses
+from sallyport.areas.tenancy.guesses import Guesses
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.base.secret import token_hash

@@ -7,7 +7,7 @@ import trio
 
 from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas, SetClock, running_areas
 from tests.peers.samba import BASE, DC_NAME, PASSWORD, PEOPLE, REALM, Corp, in_network, look_up, needs_samba
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.areas.did.presentations.verifier import AccessRequest
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, CredentialError
 from tests.areas import Areas, SetClock, areas
@@ -29,7 +29,7 @@ async def test_did_jwt_vc_answers_requests(areas: Areas, tmp_path: Path) -> None
     """
     world = await populated(areas)
     ann, presentations = world.ann, world.did.presentations
-    await areas.instances.add(areas.domain, NewInstance("server"))
+    await areas.instances.add(areas.domain, Instance("server"))
     wanted = AccessRequest(world.issuer, ann.did, "ann", "server", of_group=False)
     await world.did.verifier.issue(areas.tenant, wanted)
     request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)

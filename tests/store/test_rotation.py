@@ -9,7 +9,7 @@ import trio
 
 from sallyport import store as package
 from sallyport.areas.users.accounts.account import UserChange
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.errors import Conflict, SecretError, StoreError
 from sallyport.base.secret import Secret
 from sallyport.store.model import Store, T, Tx, Work
@@ -71,7 +71,7 @@ async def everything(areas: Areas) -> None:
     assert enrolment
     some = await identity(areas)
     await some.issue(password="hunter2")
-    await areas.instances.add(areas.domain, NewInstance("host", 1, "", ""))
+    await areas.instances.add(areas.domain, Instance("host", 1, "", ""))
     for place in SEALED_COLUMNS:
         await areas.store.write(partial(fill, areas.vault, place))
 

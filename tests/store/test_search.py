@@ -12,8 +12,8 @@ from sallyport.base.text import fold
 from sallyport.base.wire import Minimum
 from sallyport.store.connections import LONGEST_PHRASE, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
-from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, ROW_BITS, IndexEntry, ListQuery, SearchIndex
+from sallyport.store.model import ListQuery, Tx
+from sallyport.store.search import MOST_COUNTED, ROW_BITS, IndexEntry, SearchIndex
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3

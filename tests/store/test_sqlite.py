@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 import trio
@@ -25,6 +26,8 @@ from sallyport.store.turns import WRITES
 from tests.areas import running_store
 from tests.store.baseline import schema
 from tests.store.conftest import names, put
+
+T = TypeVar("T")
 
 
 def opened(path: Path) -> SqliteStore:
@@ -302,13 +305,17 @@ async def test_a_long_read_leaves_the_event_loop(sqlite: SqliteStore) -> None:
     assert await sqlite.read_now(thread_of) == threading.get_ident()
 
 
+async def in_a_thread(work: Work[T]) -> T:
+    raise AssertionError("this test reads on the event loop only")
+
+
 def test_a_slow_disk_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
     """After two slow short reads in a row the reader refuses for a while, so that a thread reads. One slow read
     changes nothing.
     """
     opened(tmp_path / "s.db").close()
     now = 0.0
-    reader = QuickReader(tmp_path / "s.db", lambda: now)
+    reader = QuickReader(tmp_path / "s.db", in_a_thread, lambda: now)
 
     def read(seconds: float) -> None:
         def work(_: Tx) -> None:

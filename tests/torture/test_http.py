@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.web.asgi import Exchange
-from sallyport.web.connection import Connection
+from sallyport.web.connection import Connection, Exchange
 from sallyport.web.server import Tls
 from tests.torture.http_cases import OCTETS, PEERS, Octets, send_and_read
 from tests.web.sample import make_sample

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.types import ASGIApp
 
 from sallyport.settings.values import Address, Network
-from sallyport.web.connection import Limits
+from sallyport.web.connections import Limits
 from sallyport.web.server import Listener, Tls, serve_http
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]

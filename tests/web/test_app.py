@@ -10,8 +10,8 @@ from starlette.responses import Response
 from trio.testing import wait_all_tasks_blocked
 
 from sallyport.web.app import create_app, create_metrics_app
+from sallyport.web.handling import TemplateRoute
 from sallyport.web.operation import Operations
-from sallyport.web.routing import TemplateRoute
 from sallyport.web.scope import Gate
 from tests.web.sample import LIST, RENAME, SampleOwners, SampleTokens, client_of, make_sample, sample_operations
 

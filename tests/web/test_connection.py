@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from sallyport.web.connection import Limits
+from sallyport.web.connections import Limits
 from tests.passes import PassCounter
 from tests.web.sample import BIG, KEYED, LIST, SCOPE, make_sample
 from tests.web.serving import GOOD, read_all, serving

@@ -14,7 +14,8 @@ from trio.testing import wait_all_tasks_blocked
 
 from sallyport.web.app import create_app
 from sallyport.web.bodies import Body
-from sallyport.web.operation import LARGE, Operations
+from sallyport.web.handling import LARGE
+from sallyport.web.operation import Operations
 from sallyport.web.scope import MOST_LARGE_BODIES, OPERATORS, Caller, Gate
 from tests.web.sample import SampleOwners, SampleTokens, client_of
 

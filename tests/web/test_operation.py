@@ -17,7 +17,8 @@ from sallyport.base.fair import LONG_S
 from sallyport.base.model import Done
 from sallyport.web.app import create_app
 from sallyport.web.bodies import Body, Id
-from sallyport.web.operation import BODY_LIMIT, KEYED_LIMIT, LARGE, MOST_CONTAINERS, MOST_ENTRIES, Operations
+from sallyport.web.handling import BODY_LIMIT, KEYED_LIMIT, LARGE, MOST_CONTAINERS, MOST_ENTRIES
+from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate, Role
 from tests.passes import PassCounter
 from tests.web.sample import (

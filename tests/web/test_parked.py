@@ -5,8 +5,7 @@ from contextlib import nullcontext
 import trio
 from starlette.types import Receive, Scope, Send
 
-from sallyport.web.connection import Limits
-from sallyport.web.connections import parked
+from sallyport.web.connections import Limits, parked
 from tests.web.serving import GOOD, Served, read_answer, serving
 
 WAIT = GOOD.replace(b"/healthz", b"/wait")

@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 from sallyport.base.errors import ConfigError, StartError
 from sallyport.base.tls import TlsStream
 from sallyport.settings.values import Address
-from sallyport.web.connection import Connection, Limits
-from sallyport.web.connections import ConnectionTable
+from sallyport.web.connection import Connection
+from sallyport.web.connections import ConnectionTable, Limits
 from sallyport.web.http1 import Head
 from sallyport.web.server import Listener, Tls, serve_http, tls_context
 from tests.client_hello import ALERT, FFDHE2048, FFDHE8192, client_hello

@@ -71,6 +71,13 @@ def answer_of(row: type[object], *names: str, detail: bool = False) -> Callable[
     )
 
 
+def given(body: BaseModel, names: Mapping[str, str]) -> dict[str, object]:
+    """Return the values of a body that are not null, by the names of the fields of a row. names: the name of the row's
+    field for each field of the body; others are left out."""
+    values = {field: getattr(body, name, None) for name, field in names.items()}
+    return {field: value for field, value in values.items() if value is not None}
+
+
 def with_fields(fields: Mapping[str, tuple[object, object]]) -> Callable[[type[ModelT]], type[ModelT]]:
     """Return a decorator that adds fields to a model. fields: the type of each field, and its default or description,
     by name."""

@@ -24,8 +24,8 @@ from sallyport.base.text import counted
 from sallyport.base.totp import qr_code
 from sallyport.console import columns
 from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
+from sallyport.web.handling import TemplateRoute
 from sallyport.web.page import templates
-from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
     "console.css": "text/css; charset=utf-8",

@@ -41,15 +41,18 @@ _NUMBERS: Final = (int, float, int | None, float | None)
 
 
 def row_columns(
-    row: type[object], *chosen: str, links: Mapping[str, Callable[[Row], str]] = MappingProxyType({})
+    row: type[object], *chosen: str | Column, links: Mapping[str, Callable[[Row], str]] = MappingProxyType({})
 ) -> tuple[Column, ...]:
     """Return the columns of a list of rows: first the chosen ones, then those of all other values of a row.
 
-    chosen: the keys of the columns that are shown as long as the person has not chosen columns. links: by key.
+    chosen: the keys of the columns that are shown as long as the person has not chosen columns, and columns of values
+    that the page itself adds to the rows. links: by key.
     """
     known = {each.name: each for each in wire_fields(row) if each.wire.look != "none"}
     return tuple(
-        Column(key, _title(known[key].wire, key), _kind(known[key]), key in chosen, links.get(key))
+        key
+        if isinstance(key, Column)
+        else Column(key, _title(known[key].wire, key), _kind(known[key]), key in chosen, links.get(key))
         for key in dict.fromkeys((*chosen, *known))
     )
 

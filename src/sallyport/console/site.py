@@ -26,8 +26,8 @@ from sallyport.nodes.answers import SlowAnswers
 from sallyport.web import problem
 from sallyport.web.connections import PEER
 from sallyport.web.content import headers_of
+from sallyport.web.handling import TemplateRoute
 from sallyport.web.pages import Pages as AnyPages
-from sallyport.web.routing import TemplateRoute
 from sallyport.web.scope import INSTALLATIONS, Role
 
 MENU: Final = (

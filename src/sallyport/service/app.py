@@ -40,7 +40,7 @@ from sallyport.areas.preview.area import PreviewArea
 from sallyport.areas.sessions.area import SessionsArea
 from sallyport.areas.signin.area import SignInArea
 from sallyport.areas.tenancy.area import TenancyArea
-from sallyport.areas.tenancy.authentication import guesses_of_all_nodes
+from sallyport.areas.tenancy.guesses import guesses_of_all_nodes
 from sallyport.areas.tenancy.keys.key import Agent, KeyRecord
 from sallyport.areas.users.area import UsersArea
 from sallyport.areas.users.instances.area import InstancesArea
@@ -140,7 +140,7 @@ class App:
         tenancy = self.tenancy.service
         self.domains = add(DomainsArea(parts, self.areas))
         domains = self.domains.service
-        self.devices = add(DevicesArea(parts, domains))
+        self.devices = add(DevicesArea(parts, domains, lambda: self.clients.service))
         self.clients = add(ClientsArea(parts, tenancy, domains, heard=self.devices.service.heard_addresses))
         clients = self.clients.service
         self.sessions = add(SessionsArea(parts))

@@ -23,7 +23,8 @@ from sallyport.base.wire import JSON
 from sallyport.service.app import App
 from sallyport.shell.command import Arguments, Commands
 from sallyport.web.bodies import Whole
-from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
+from sallyport.web.handling import MOST_ENTRIES
+from sallyport.web.operation import Operation, Operations
 from sallyport.web.scope import Caller, Role
 
 

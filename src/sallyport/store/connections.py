@@ -4,7 +4,7 @@ read connections."""
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
@@ -227,13 +227,21 @@ def _fold(value: Value) -> str | None:
     return None if value is None else fold(str(value))
 
 
+class Read(Protocol):
+    """A method of the store that reads."""
+
+    def __call__(self, work: Work[T], /) -> Awaitable[T]:
+        """Run `work` in a read transaction."""
+
+
 class QuickReader:
     """A read-only connection for short reads on the event loop.
 
-    clock: returns the time in seconds.
+    otherwise: runs a read that takes too long here, in a thread. clock: returns the time in seconds.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, path: Path, otherwise: Read, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._otherwise = otherwise
         self._clock = clock
         self._connection = open_connection(path, read_only=True)
         self._connection.execute("pragma busy_timeout = 0")
@@ -241,6 +249,14 @@ class QuickReader:
         self._looks = 0
         self._slow_until = 0.0
         self._was_slow = False
+
+    async def read(self, work: Work[T]) -> T:
+        """Run `work` here, and then let other tasks run; see `Store.read_now`."""
+        with suppress(sqlite3.Error):
+            found = self.run(work)
+            await trio.lowlevel.checkpoint()
+            return found
+        return await self._otherwise(work)
 
     def run(self, work: Work[T]) -> T:
         """Run `work` in a read transaction. Raises sqlite3.Error if SQLite needs too many steps for `work`, if the disk

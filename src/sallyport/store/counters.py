@@ -1,4 +1,4 @@
-"""Stored counters: the number of rows of each list of a domain.
+"""Stored counters: the number of rows of each list of a domain, and the pages of a list that has such a counter.
 
 Each page of a list shows the total number of rows. With a stored total, a page does not have to count the rows. A long
 list is divided into parts, and the total of each part is stored too. With these totals, a page is found without reading
@@ -12,10 +12,12 @@ is the sum of the rows.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
-from sallyport.store.model import NewRows, Tx
+from sallyport.store.model import ListQuery, NewRows, Tx
+
+T = TypeVar("T")
 
 PART_BITS: Final = 12
 NO_ROW: Final = 2**62
@@ -90,3 +92,25 @@ def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
             return int(str(part).rpartition("#")[2], 16) << PART_BITS, offset
         offset -= count
     return NO_ROW, 0
+
+
+def whole_page(
+    tx: Tx, shape: Callable[..., T], select: str, table: str, list_query: ListQuery, *, counter: str, only: str = "true"
+) -> tuple[list[T], int]:
+    """Return a page of all rows of a domain, and the total.
+
+    The last page is as fast as the first, because the parts of the table are counted. So each change of the table must
+    call `add_row`. table: the table of the list; its rows have the columns `id` and `domain_id`. counter: the
+    name of the total. only: SQL condition for the rows of the list.
+    """
+    start, offset = seek(tx, list_query.domain_id, counter, list_query.offset)
+    ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608
+    rows = tx.all(
+        shape,
+        f"{select} where id in ({ids} limit :limit offset :offset) order by id",
+        d=list_query.domain_id,
+        start=start,
+        limit=list_query.limit,
+        offset=offset,
+    )
+    return rows, total(tx, list_query.domain_id, counter)

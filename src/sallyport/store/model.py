@@ -52,6 +52,15 @@ class TextSearch(Protocol):
         """Merge a small part of a search index, so that no later transaction has to merge a large part."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """The part of a domain's list that a caller requests."""
+
+    domain_id: int
+    offset: int
+    limit: int
+
+
 class Tx(Protocol):
     """One transaction. It is valid only inside the function that receives it."""
 

@@ -4,7 +4,8 @@ Each searched table has a search index: a second table with the case-folded text
 rowid of an entry is the domain's id, shifted by ROW_BITS, plus the row's id. So the entries of a domain are a range of
 rowids, and no search reads the entries of another domain. Each engine implements `TextSearch` in its own way.
 
-A search counts at most MOST_COUNTED matches. The totals of whole lists are stored (`counters`).
+A search counts at most MOST_COUNTED matches. The totals of whole lists are stored; `counters` has these totals and the
+pages of whole lists.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Final, TypeVar
 from sallyport.base.text import fold
 from sallyport.base.wire import Minimum
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import ListQuery, Tx, Value
 
 T = TypeVar("T")
 
@@ -25,15 +26,6 @@ FAR: Final = 100_000
 ROW_BITS: Final = 40
 _SEPARATOR: Final = "\x1f"
 _NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # a NUL is replaced, because neither engine accepts it
-
-
-@dataclass(frozen=True, slots=True)
-class ListQuery:
-    """The part of a domain's list that a caller requests."""
-
-    domain_id: int
-    offset: int
-    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,25 +177,3 @@ def _total_in_sight(found: int, offset: int, limit: int) -> int | None:
 
 def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
     return tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0  # noqa: S608
-
-
-def whole_page(
-    tx: Tx, shape: Callable[..., T], select: str, table: str, list_query: ListQuery, *, counter: str, only: str = "true"
-) -> tuple[list[T], int]:
-    """Return a page of all rows of a domain, and the total.
-
-    The last page is as fast as the first, because the parts of the table are counted. So each change of the table must
-    call `counters.add_row`. table: the table of the list; its rows have the columns `id` and `domain_id`. counter: the
-    name of the total. only: SQL condition for the rows of the list.
-    """
-    start, offset = counters.seek(tx, list_query.domain_id, counter, list_query.offset)
-    ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608
-    rows = tx.all(
-        shape,
-        f"{select} where id in ({ids} limit :limit offset :offset) order by id",
-        d=list_query.domain_id,
-        start=start,
-        limit=list_query.limit,
-        offset=offset,
-    )
-    return rows, counters.total(tx, list_query.domain_id, counter)

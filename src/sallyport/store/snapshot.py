@@ -1,8 +1,9 @@
 """Copies of small tables in memory (RADIUS clients, domains), reloaded after each change.
 
-The configuration is changed only by `Configuration.change` and `change_in_parts`. They increase `config_version` in the
-transaction of the change, and reload the snapshots before they return. So the next request already sees the change. If
-another process has increased the version, for example by a restore, `watch` reloads the snapshots within a second.
+The configuration is changed by `Configuration.change` and `change_in_parts`, or with `stamp`. They increase
+`config_version` in the transaction of the change, and reload the snapshots before they return. So the next request
+already sees the change. If another process has increased the version, for example by a restore, `watch` reloads the
+snapshots within a second.
 """
 
 from collections.abc import Callable, Sequence
@@ -104,12 +105,13 @@ class Configuration:
                     results.append(await self.store.write(partial(_stamped, work=work)))
             finally:
                 if results:
-                    await self._reload_if_possible()
+                    await self.reload_if_possible()
         finally:
             self._changing -= 1
         return results
 
-    async def _reload_if_possible(self) -> None:
+    async def reload_if_possible(self) -> None:
+        """Reload all snapshots. If the store fails, `watch` reloads them as soon as the store answers."""
         try:
             await self.reload()
         except SallyportError as error:
@@ -178,5 +180,11 @@ class Configuration:
 def _stamped(tx: Tx, work: Work[T]) -> T:
     """Do some work, and increase the version of the configuration."""
     result = work(tx)
-    tx.execute("update config_version set version = version + 1")
+    stamp(tx)
     return result
+
+
+def stamp(tx: Tx) -> None:
+    """Increase the version of the configuration, so that all nodes read it again. A change that is not written by
+    `Configuration.change` calls this function in its transaction, and `reload_if_possible` afterwards."""
+    tx.execute("update config_version set version = version + 1")

@@ -7,7 +7,7 @@ take ten to fifty times as long.
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -70,7 +70,8 @@ class SqliteStore:
             raise
         self._writer = Writer(path, self._connection, metrics, reserve)
         self.submit = self._writer.submit  # without a wrapper method, because every login calls it
-        self._quick = QuickReader(path)
+        self._quick = QuickReader(path, self.read)
+        self.read_now = self._quick.read
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS, SEARCHING)
         self._public = Readers(path, 1)
@@ -107,13 +108,6 @@ class SqliteStore:
     async def read(self, work: Work[T]) -> T:
         async with self._turns.reading():
             return await self._readers.run(work, timeout_s=READ_S)
-
-    async def read_now(self, work: Work[T]) -> T:
-        with suppress(sqlite3.Error):
-            found = self._quick.run(work)
-            await trio.lowlevel.checkpoint()
-            return found
-        return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
         async with self._turns.searching() as is_public:

@@ -2,14 +2,13 @@
 itself.
 
     server      listening sockets, TLS, and the shutdown of the server
-    connections the connections that wait for their peers; one of them can be closed to make room;
+    connections the limits for peers, and the connections that wait for them: one can be closed to make room;
                 `parked`: a request that waits does not count as a connection
-    connection  one connection: octets between a trio stream, the parser and the application
+    connection  one connection, and its requests and answers for the ASGI application
     http1       parser of requests and framing of answers, sans-io
-    asgi        one request and its answer for an ASGI application
     app         composition of operations, health, metrics and API description into one application
-    routing     routing of requests, and measurement of each request
-    operation   declaration of operations, and the checks before each operation
+    operation   declaration of operations
+    handling    the way of a request to its operation: measured, found by its path, checked, run, answered
     interface   the operations of the interface document, which treat unknown fields differently
     content     bodies with limits: request bodies, and large answers
     upload      forms with a file

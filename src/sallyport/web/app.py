@@ -16,8 +16,8 @@ from sallyport.base.errors import Refused, StoreError
 from sallyport.web import docs, problem
 from sallyport.web.content import headers_of
 from sallyport.web.description import Description
-from sallyport.web.operation import Handler, Operations
-from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
+from sallyport.web.handling import ByPath, Handler, Observe, Observed, TemplateRoute
+from sallyport.web.operation import Operations
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
 """A function that returns the reasons why the service is not ready for requests. The result is empty if it is ready."""
@@ -50,7 +50,8 @@ def create_app(
     every = [operation for one in operations for operation in one.all]
     described = [*Description(every, version).routes(), *docs.routes()]
     rest = _starlette([*_service_routes(not_ready, metrics), *described, *pages], unknown)
-    return Observed(ByPath(every, rest), observe)
+    handlers = [(operation.method, path, operation.handler) for operation in every for path in operation.paths]
+    return Observed(ByPath(handlers, rest), observe)
 
 
 def create_metrics_app(*, observe: Observe, not_ready: NotReady, metrics: RenderMetrics) -> ASGIApp:

@@ -1,5 +1,4 @@
-"""One HTTP connection. It passes octets between a trio stream, the parser and the application. Each wait has a time
-limit.
+"""One HTTP connection, and its requests for an ASGI application (ASGI 3.0, HTTP 2.3). Each wait has a time limit.
 
 - Versions are HTTP/1.1 and 1.0. A request to upgrade the protocol is served without the upgrade. Prior-knowledge HTTP/2
   is answered by 505.
@@ -8,27 +7,35 @@ limit.
   part of an answer. A stranger (a peer that has sent no valid credentials) has less time for a body.
 - A connection ends in stages (RFC 9112 section 9.6), with and without TLS. The service shuts its sending side, and
   reads for a moment. If it closed at once, a reset could lose the last part of the answer.
+
+The application runs in the task of its connection and reads the body itself. Octets are received only when the
+application asks for them, so a slow application slows its client down (back-pressure). When the whole body has been
+read, the next call of `receive` waits until the client disconnects. Starlette ends a streaming answer when this call
+returns.
 """
 
 import enum
 import math
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+from urllib.parse import unquote
 
 import structlog
 import trio
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Scope
 
 from sallyport.base.tls import TlsStream
 from sallyport.web import problem
-from sallyport.web.asgi import Exchange, scope_of
-from sallyport.web.connections import PEER, ConnectionTable
+from sallyport.web.connections import PEER, ConnectionTable, Limits
 from sallyport.web.http1 import BrokenAnswer, Head, Malformed, Parser, ResponseFraming
 
 RECEIVE = 1 << 14
 PIECE = 1 << 16
+PIPELINED = 1 << 16
+"""Maximum number of octets of pipelined requests that are buffered while an answer is streamed."""
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_DISCONNECT: Message = {"type": "http.disconnect"}
 _GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
 _ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False)
 """A placeholder for the request in answers to octets that are not an HTTP request."""
@@ -36,34 +43,6 @@ _ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False)
 Stream: TypeAlias = trio.SocketStream | TlsStream
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits for a peer, in seconds and octets."""
-
-    connections: int = 512
-    """Maximum number of connections of a listener. If it is reached, the connection that has waited longest for its
-    peer is closed."""
-    strangers: int = 64
-    """Maximum number of connections from one address that have sent no authenticated request."""
-    handshake_s: float = 10.0
-    head_s: float = 10.0
-    idle_s: float = 60.0
-    body_s: float = 30.0
-    stranger_body_s: float = 5.0
-    """Seconds in which a peer without valid credentials must send the body of its request."""
-    body_rate: int = 16_384
-    """Minimum rate of a body in octets per second. When octets arrive, the time for the body is extended
-    accordingly."""
-    send_s: float = 5.0
-    """Seconds in which the client must read each 64 KiB of an answer."""
-    linger_s: float = 1.0
-    drain_s: float = 5.0
-    """Seconds in which running requests must end after the service has begun to stop."""
-    head_octets: int = 16_384
-    requests: int = 1000
-    """Maximum number of requests on one connection."""
 
 
 class Phase(enum.Enum):
@@ -204,7 +183,7 @@ class Connection:
         client = self._client if forwarded is None else (forwarded, 0)
         try:
             await self._app(
-                scope_of(head, scheme=scheme, client=client, server=self._server), exchange.receive, exchange.send
+                _scope_of(head, scheme=scheme, client=client, server=self._server), exchange.receive, exchange.send
             )
         except BrokenAnswer as error:
             log.warning("http_answer_broken", method=head.method, error=str(error))
@@ -249,9 +228,9 @@ class Connection:
         octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
         await self.write(octets, last=True)
 
-    # --- methods that an exchange uses ------------------------------------------------------------------------
-
     async def fill(self, parser: Parser) -> bool:
+        """Receive octets, and feed them to the parser. Return False if the client sends no more octets, or takes too
+        long."""
         began = trio.current_time()
         with trio.move_on_after(self._left_s):
             octets = bytes(await self._stream.receive_some(RECEIVE))
@@ -263,6 +242,10 @@ class Connection:
         return False
 
     async def write(self, octets: bytes, *, last: bool) -> None:
+        """Send octets to the client. If the client does not read them, the request is cancelled.
+
+        last: whether these are the last octets of the answer.
+        """
         try:
             sent = self._send_now(octets) if last else 0
             if sent < len(octets):
@@ -296,6 +279,7 @@ class Connection:
         self._note()
 
     def body_received(self) -> None:
+        """Record that the whole request has been received."""
         self._enter(Phase.WORKING, math.inf)
 
     async def _close(self) -> None:
@@ -320,3 +304,85 @@ class Connection:
         self.phase, self._left_s = phase, seconds
         if waited != (phase is not Phase.WORKING):
             self._note()
+
+
+class Exchange:
+    """One HTTP request and its answer. closing: whether the connection ends after this answer."""
+
+    def __init__(self, wire: "Connection", parser: Parser, head: Head, *, closing: bool) -> None:
+        self._wire = wire
+        self._parser = parser
+        self._expects_continue = head.expects_continue
+        self._received = False
+        self._disconnected = False
+        self._unsent = b""  # the head of the answer, which is kept until the first part of its body
+        self.answer = ResponseFraming(head, closes=closing)
+        if not parser.body_due:
+            wire.body_received()
+
+    async def receive(self) -> Message:
+        """Return the next part of the body, or a message that the client has disconnected (the ASGI `receive`)."""
+        if self._parser.in_chunks:
+            # a checkpoint, because many chunks of one octet must not block the event loop
+            await trio.lowlevel.checkpoint()
+        if not self._disconnected:
+            try:
+                if not self._received:
+                    return await self._body()
+                await self._disconnection()
+            except Malformed:
+                pass
+            self._disconnected = True
+        return _DISCONNECT
+
+    async def _body(self) -> Message:
+        if self._expects_continue:
+            self._expects_continue = False
+            await self._wire.write(_CONTINUE, last=False)
+        piece = self._parser.take_body()
+        while self._parser.body_due and not piece:
+            if not await self._wire.fill(self._parser):
+                self._disconnected = True
+                return _DISCONNECT
+            piece = self._parser.take_body()
+        if not self._parser.body_due:
+            self._received = True
+            self._wire.body_received()
+        return {"type": "http.request", "body": piece, "more_body": self._parser.body_due}
+
+    async def _disconnection(self) -> None:
+        """Wait until the client closes or resets the connection."""
+        with suppress(trio.BrokenResourceError):
+            while await self._wire.fill(self._parser):
+                if self._parser.held > PIPELINED:
+                    await trio.sleep_forever()
+
+    async def send(self, message: Message) -> None:
+        """Send the head or a part of the answer (the ASGI `send`). Raises BrokenAnswer."""
+        if message["type"] == "http.response.start":
+            self.answer.closes |= self._parser.body_due  # the rest of the body will not be read
+            self._unsent = self.answer.begin(message["status"], message.get("headers", ()))
+        else:
+            more = message.get("more_body", False)
+            octets, self._unsent = self._unsent + self.answer.piece(message.get("body", b""), more=more), b""
+            await self._wire.write(octets, last=not more)
+
+
+def _scope_of(head: Head, *, scheme: str, client: tuple[str, int], server: tuple[str, int]) -> Scope:
+    """Return the ASGI scope of a request."""
+    raw_path, _, query = head.target.partition(b"?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": head.version.decode("ascii"),
+        "method": head.method,
+        "scheme": scheme,
+        "path": unquote(raw_path.decode("ascii")) if b"%" in raw_path else raw_path.decode("ascii"),
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": head.headers,
+        "client": client,
+        "server": server,
+        "state": {},
+    }

@@ -1,5 +1,5 @@
-"""The connections of a listener that wait for their peers. If a listener is full, the table closes one of these
-connections, so that the listener can accept a new connection.
+"""The limits for peers, and the connections of a listener that wait for their peers. If a listener is full, the table
+closes one of these connections, so that the listener can accept a new connection.
 
 Therefore clients that open connections and leave them idle cannot block the service. Connections without an
 authenticated request (strangers) are closed first, and one address may have only a few strangers. IPv6 addresses count
@@ -16,10 +16,39 @@ import ipaddress
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from sallyport.base.addresses import parse_address
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits for a peer, in seconds and octets."""
+
+    connections: int = 512
+    """Maximum number of connections of a listener. If it is reached, the connection that has waited longest for its
+    peer is closed."""
+    strangers: int = 64
+    """Maximum number of connections from one address that have sent no authenticated request."""
+    handshake_s: float = 10.0
+    head_s: float = 10.0
+    idle_s: float = 60.0
+    body_s: float = 30.0
+    stranger_body_s: float = 5.0
+    """Seconds in which a peer without valid credentials must send the body of its request."""
+    body_rate: int = 16_384
+    """Minimum rate of a body in octets per second. When octets arrive, the time for the body is extended
+    accordingly."""
+    send_s: float = 5.0
+    """Seconds in which the client must read each 64 KiB of an answer."""
+    linger_s: float = 1.0
+    drain_s: float = 5.0
+    """Seconds in which running requests must end after the service has begun to stop."""
+    head_octets: int = 16_384
+    requests: int = 1000
+    """Maximum number of requests on one connection."""
 
 
 class Closable(Protocol):

@@ -22,9 +22,9 @@ from sallyport.base.model import Unknown
 from sallyport.web import problem
 from sallyport.web.bodies import TOTAL_HEADER, Counted
 from sallyport.web.examples import EXAMPLES, TOKENS
+from sallyport.web.handling import BEARER_PREFIX, TemplateRoute
 from sallyport.web.interface import unknown_fields
-from sallyport.web.operation import BEARER_PREFIX, Operation
-from sallyport.web.routing import TemplateRoute
+from sallyport.web.operation import Operation
 from sallyport.web.upload import FILE, KIND
 
 Json: TypeAlias = dict[str, object]

@@ -18,8 +18,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute
 from swagger_ui_bundle import swagger_ui_path
 
-from sallyport.web.operation import Handler
-from sallyport.web.routing import TemplateRoute
+from sallyport.web.handling import Handler, TemplateRoute
 
 SELF_ONLY: Final = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """The Content-Security-Policy of pages whose scripts and styles are files of this service. The console has it too."""

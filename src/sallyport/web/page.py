@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute
 
 from sallyport.base.errors import Invalid
 from sallyport.web import content, problem
-from sallyport.web.routing import TemplateRoute
+from sallyport.web.handling import TemplateRoute
 
 FORM_LIMIT = 4 << 10
 FORM = "application/x-www-form-urlencoded"

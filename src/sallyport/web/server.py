@@ -30,8 +30,8 @@ from sallyport.base.errors import ConfigError
 from sallyport.base.tls import TlsStream, server_context
 from sallyport.settings.listening import cannot_listen
 from sallyport.settings.values import Address
-from sallyport.web.connection import Connection, Limits, Phase, Stream
-from sallyport.web.connections import ConnectionTable
+from sallyport.web.connection import Connection, Phase, Stream
+from sallyport.web.connections import ConnectionTable, Limits
 from sallyport.web.http1 import Head
 
 BACKLOG = 512

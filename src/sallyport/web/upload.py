@@ -1,4 +1,5 @@
-"""A form with one file (multipart/form-data). The fields become a body model, and a keeper stores the file.
+"""A form with one file (multipart/form-data), and the checks before an operation that receives it. The fields become a
+body model, and a keeper stores the file.
 
 The file is passed on in parts and is never whole in memory. Fields may come after the file. Therefore the form is
 validated at the end, and the file of an invalid form is deleted. python-multipart parses the form (RFC 7578). A
@@ -6,7 +7,7 @@ preamble is an error: RFC 2046 allows it, but no HTTP client sends one.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
@@ -15,13 +16,17 @@ from pydantic import ValidationError
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
+from starlette.responses import Response
 
+from sallyport.base.actor import acting_as
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.validation import refusal
-from sallyport.web import content
+from sallyport.web import content, problem
 from sallyport.web.bodies import Body
+from sallyport.web.handling import AnswerShape, source_of, token_of
 from sallyport.web.problem import TooLarge
+from sallyport.web.scope import Caller, Gate, Role
 
 MOST_PARTS: Final = 32
 LONGEST_BOUNDARY: Final = 70  # RFC 2046 section 5.1.1
@@ -126,6 +131,7 @@ LONGEST_FIELD: Final = 65_536
 AROUND_FILE: Final = 1 << 17
 """Maximum size in octets of a form, not counting its file."""
 
+AnswerT = TypeVar("AnswerT")
 FormT = TypeVar("FormT", bound=Body)
 BeforeFile: TypeAlias = Callable[[dict[str, str]], None]
 """A function that gets the fields before the file, and may remove some of them. If it raises an error, no file is
@@ -268,3 +274,45 @@ class _Receiver:
             except UnicodeDecodeError:
                 raise Invalid("the fields of the form must be text in UTF-8") from None
         self._field = None
+
+
+UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
+
+
+class CheckedUpload(Generic[FormT, AnswerT]):
+    """An operation that receives a file, together with the checks before it."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        roles: frozenset[Role],
+        work: UploadWork[FormT, AnswerT],
+        reader: Reader[FormT],
+        answer: AnswerShape[AnswerT],
+    ) -> None:
+        self._gate = gate
+        self._roles = roles
+        self._work = work
+        self._reader = reader
+        self._answer = answer
+
+    async def handle(self, request: Request) -> Response:
+        """Answer one request. An error becomes an error answer."""
+        try:
+            caller = await self._gate.caller(token_of(request), source_of(request))
+            return self._answer.response(await self._run(request, caller, None))
+        except Exception as error:
+            return problem.response(error, request.scope["path"])
+
+    async def take(self, request: Request, caller: Caller, before_file: BeforeFile) -> bytes:
+        return self._answer.content(await self._run(request, caller, before_file))
+
+    async def _run(self, request: Request, caller: Caller, before_file: BeforeFile | None) -> AnswerT:
+        upload = await self._reader.read(request, keeps=caller.role in self._roles, before_file=before_file)
+        try:
+            self._gate.admit(caller, [upload.form], self._roles)
+            with self._gate.running(caller), acting_as(caller.actor):
+                return await self._work(upload, caller)
+        except BaseException:
+            await self._reader.discard(upload.kept)
+            raise

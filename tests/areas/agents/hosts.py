@@ -14,7 +14,7 @@ from sallyport.areas.agents.desired import PolicyRules
 from sallyport.areas.agents.machines import Machine, Registered
 from sallyport.areas.tenancy.keys.key import NewKey
 from sallyport.areas.users.accounts.account import UserChange
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action
 from sallyport.base.errors import StoreError
 from sallyport.base.sha512crypt import sha512_crypt
@@ -128,7 +128,7 @@ class Failing:
 async def group(host: Host, name: str, *users: int, **policy: str) -> int:
     """Add a group that has this machine and these users."""
     areas = host.areas
-    group_id = await areas.groups.add(areas.domain, NewGroup(name), [host.id])
+    group_id = await areas.groups.add(areas.domain, Group(name), [host.id])
     await areas.groups.assign_users(areas.domain, group_id, users, Action.ADD)
     if policy:
         await areas.groups.set_credential_policy(areas.domain, group_id, dict(policy))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import trio
 
-from sallyport.areas.users.instances.instance import InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.base.errors import Conflict, Invalid, NotFound, Unauthenticated
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas
@@ -43,7 +43,7 @@ async def test_the_same_machine_is_one_instance(areas: Areas) -> None:
 async def test_an_instance_that_an_admin_has_added(areas: Areas) -> None:
     """A machine that registers gets the instance that an admin added under its name. A second machine of that name is
     refused."""
-    added = await areas.instances.add(areas.domain, NewInstance("web"))
+    added = await areas.instances.add(areas.domain, Instance("web"))
     caller = await enrolment(areas)
     assert (await areas.agents.machines.register(caller, None, machine("web"))).instance_id == added
     with pytest.raises(Conflict):
@@ -83,7 +83,7 @@ async def test_uses_of_a_key(areas: Areas) -> None:
 
 async def test_a_key_of_a_deleted_instance(areas: Areas) -> None:
     """Registration with the key of a deleted instance raises NotFound."""
-    added = await areas.instances.add(areas.domain, NewInstance("web"))
+    added = await areas.instances.add(areas.domain, Instance("web"))
     caller = await enrolment(areas, added)
     await areas.instances.remove(areas.domain, added)
     with pytest.raises(NotFound):

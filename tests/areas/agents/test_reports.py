@@ -15,7 +15,7 @@ from sallyport.areas.agents.orders import LONGEST_US
 from sallyport.areas.agents.repo import KEPT_ORDERS, MOST_OPEN
 from sallyport.areas.agents.reports_repo import MOST_OF_KIND
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.imports import import_users
 from sallyport.areas.users.membership import Action
 from sallyport.base.clock import SECOND
@@ -38,7 +38,7 @@ def discovery(*accounts: FoundAccount) -> Discovery:
 async def user_sources(areas: Areas) -> dict[str, str]:
     """Return the source of each user by name."""
     rows, _ = await areas.accounts.page(UserQuery(areas.domain, limit=1000))
-    return {row.account.name: row.account.source for row in rows}
+    return {row.name: row.source for row in rows}
 
 
 async def test_a_repeated_report(areas: Areas, host: Host) -> None:
@@ -145,7 +145,7 @@ async def test_an_assigned_user_stays(areas: Areas, host: Host) -> None:
     await other.assign("eve")
     bob = await areas.users.load(areas.domain, "bob")
     assert bob is not None
-    group_id = await areas.groups.add(areas.domain, NewGroup("ops"), [other.id])
+    group_id = await areas.groups.add(areas.domain, Group("ops"), [other.id])
     await areas.groups.assign_users(areas.domain, group_id, [bob.id], Action.ADD)
     await host.report("report-0002", discovery=discovery())
     assert await user_sources(areas) == {"eve": "discovered", "bob": "discovered"}

@@ -16,7 +16,7 @@ from sallyport.areas.agents.orders import LONGEST_US
 from sallyport.areas.agents.reports import MOST_PEOPLE, Reports
 from sallyport.areas.agents.states import States
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
-from sallyport.areas.users.instances.instance import INACTIVE, InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import INACTIVE, Instance, InstanceQuery
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import NotFound, StoreError
 from sallyport.store.model import Store, Tx, Work
@@ -45,7 +45,7 @@ async def found(areas: Areas, host: Host) -> set[str]:
 async def user_names(areas: Areas) -> set[str]:
     """Return the names of the domain's users."""
     rows, _ = await areas.accounts.page(UserQuery(areas.domain, limit=10_000))
-    return {row.account.name for row in rows}
+    return {row.name for row in rows}
 
 
 class Failing:
@@ -157,7 +157,7 @@ async def add_agents(areas: Areas, count: int) -> list[int]:
     """Add machines with agents in one transaction and return their instance ids."""
 
     def work(tx: Tx) -> list[int]:
-        ids = [areas.instances.add_in(tx, areas.domain, NewInstance(f"host{number}")) for number in range(count)]
+        ids = [areas.instances.add_in(tx, areas.domain, Instance(f"host{number}")) for number in range(count)]
         for each in ids:
             repo.add(tx, areas.domain, each, "", "", areas.clock())
         return ids

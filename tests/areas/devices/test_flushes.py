@@ -75,7 +75,9 @@ async def test_counts_are_flushed_every_second_and_at_the_end(
 async def test_an_idle_service_does_not_read_the_store(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
     """The devices of a transaction are counted with the next flush."""
     watched = FailingStore(areas.store)
-    areas.devices = Devices(watched, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+    areas.devices = Devices(
+        watched, Sightings(), InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock
+    )
 
     async def look(reads: int) -> None:
         mock_clock.jump(FLUSH_S)
@@ -103,7 +105,9 @@ async def test_a_failing_store_does_not_end_the_flushes(
 ) -> None:
     """While the store can neither be read nor written, the inventory waits; then it continues."""
     failing = FailingStore(areas.store)
-    areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+    areas.devices = Devices(
+        failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock
+    )
     await seen.device("a")
     async with trio.open_nursery() as nursery:
         failing.fails = True
@@ -124,7 +128,9 @@ async def test_the_inventory_is_listed_while_writes_fail(areas: Areas, seen: See
             return await self.store.read(work)
 
     failing = NoWrites(areas.store)
-    areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+    areas.devices = Devices(
+        failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock
+    )
     device = await seen.device("a")
     failing.fails = True
     (row,) = await seen.rows()
@@ -170,7 +176,7 @@ async def test_a_list_writes_nothing(areas: Areas, seen: Seen) -> None:
 async def test_no_request_is_counted_twice_in_a_list(areas: Areas, seen: Seen) -> None:
     """A list that is read while the counts of its devices are being written waits for that."""
     held = HeldWrites(areas.store)
-    areas.devices = Devices(held, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+    areas.devices = Devices(held, Sightings(), InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock)
     await seen.device("a")
     listed: list[int] = []
 

@@ -122,4 +122,4 @@ async def test_a_device_without_a_row_is_not_flushed(seen: Seen) -> None:
     device = seen.note(NAS_IDENTIFIER=b"a")
     await seen.write(device, station=seen.station(device, "02-01"))
     sightings = seen.areas.devices.sightings
-    assert (sightings._changed_devices, sightings._changed_stations) == ({}, {})
+    assert (sightings.changed_devices, sightings._changed_stations) == ({}, {})

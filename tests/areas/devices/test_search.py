@@ -82,6 +82,11 @@ def new_device(domain_id: int, name: str, product: str = "Unknown", *addresses: 
     return device
 
 
+def _indexed(text: str) -> str:
+    """Return a text as the index has it: NUL and the separator of texts are one and the same character."""
+    return text.casefold().translate({0: "\ufffd", 0x1F: "\ufffd"})
+
+
 def meant(devices: list[Device], query: DeviceQuery) -> list[int]:
     """Return the IDs that a query selects in the model."""
 
@@ -92,7 +97,7 @@ def meant(devices: list[Device], query: DeviceQuery) -> list[int]:
             compared = [getattr(device, query.column)]
         return (
             device.domain_id == query.domain_id
-            and any(query.search.casefold() in text.casefold() for text in texts)
+            and any(_indexed(query.search) in _indexed(text) for text in texts)
             and (not query.column or query.value.casefold() in {text.casefold() for text in compared})
         )
 

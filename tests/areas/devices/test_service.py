@@ -256,7 +256,7 @@ async def test_a_device_with_many_stations_is_deleted_in_slices(areas: Areas, se
     await areas.store.write(lambda tx: tx.insert("stations", columns, rows))
 
     async def delete(store: Store) -> None:
-        devices = Devices(store, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
+        devices = Devices(store, Sightings(), InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock)
         assert len(await seen.rows()) == 1
         await devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ann")
 

@@ -223,7 +223,7 @@ async def test_a_station_has_its_last_user(seen: Seen) -> None:
 async def test_the_memory_is_bounded(areas: Areas, seen: Seen) -> None:
     """Past the limits, flushed entries are evicted from memory and found again in the store; no count is lost."""
     small = Sightings(max_devices=3, max_stations=5)
-    areas.devices = Devices(areas.store, small, InventoryMetrics(CollectorRegistry()), areas.clock)
+    areas.devices = Devices(areas.store, small, InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock)
     for _ in range(3):
         for number in range(10):
             device = seen.note(NAS_IDENTIFIER=b"%d" % number)
@@ -295,7 +295,9 @@ async def test_each_tenant_has_a_share_of_the_memory(areas: Areas, seen: Seen) -
 
 async def test_an_evicted_and_deleted_device_stays_deleted(areas: Areas, seen: Seen) -> None:
     """The counts of an evicted and deleted device are not written."""
-    areas.devices = Devices(areas.store, Sightings(max_devices=1), InventoryMetrics(CollectorRegistry()), areas.clock)
+    areas.devices = Devices(
+        areas.store, Sightings(max_devices=1), InventoryMetrics(CollectorRegistry()), areas.devices.tags, areas.clock
+    )
     device = await seen.device("a")
     seen.note(NAS_IDENTIFIER=b"a")
     await seen.device("b")

@@ -16,8 +16,7 @@ from sallyport.areas.did.wallets.wallet import NewWallet
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrations import migrate
-from sallyport.store.model import Work
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Work
 from tests.areas import new_database
 from tests.plans import plans
 

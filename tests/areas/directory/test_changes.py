@@ -9,7 +9,7 @@ import trio
 
 from sallyport.areas.directory.imports.lines import key_of
 from sallyport.areas.directory.stored import memberships
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import DN, at_work, counts, group, groups_of, imported, members, names, person, queue
 

@@ -14,8 +14,7 @@ from sallyport.areas.directory.imports.lines import MOST_ALIASES, MOST_GROUPS
 from sallyport.areas.directory.imports.service import MOST_WAITING
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.base.errors import Conflict
-from sallyport.store.model import Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Tx
 from sallyport.store.slices import BATCH_S
 from tests.areas import Areas, only_sqlite
 from tests.areas.directory.world import (

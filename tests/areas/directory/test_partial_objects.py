@@ -8,7 +8,7 @@ import trio
 
 from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind, User
 from sallyport.areas.directory.imports.job import Job
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.areas.directory.reading.okta_server import TOKEN, OktaServer

@@ -5,7 +5,7 @@ import trio.testing
 
 from sallyport.areas.directory.principals import INVALIDATE_S, NOBODY, UNCLEAR, Invalidations, Principals
 from sallyport.areas.directory.stored import repo
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas, only_sqlite
 from tests.areas.directory.world import group, groups_of, imported, person
 from tests.plans import plans

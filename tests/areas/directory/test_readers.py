@@ -16,7 +16,7 @@ from sallyport.areas.directory.reading.search import ACCOUNTS
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
 from tests.areas.directory.world import over

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import DN, counts, group, groups_of, imported, members, names, person
 

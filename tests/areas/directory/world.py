@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from sallyport.areas.directory.imports.job import Job
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 
 PATIENCE_S = 60.0

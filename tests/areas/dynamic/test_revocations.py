@@ -13,7 +13,7 @@ from sallyport.areas.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import Action as Verdict
 from sallyport.areas.users.accounts.account import Removal
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action
 from sallyport.base.errors import NotFound
 from tests.areas import Areas
@@ -194,7 +194,7 @@ async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
     ids = {name: await areas.add_user(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
-    group = await areas.groups.add(areas.domain, NewGroup("ops"))
+    group = await areas.groups.add(areas.domain, Group("ops"))
     await areas.groups.assign_users(areas.domain, group, [ids["ann"], ids["bob"]], Action.ADD)
     rule = RuleFields(name="r", action=Verdict.ALLOW, groups=["OPS"])
     await areas.rules.add(areas.domain, rule)

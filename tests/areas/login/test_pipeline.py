@@ -6,7 +6,7 @@ from sallyport.areas.domains.domain import FirstFactor, Mode
 from sallyport.areas.login.identity import default_domain, split_realm
 from sallyport.areas.login.login import Reason, Verdict
 from sallyport.areas.policy.rules.bodies import RuleFields
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action as AssignmentAction
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import SESSION_TIMEOUT, USER_NAME, USER_PASSWORD, pull_attributes, push_attribute
@@ -338,7 +338,7 @@ async def test_the_groups_of_a_user_feed_the_rules(listener: FakeListener) -> No
     await areas.rules.add(areas.domain, rule)
     ann = await areas.users.load(areas.domain, "ann")
     assert ann is not None
-    group = await areas.groups.add(areas.domain, NewGroup("Staff"))
+    group = await areas.groups.add(areas.domain, Group("Staff"))
     logins = [(kind, kind("ann", "hello")) for kind in (pap, chap, mschap2)]
     for member, status, blocked in ((False, "Active", False), (True, "Active", True), (True, "Off", False)):
         await areas.groups.assign_users(
@@ -363,7 +363,7 @@ async def test_the_credential_policy_of_a_group_bounds_sessions(listener: FakeLi
         return dict(pull_attributes(login.attributes)).get(SESSION_TIMEOUT)
 
     for name, ttl in (("Staff", "8h"), ("Guests", "600"), ("Others", "")):
-        group = await areas.groups.add(areas.domain, NewGroup(name))
+        group = await areas.groups.add(areas.domain, Group(name))
         await areas.groups.assign_users(areas.domain, group, [ann.id], AssignmentAction.ADD)
         await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": ttl})
         assert await timeout() == {"Staff": 8 * 3600, "Guests": 600, "Others": 600}[name].to_bytes(4)

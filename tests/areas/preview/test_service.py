@@ -15,7 +15,7 @@ from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.preview.repo import PASSED
 from sallyport.areas.preview.service import NO_CHALLENGES, Preview
 from sallyport.areas.preview.traffic import TrafficReader
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action as AssignmentAction
 from sallyport.base.errors import NotFound
 from sallyport.metrics import MfaMetrics
@@ -281,7 +281,7 @@ async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> N
     await book.users("ann", "bob", "cy")
     ann = await areas.users.load(areas.domain, "ann")
     assert ann is not None
-    group_id = await areas.groups.add(areas.domain, NewGroup("Guests"))
+    group_id = await areas.groups.add(areas.domain, Group("Guests"))
     await areas.groups.assign_users(areas.domain, group_id, [ann.id], AssignmentAction.ADD)
     await imported(areas, person("bob", ou="Visitors") + group("other"))
     await book.rule(action="block", groups=["guests"])

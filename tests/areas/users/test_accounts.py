@@ -8,9 +8,9 @@ import pytest
 from sallyport.areas.passwords.policy import Assignment
 from sallyport.areas.users.accounts.account import Removal, UserChange, UserQuery, WalletAssignment
 from sallyport.areas.users.accounts.service import Users, WalletChange
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.imports import import_users
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.membership import MAX_PAIRS, Action
 from sallyport.areas.users.service import EndpointUsers
 from sallyport.base.errors import Conflict, Invalid, NotFound
@@ -31,12 +31,12 @@ async def passwords(areas: Areas, name: str) -> tuple[bytes, ...]:
 async def listed(areas: Areas, **fields: object) -> tuple[list[str], int]:
     """Return the names that match a query, and the total."""
     rows, total = await areas.accounts.page(UserQuery(areas.domain, **fields))  # type: ignore[arg-type]
-    return [each.account.name for each in rows], total
+    return [each.name for each in rows], total
 
 
 async def strict_machine(areas: Areas, name: str = "strict") -> int:
     """Return the id of a new instance whose policy demands twelve characters."""
-    machine = await areas.instances.add(areas.domain, NewInstance(name))
+    machine = await areas.instances.add(areas.domain, Instance(name))
     policy = await areas.policies.add(areas.tenant, {"policyName": name, "minLen": "12"})
     await areas.policies.assign(areas.tenant, [Assignment(policy, machine)])
     return machine
@@ -119,7 +119,7 @@ async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> No
     assert await listed(areas) == ([], 0)
     ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"a long password"), [machine])
     bob = await areas.accounts.add(areas.domain, UserChange("bob", password=b"hunter2"))
-    group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
+    group = await areas.groups.add(areas.domain, Group("g"), [machine])
     await areas.groups.assign_users(areas.domain, group, [bob], Action.ADD)
     for user in (ann, bob):
         with pytest.raises(Invalid):
@@ -135,7 +135,7 @@ async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None
     An import also checks the groups of its rows.
     """
     policy = await areas.policies.add(areas.tenant, {"policyName": "long", "minLen": "12"})
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": policy})
     ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2"))
     await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter3"))
@@ -164,14 +164,14 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
     Both are case-insensitive. A list for several instances has each user once.
     """
     web, mail = [
-        await areas.instances.add(areas.domain, NewInstance(n, host_name=h))
+        await areas.instances.add(areas.domain, Instance(n, host_name=h))
         for n, h in (("web", ""), ("mail", "mx1.example"))
     ]
     ann = await areas.accounts.add(areas.domain, UserChange("Ann-Marie"), [web, mail])
     bob = await areas.accounts.add(areas.domain, UserChange("bob", "Admin", "SSH"), [mail])
     carl = await areas.accounts.add(areas.domain, UserChange("carl"))
     staff, foreign = [
-        await areas.groups.add(domain, NewGroup("staff"))
+        await areas.groups.add(domain, Group("staff"))
         for domain in (areas.domain, await areas.domains.add(areas.tenant, "branch"))
     ]
     await areas.groups.assign_users(areas.domain, staff, [ann, carl], Action.ADD)
@@ -189,7 +189,7 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
     assert await listed(areas, instance_ids=[mail], column="name", value="bo") == (["bob"], 1)
     assert await listed(areas, instance_ids=[web, mail], limit=1) == (["Ann-Marie"], 2)
     rows, _ = await areas.accounts.page(UserQuery(areas.domain))
-    assert [[machine.host for machine in each.instances] for each in rows] == [
+    assert [each.host_names for each in rows] == [
         ["web", "mx1.example"],
         ["mx1.example"],
         [],
@@ -208,7 +208,7 @@ async def test_removing_users(areas: Areas) -> None:
     Without an instance, or with `wholly`, it deletes the user. Users are named by id, by name or by both. One wrong
     entry refuses the whole request.
     """
-    machine = await areas.instances.add(areas.domain, NewInstance("web"))
+    machine = await areas.instances.add(areas.domain, Instance("web"))
     users = [UserChange(name, password=b"x") for name in ("ann", "bob", "carl")]
     ids = [await areas.accounts.add(areas.domain, user, [machine]) for user in users]
     for wrong in (Removal(10**9, "", 0), Removal(ids[0], "bob", 0), Removal(0, "dora", 0), Removal(ids[1], "", 10**9)):
@@ -261,8 +261,8 @@ async def test_a_wallet_change_is_all_or_nothing(areas: Areas) -> None:
     users.before_deletion(wallets.unlink)
     accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
     ann = await accounts.add(areas.domain, UserChange("ann", password=b"x"))
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
-    machine = await areas.instances.add(areas.domain, NewInstance("web"))
+    group = await areas.groups.add(areas.domain, Group("g"))
+    machine = await areas.instances.add(areas.domain, Instance("web"))
     for wrong in (
         change(areas, [ann, 10**9], groups=[group]), change(areas, [ann], groups=[group, 10**9]),
         change(areas, [ann], instances=[10**9]), change(areas, [ann], groups=[group], credentials=[7]),
@@ -270,13 +270,13 @@ async def test_a_wallet_change_is_all_or_nothing(areas: Areas) -> None:
         with pytest.raises(NotFound):
             await accounts.update_wallet(areas.domain, wrong)
     before = (await accounts.page(UserQuery(areas.domain)))[0][0]
-    assert (before.account.user_type, before.groups, before.instances, before.credential) == ("Local", (), (), "")
+    assert (before.user_type, before.groups, before.instances, before.credential) == ("Local", (), (), "")
     assert (await users.load(areas.domain, "ann")).groups == frozenset()  # type: ignore[union-attr]
     for _ in range(2):
         wanted = change(areas, [ann], groups=[group], instances=[machine], credentials=[3])
         await accounts.update_wallet(areas.domain, wanted)
     after = (await accounts.page(UserQuery(areas.domain, column="credential", value="urn:uuid:3")))[0][0]
-    assert (after.account.user_type, after.account.privileged_user) == ("Admin", "yes")
+    assert (after.user_type, after.privileged_user) == ("Admin", "yes")
     assert (after.groups, [each.id for each in after.instances], after.credential) == (["g"], [machine], "urn:uuid:3")
     assert (await users.load(areas.domain, "ann")).groups == {"g"}  # type: ignore[union-attr]
     await accounts.remove(areas.domain, [Removal(ann, "", 0)])
@@ -326,8 +326,8 @@ async def test_an_import_reports_each_row(areas: Areas) -> None:
 
     It adds instances and groups to those that the user already has.
     """
-    web, mail = [await areas.instances.add(areas.domain, NewInstance(name)) for name in ("web", "mail")]
-    await areas.groups.add(areas.domain, NewGroup("staff"))
+    web, mail = [await areas.instances.add(areas.domain, Instance(name)) for name in ("web", "mail")]
+    await areas.groups.add(areas.domain, Group("staff"))
     old = await areas.accounts.add(areas.domain, UserChange("old", password=b"hello"), [web])
     await areas.users.load(areas.domain, "old")
     rows = [
@@ -343,8 +343,8 @@ async def test_an_import_reports_each_row(areas: Areas) -> None:
     assert [each.outcome.value for each in again] == ["unchanged", "unchanged"]
     (first, second), total = await areas.accounts.page(UserQuery(areas.domain))
     assert total == 2
-    assert (first.account.id, [each.id for each in first.instances], first.groups) == (old, [web, mail], ["staff"])
-    assert second.account.ssh_key == f"{ED25519} a\n{ED25519} b"
+    assert (first.id, [each.id for each in first.instances], first.groups) == (old, [web, mail], ["staff"])
+    assert second.ssh_key == f"{ED25519} a\n{ED25519} b"
     assert (await areas.users.load(areas.domain, "old")).groups == {"staff"}  # type: ignore[union-attr]
 
 

@@ -8,9 +8,9 @@ from sallyport.areas.agents.reports_repo import forget_users
 from sallyport.areas.tenancy.keys.key import NewKey
 from sallyport.areas.users.accounts.account import Removal, UserChange
 from sallyport.areas.users.accounts.service import Users
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.groups.service import Groups
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.membership import Action
 from sallyport.areas.users.service import EndpointUsers
@@ -58,7 +58,7 @@ async def add_machines(areas: Areas, count: int = MANY) -> list[int]:
     """Add instances and return their ids."""
 
     def work(tx: Tx) -> list[int]:
-        return [areas.instances.add_in(tx, areas.domain, NewInstance(f"m{number}")) for number in range(count)]
+        return [areas.instances.add_in(tx, areas.domain, Instance(f"m{number}")) for number in range(count)]
 
     return await areas.store.write(work)
 
@@ -71,7 +71,7 @@ async def values(areas: Areas, sql: str) -> list[int]:
 async def test_a_group_with_many_users(areas: Areas) -> None:
     """Each transaction of the deletion removes one slice of the group's users, revokes the access of only these users,
     and corrects the total."""
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     users = await add_users(areas)
     await insert_rows(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
     await areas.store.write(lambda tx: tx.execute("update endpoint_groups set users_count = :n", n=MANY))
@@ -92,7 +92,7 @@ async def test_a_group_with_many_users(areas: Areas) -> None:
 
 async def test_a_group_that_is_disabled(areas: Areas) -> None:
     """The users of a disabled group are revoked in slices, each user once. The last transaction disables the group."""
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     users = await add_users(areas)
     await insert_rows(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
     losses, active = RecordedRevocations(), list[int]()
@@ -113,7 +113,7 @@ async def test_a_group_that_is_disabled(areas: Areas) -> None:
 async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
     """The instances that are removed from a group are removed in slices, and the others stay. The audit trail has both
     lists."""
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     some = await add_machines(areas)
     columns = ("instance_id", "group_id")
     await insert_rows(areas, "endpoint_instance_groups", columns, [(each, group) for each in some[1:]])
@@ -186,7 +186,7 @@ async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
 
     Then it removes assignments, escrowed passwords and discovered accounts in slices.
     """
-    machine = await areas.instances.add(areas.domain, NewInstance("web"))
+    machine = await areas.instances.add(areas.domain, Instance("web"))
     await areas.keys.create(NewKey(areas.domain, instance_id=machine))
     users = await add_users(areas)
     await insert_rows(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(machine, each) for each in users])
@@ -220,7 +220,7 @@ async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
 
 async def test_an_id_that_does_not_exist(areas: Areas) -> None:
     """A deletion with an unknown id changes nothing: all ids are checked before the first slice."""
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"x"))
     await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
     with pytest.raises(NotFound):

@@ -3,13 +3,13 @@
 import pytest
 import trio
 
-from sallyport.areas.users.groups.group import CredentialPolicy, Group, NewGroup
+from sallyport.areas.users.groups.group import CredentialPolicy, Group
 from sallyport.areas.users.groups.service import Groups
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.membership import MAX_PAIRS, Action
 from sallyport.areas.users.service import EndpointUsers, Missing
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.users import trail
 from tests.areas.users.test_service import SlowStore
@@ -45,7 +45,7 @@ async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
     Group names are case-folded.
     """
     ann = await areas.add_user(areas.domain, "ann", b"x")
-    staff, guests = [await areas.groups.add(areas.domain, NewGroup(name)) for name in ("Staff", "guests")]
+    staff, guests = [await areas.groups.add(areas.domain, Group(name)) for name in ("Staff", "guests")]
     assert await groups_of(areas, "ann") == frozenset()
     await areas.groups.assign_users(areas.domain, staff, [ann], Action.ADD)
     assert await groups_of(areas, "ann") == {"staff"}
@@ -64,7 +64,7 @@ async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
 async def test_a_login_folds_no_name_of_a_group(areas: Areas) -> None:
     """A login takes the stored form of the names, which was folded when the group was written."""
     ann = await areas.add_user(areas.domain, "ann", b"x")
-    staff = await areas.groups.add(areas.domain, NewGroup("Staff"))
+    staff = await areas.groups.add(areas.domain, Group("Staff"))
     await areas.groups.assign_users(areas.domain, staff, [ann], Action.ADD)
     await areas.store.write(lambda tx: tx.execute("update endpoint_groups set name_key = 'stored'"))
     assert await groups_of(areas, "ann") == {"stored"}
@@ -73,7 +73,7 @@ async def test_a_login_folds_no_name_of_a_group(areas: Areas) -> None:
 async def test_a_change_that_no_login_sees_keeps_the_cache(areas: Areas) -> None:
     """A change that affects no login keeps the cached users. Other changes keep the cached users of other domains."""
     branch = await areas.domains.add(areas.tenant, "branch")
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     for domain in (areas.domain, branch):
         await areas.add_user(domain, "ann", b"x")
         await areas.users.load(domain, "ann")
@@ -91,7 +91,7 @@ async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
     groups = Groups(areas.store, users, areas.policies, areas.clock)
-    group = await groups.add(areas.domain, NewGroup("g"))
+    group = await groups.add(areas.domain, Group("g"))
     await groups.assign_users(areas.domain, group, [ann], Action.ADD)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(users.load, areas.domain, "ann")
@@ -104,7 +104,7 @@ async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
 async def test_groups_are_searched_and_counted(areas: Areas) -> None:
     """A search finds groups by a part of the name, also after a rename. The totals and the numbers of users are
     exact."""
-    ids = [await areas.groups.add(areas.domain, NewGroup(f"Team-{number}")) for number in range(3)]
+    ids = [await areas.groups.add(areas.domain, Group(f"Team-{number}")) for number in range(3)]
     users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
     await areas.groups.edit(areas.domain, ids[2], {"name": "Crew"})
@@ -124,10 +124,10 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
 
     A group may change the case of its own name.
     """
-    first = await areas.groups.add(areas.domain, NewGroup("one"))
-    second = await areas.groups.add(areas.domain, NewGroup("two"))
+    first = await areas.groups.add(areas.domain, Group("one"))
+    second = await areas.groups.add(areas.domain, Group("two"))
     with pytest.raises(Conflict):
-        await areas.groups.add(areas.domain, NewGroup("ONE"))
+        await areas.groups.add(areas.domain, Group("ONE"))
     with pytest.raises(Conflict):
         await areas.groups.edit(areas.domain, second, {"name": "One"})
     await areas.groups.edit(areas.domain, first, {"name": "ONE"})
@@ -137,8 +137,8 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
 async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
     """A given list of instances replaces the old list, and an empty list clears it. If no list is given, the old list
     stays."""
-    machines = [await areas.instances.add(areas.domain, NewInstance(f"i{number}")) for number in range(3)]
-    group = await areas.groups.add(areas.domain, NewGroup("g"), machines[:2])
+    machines = [await areas.instances.add(areas.domain, Instance(f"i{number}")) for number in range(3)]
+    group = await areas.groups.add(areas.domain, Group("g"), machines[:2])
 
     async def members() -> list[int]:
         return [each.id for each in (await areas.groups.detail(areas.domain, group))[1]]
@@ -158,7 +158,7 @@ async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
 
 async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
     """If one group of a deletion is unknown, no group is deleted. A repeated id counts once."""
-    ids = [await areas.groups.add(areas.domain, NewGroup(f"g{number}")) for number in range(2)]
+    ids = [await areas.groups.add(areas.domain, Group(f"g{number}")) for number in range(2)]
     with pytest.raises(NotFound):
         await areas.groups.delete(areas.domain, [*ids, 10**9])
     assert await areas.groups.delete(areas.domain, [*ids, ids[0]]) == 2
@@ -170,7 +170,7 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
 
     The password policy must belong to the tenant. If it is deleted, it is removed from the credential policy.
     """
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     password_policy = await areas.policies.add(areas.tenant, {"policyName": "p"})
     other_tenant = await areas.tenancy.ensure_tenant(2, 2)
     foreign = await areas.policies.add(other_tenant, {"policyName": "p"})
@@ -198,7 +198,7 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
 async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
     """Each change has an audit entry with the values before and after it. A change without effect has no entry."""
     ann = await areas.add_user(areas.domain, "ann", b"x")
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     for _ in range(2):
         await areas.groups.edit(areas.domain, group, {"status": "Disabled"})
         await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)
@@ -214,11 +214,11 @@ async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
 
 async def test_assignments_of_a_group_are_bounded(areas: Areas) -> None:
     """One request assigns at most MAX_PAIRS users or instances."""
-    group = await areas.groups.add(areas.domain, NewGroup("g"))
+    group = await areas.groups.add(areas.domain, Group("g"))
     many = range(1, MAX_PAIRS + 2)
     for work in (
         areas.groups.assign_users(areas.domain, group, many, Action.ADD),
-        areas.groups.add(areas.domain, NewGroup("h"), many),
+        areas.groups.add(areas.domain, Group("h"), many),
         areas.groups.edit(areas.domain, group, {}, many),
     ):
         with pytest.raises(Invalid, match=f"at most {MAX_PAIRS} assignments"):

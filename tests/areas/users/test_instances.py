@@ -2,9 +2,9 @@
 
 import pytest
 
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.imports import import_instances
-from sallyport.areas.users.instances.instance import Instance, InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.areas.users.membership import MAX_PAIRS, Action
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from tests.areas import Areas
@@ -30,9 +30,12 @@ async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None
     """
     other = await areas.domains.add(areas.tenant, "branch")
     for number in range(5):
-        new = NewInstance(f"Web-{number}", 1, f"192.0.2.{number}", f"10.0.0.{number}", f"host{number}.example")
+        new = Instance(
+            f"Web-{number}", os_id=1, public_ip=f"192.0.2.{number}", private_ip=f"10.0.0.{number}",
+            host_name=f"host{number}.example",
+        )  # fmt: skip
         await areas.instances.add(areas.domain, new)
-    await areas.instances.add(other, NewInstance("Web-9"))
+    await areas.instances.add(other, Instance("Web-9"))
     assert await found(areas) == ([f"Web-{number}" for number in range(5)], 5)
     assert await found(areas, offset=2, limit=2) == (["Web-2", "Web-3"], 5)
     for search in ("WEB-3", "b-3", "192.0.2.3", "0.0.3", "HOST3.ex"):
@@ -43,15 +46,15 @@ async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None
 
 async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
     """Two names that differ only in case are the same name, in every script."""
-    await areas.instances.add(areas.domain, NewInstance("Straße"))
+    await areas.instances.add(areas.domain, Instance("Straße"))
     with pytest.raises(Conflict):
-        await areas.instances.add(areas.domain, NewInstance("STRASSE"))
+        await areas.instances.add(areas.domain, Instance("STRASSE"))
     assert await found(areas) == (["Straße"], 1)
 
 
 async def test_assignments_are_counted_once(areas: Areas) -> None:
     """A repeated assignment or removal changes neither the totals nor the audit trail."""
-    machine = await areas.instances.add(areas.domain, NewInstance("a"))
+    machine = await areas.instances.add(areas.domain, Instance("a"))
     users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     for _ in range(2):
         await areas.instances.assign_users(areas.domain, [machine, machine], [*users, users[0]], Action.ADD)
@@ -65,10 +68,10 @@ async def test_assignments_are_counted_once(areas: Areas) -> None:
 async def test_an_unknown_id_assigns_nothing(areas: Areas) -> None:
     """A request with a user, group or instance of another domain is NotFound and assigns nothing."""
     branch = await areas.domains.add(areas.tenant, "branch")
-    here = await areas.instances.add(areas.domain, NewInstance("here"))
-    there = await areas.instances.add(branch, NewInstance("there"))
+    here = await areas.instances.add(areas.domain, Instance("here"))
+    there = await areas.instances.add(branch, Instance("there"))
     ann, eve = await areas.add_user(areas.domain, "ann", b"x"), await areas.add_user(branch, "eve", b"x")
-    group = await areas.groups.add(branch, NewGroup("g"))
+    group = await areas.groups.add(branch, Group("g"))
     for instances, users in (([here, there], [ann]), ([here], [ann, eve]), ([here, 10**9], [ann]), ([here], [-1])):
         with pytest.raises(NotFound):
             await areas.instances.assign_users(areas.domain, instances, users, Action.ADD)
@@ -91,9 +94,9 @@ async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
 
     Its users and groups stay.
     """
-    machine = await areas.instances.add(areas.domain, NewInstance("gone-for-good"))
+    machine = await areas.instances.add(areas.domain, Instance("gone-for-good"))
     ann = await areas.add_user(areas.domain, "ann", b"x")
-    group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
+    group = await areas.groups.add(areas.domain, Group("g"), [machine])
     await areas.instances.assign_users(areas.domain, [machine], [ann], Action.ADD)
     await areas.instances.remove(areas.domain, machine)
     assert await found(areas) == await found(areas, "gone") == ([], 0)
@@ -106,8 +109,8 @@ async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
 
 async def test_instances_of_a_group(areas: Areas) -> None:
     """A list can be limited to a group. A group of another domain raises NotFound."""
-    machines = [await areas.instances.add(areas.domain, NewInstance(f"web-{number}")) for number in range(4)]
-    group = await areas.groups.add(areas.domain, NewGroup("g"), machines[1:3])
+    machines = [await areas.instances.add(areas.domain, Instance(f"web-{number}")) for number in range(4)]
+    group = await areas.groups.add(areas.domain, Group("g"), machines[1:3])
     assert await found(areas, group_id=group) == (["web-1", "web-2"], 2)
     assert await found(areas, "eb-2", group_id=group) == (["web-2"], 1)
     with pytest.raises(NotFound):
@@ -116,7 +119,7 @@ async def test_instances_of_a_group(areas: Areas) -> None:
 
 async def test_which_tenant_has_an_instance(areas: Areas) -> None:
     """Only the tenant that owns the domain has access to the instance."""
-    machine = await areas.instances.add(areas.domain, NewInstance("a"))
+    machine = await areas.instances.add(areas.domain, Instance("a"))
     tenants = [
         tenant
         for tenant in range(9)
@@ -130,8 +133,8 @@ async def test_an_import_reports_each_row(areas: Areas) -> None:
 
     If a row lacks a field, the stored value stays.
     """
-    await areas.instances.add(areas.domain, NewInstance("old", 1, "192.0.2.1", host_name="h"))
-    await areas.instances.add(areas.domain, NewInstance("same", 2))
+    await areas.instances.add(areas.domain, Instance("old", os_id=1, public_ip="192.0.2.1", host_name="h"))
+    await areas.instances.add(areas.domain, Instance("same", os_id=2))
     rows = [{"instanceName": "OLD", "osId": "2"}, {"instanceName": "same"}, {"instanceName": "new", "authType": "ssh"}]
     for apply in (False, True):
         planned = await import_instances(areas.store, areas.instances, areas.domain, rows, apply=apply)
@@ -139,7 +142,8 @@ async def test_an_import_reports_each_row(areas: Areas) -> None:
             ("changed", ["name", "os_id"]), ("unchanged", []), ("new", []),
         ]  # fmt: skip
         assert (await found(areas))[1] == (3 if apply else 2)
-    assert (await first_found(areas, "old")).fields == NewInstance("OLD", 2, "192.0.2.1", host_name="h")
+    wanted = Instance("OLD", os_id=2, public_ip="192.0.2.1", host_name="h")
+    assert (await first_found(areas, "old")).settings == wanted.settings
     assert (await first_found(areas, "new")).auth_type == "SSH"
 
 

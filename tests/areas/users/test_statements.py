@@ -10,8 +10,8 @@ import pytest
 
 from sallyport.areas.agents.desired import release_names
 from sallyport.areas.users.accounts.account import Removal, UserChange
-from sallyport.areas.users.groups.group import NewGroup
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.groups.group import Group
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.membership import Action
 from tests.areas import Areas, only_sqlite
 
@@ -53,8 +53,8 @@ async def add_users(areas: Areas, count: int, group_ids: list[int], machines: li
 async def add_groups_and_machines(areas: Areas, count: int, prefix: str = "") -> tuple[list[int], list[int]]:
     """Add groups and machines."""
     names = [f"{prefix}-{count}-{number}" for number in range(count)]
-    groups = [await areas.groups.add(areas.domain, NewGroup(f"g{name}")) for name in names]
-    return groups, [await areas.instances.add(areas.domain, NewInstance(f"m{name}")) for name in names]
+    groups = [await areas.groups.add(areas.domain, Group(f"g{name}")) for name in names]
+    return groups, [await areas.instances.add(areas.domain, Instance(f"m{name}")) for name in names]
 
 
 async def test_deleted_users(areas: Areas) -> None:

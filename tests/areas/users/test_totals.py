@@ -13,9 +13,9 @@ from sallyport.areas.users import membership
 from sallyport.areas.users.accounts import repo as users
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.areas.users.groups import repo as groups
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.instances import repo as instances
-from sallyport.areas.users.instances.instance import InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.areas.users.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action, Link
 from sallyport.base.errors import Conflict, Invalid
 from sallyport.base.secret import Secret
@@ -67,9 +67,9 @@ def step(tx: Tx, what: str, one: int, other: int) -> None:
     if what == "user":
         users.add(tx, VAULT, DOMAIN, UserChange(NAMES[one], TYPES[other]), 1)
     elif what == "instance":
-        instances.add(tx, DOMAIN, NewInstance(NAMES[one], public_ip=f"192.0.2.{other}"), 1)
+        instances.add(tx, DOMAIN, Instance(NAMES[one], public_ip=f"192.0.2.{other}"), 1)
     elif what == "group":
-        groups.add(tx, DOMAIN, NewGroup(NAMES[one]), 1)
+        groups.add(tx, DOMAIN, Group(NAMES[one]), 1)
     elif what == "rename" and user:
         users.check_free(tx, user, UserChange(NAMES[other]))
         users.update(tx, VAULT, user, UserChange(NAMES[other]), 2)
@@ -156,7 +156,7 @@ def test_a_page_at_a_large_offset() -> None:
         connection.executescript(SETUP + SETUP.partition("(3, 1, 'corp'")[0].rpartition(";")[2] + OTHER)
         tx = SqliteTx(connection)
         for number in range(3 * PART):
-            instances.add(tx, DOMAIN if number % 3 else DOMAIN + 1, NewInstance(f"i{number}"), 1)
+            instances.add(tx, DOMAIN if number % 3 else DOMAIN + 1, Instance(f"i{number}"), 1)
         every = [row for (row,) in tx.rows("select id from endpoint_instances where domain_id = 3 order by id")]
         for row_id in every[7:PART:100]:
             machine = instances.get(tx, DOMAIN, int(str(row_id)))

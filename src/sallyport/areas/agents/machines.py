@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from sallyport.areas.agents import repo, signers
 from sallyport.areas.users.instances import repo as instances_repo
-from sallyport.areas.users.instances.instance import ACTIVE, Instance, NewInstance
+from sallyport.areas.users.instances.instance import ACTIVE, Instance
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.membership import INSTANCES, NOT_FOUND
 from sallyport.base.clock import Clock, now_us
@@ -55,7 +55,7 @@ class Machine:
         if self.id:
             yield from (f"{each} {self.id[:SUFFIX]}" for each in named)
 
-    def onto(self, old: NewInstance) -> NewInstance:
+    def onto(self, old: Instance) -> Instance:
         """Return the fields of an instance: the values of this machine, or the value in `old` where the machine's value
         is empty or 0."""
         return replace(
@@ -117,7 +117,7 @@ class Machines:
         else:
             instance_id = found.id
             if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # an active agent reports its values itself
-                self._instances.update_in(tx, found, machine.onto(found.fields))
+                self._instances.update_in(tx, found, machine.onto(found))
         if caller.role is Role.ENROLMENT:
             self._keys.spend(tx, caller, instance_id)
         elif caller.role is not Role.AGENT:
@@ -133,7 +133,7 @@ class Machines:
             reason = "is missing: give a name for the instance, or an address of the machine"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
         name = next((each for each in names if instances_repo.named(tx, domain_id, each) is None), names[0])
-        return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
+        return self._instances.add_in(tx, domain_id, machine.onto(Instance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
         """Return the machine id to store for an instance.

@@ -23,7 +23,7 @@ from sallyport.base.errors import Refused
 from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, AGENTS, ENROLMENTS, OPERATORS, READERS, Caller, Gate, not_allowed

@@ -11,8 +11,7 @@ from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, decode
-from sallyport.store.model import Tx, Value, columns_of
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Tx, Value, columns_of
 
 MOST_OPEN: Final = 50
 """Maximum number of open orders of a machine. The limit exists because the desired state contains all open orders."""

@@ -28,8 +28,7 @@ from sallyport.base.wire import JSON
 from sallyport.metrics import AgentMetrics
 from sallyport.nodes.service import Cluster
 from sallyport.store.audit import changed, record_in
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.store.vault import Vault
 
 NEWEST_ORDERS = 20

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 from sallyport.areas.clients.client import DROPPED, MAX_SECRET, REQUIRED, Client, MacForm, Signatures, State
 from sallyport.base.addresses import canonical_host, parse_network
 from sallyport.base.model import Done, Model, answer_of
+from sallyport.base.tags import MAX_TAGS
 from sallyport.base.validation import Between, unfit
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.vendors import PRODUCTS
@@ -26,6 +27,7 @@ from sallyport.web.bodies import (
     Whole,
     plain,
 )
+from sallyport.web.tags import NewTags, Note, TagText
 
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
@@ -121,6 +123,15 @@ MacForms = Annotated[
 ]
 
 
+Tags = Annotated[
+    Many[TagText],
+    Field(
+        max_length=MAX_TAGS,
+        description="Tags of the client, each KEY=VALUE, such as site=Berlin. The client's devices take them over.",
+    ),
+]
+
+
 class _ClientFields(Scoped):
     domainIds: Many[Whole] | None = Field(
         default=None,
@@ -164,6 +175,8 @@ class AddClient(_ClientFields):
     macPassword: ClientSecret | None = Field(
         default=None, description="Password of all stations, for the form `password`. No answer contains it."
     )
+    tags: Tags = Field(default_factory=list)
+    note: Note = Field(default="", description="Note about the client.")
 
 
 class ClientAdded(Model):
@@ -225,6 +238,8 @@ class UpdateClient(_ClientFields):
     macPassword: ClientSecret | None = Field(
         default=None, description="New password of all stations. An empty text keeps the present one."
     )
+    tags: NewTags | None = None
+    note: Note | None = Field(default=None, description="New note about the client. An empty text removes it.")
     unlatch: Flag = Field(
         default=False, description="Forget what the client has learned with the setting auto; it may learn it again."
     )

@@ -15,6 +15,7 @@ from sallyport.base.answer import Wire
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.secret import Secret
+from sallyport.base.tags import Tags, of_store
 from sallyport.base.text import fold
 from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
 from sallyport.radius.duplicates import Source
@@ -126,9 +127,9 @@ class Client:
 
     __slots__ = (
         "all_domains", "coa_port", "domain_ids", "id", "is_latched", "learns_limit", "learns_signature",
-        "limit_proxy_state", "mac_forms", "mac_password", "name", "name_key", "network", "password_verified", "product",
-        "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
-        "tenant_id", "tls_fingerprint", "tls_name",
+        "limit_proxy_state", "mac_forms", "mac_password", "name", "name_key", "network", "note", "password_verified",
+        "product", "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
+        "tags", "tenant_id", "tls_fingerprint", "tls_name",
     )  # fmt: skip
 
     id: Annotated[int, Wire("Id of the client.", "clientId", title="Id")]
@@ -192,6 +193,8 @@ class Client:
     ]
     signature_required: Annotated[bool, Wire(REQUIRED, "signatureRequired", title="Signature required")]
     proxy_state_limited: Annotated[bool, Wire(DROPPED, "proxyStateLimited", title="Unsigned Proxy-State dropped")]
+    tags: Annotated[Tags, Wire("Tags, which the devices of the client take over.", kind=list[str])]
+    note: Annotated[str, Wire("Note about the client.")]
 
     def __init__(
         self,
@@ -215,6 +218,8 @@ class Client:
         name_key: str = "",
         mac_forms: str = "",
         mac_password: bytes = b"",
+        tags: str = "",
+        note: str = "",
         stored: object = None,
     ) -> None:
         self.id = id
@@ -228,6 +233,8 @@ class Client:
         self.all_domains = bool(all_domains)
         self.domain_ids = domain_ids
         self.product = product
+        self.tags = of_store(tags)
+        self.note = note
         self.password_verified = bool(password_verified)
         self.tls_name = tls_name
         self.tls_fingerprint = tls_fingerprint

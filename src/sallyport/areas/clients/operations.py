@@ -28,6 +28,7 @@ from sallyport.areas.clients.service import Clients, Heard, NewClient, Times
 from sallyport.base.answer import answers
 from sallyport.base.clock import iso
 from sallyport.base.model import Done
+from sallyport.base.tags import canonical_tags
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations, Tenants
 from sallyport.store.model import Value
@@ -67,6 +68,8 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
                 tls_fingerprint=body.tlsFingerprint,
                 mac_forms=joined_forms(body.macForms),
                 mac_password=_octets(body.macPassword) or b"",
+                tags=canonical_tags(body.tags),
+                note=body.note,
             ),
             by=None if caller.is_installation else caller.role,
         )
@@ -106,7 +109,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         A change of the address keeps the settings that the service has learned (`auto`). If one of these settings gets
         a new value, the learned value is reset. `unlatch` resets all of them.
 
-        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, macForms, macPassword,
+        A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, macForms, macPassword, tags,
         requireMessageAuthenticator or limitProxyState, and `unlatch`, require the role admin. The rules of AddClient
         for addresses and certificates apply.
         """
@@ -119,6 +122,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
             secret=_octets(body.secret),
             domain_ids=body.domainIds,
             mac_password=_octets(body.macPassword),
+            tags=body.tags,
             by=None if caller.is_installation else caller.role,
         )
         if body.unlatch:
@@ -158,6 +162,7 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 def _changes(body: UpdateClient) -> dict[str, Value]:
     """Return the values of the fields that the request contains. The keys are the columns of the store."""
     given = {column: getattr(body, name) for column, name in API_NAMES.items()}
+    del given["tags"]  # `Clients.update` applies it to the present tags
     given["mac_forms"] = None if body.macForms is None else joined_forms(body.macForms)
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}

@@ -18,6 +18,7 @@ from sallyport.areas.clients.client import (
 )
 from sallyport.base.addresses import Network, network_bits
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.tags import NO_TAGS, Tags, changed_tags, of_store
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
@@ -45,6 +46,8 @@ class _Row:
     tls_fingerprint: str
     mac_forms: str
     mac_password: bytes | None
+    tags: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ API_NAMES: Final = {
     "tls_fingerprint": "tlsFingerprint",
     "coa_port": "coaPort",
     "mac_forms": "macForms",
+    "tags": "tags",
+    "note": "note",
 }
 """The API's name of each column."""
 _ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", "network_bits", *API_NAMES)
@@ -253,6 +258,12 @@ def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     }
 
 
+def tags_after(tx: Tx, client_id: int, tags: Sequence[str]) -> Tags:
+    """Return the tags of a client after a change of them. Raises Invalid. tags: see `Clients.update`."""
+    present = tx.value(str, "select tags from radius_clients where id = :id", id=client_id) or ""
+    return changed_tags(of_store(present), tags) if tags else NO_TAGS
+
+
 def api_fields(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
     """Return the fields of a new client by their names in the API. domain_ids: the ids of the domains, the default
     first."""
@@ -268,6 +279,8 @@ def as_json(column: str, value: Value) -> JSON:
     """Return the value of a column as the API has it."""
     if column == "mac_forms":
         return list[JSON](str(value).split(",")) if value else []
+    if column == "tags":
+        return list[JSON](of_store(str(value)))
     return bool(value) if column == "password_verified" else cast(JSON, value)
 
 

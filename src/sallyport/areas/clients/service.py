@@ -30,6 +30,7 @@ from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.fair import FairLimiter
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
+from sallyport.base.tags import NO_TAGS, Tags, as_stored
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.radius.duplicates import Source
@@ -57,10 +58,10 @@ CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issu
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
-        "secret", "tlsFingerprint", "tlsName",
+        "secret", "tags", "tlsFingerprint", "tlsName",
     }
 )  # fmt: skip
-"""The fields that decide which packets are trusted. To change them, the role admin is required."""
+"""The fields that decide which packets are trusted, or which rules apply. A change of them requires the role admin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class NewClient:
     tls_fingerprint: str = ""
     mac_forms: str = ""
     mac_password: bytes = b""
+    tags: Tags = NO_TAGS
+    note: str = ""
 
 
 class Heard(Protocol):
@@ -155,6 +158,11 @@ class Clients:
     def of_tenant(self, tenant_id: int) -> Sequence[Client]:
         """Return a tenant's clients, ordered by id."""
         return self.table.of_tenant(tenant_id)
+
+    def tags_of(self, client_id: int) -> Tags:
+        """Return the tags of a client. A client that does not exist has none."""
+        found = self.table.by_id.get(client_id)
+        return NO_TAGS if found is None else found.tags
 
     async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
         """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
@@ -263,17 +271,21 @@ class Clients:
         secret: bytes | None = None,
         domain_ids: Sequence[int] | None = None,
         mac_password: bytes | None = None,
+        tags: Sequence[str] | None = None,
         by: Role | None = None,
     ) -> Client:
         """Change a client, and return it. Fields that are not in `changes` keep their values. Raises NotFound,
         Conflict, Forbidden, Invalid.
 
-        changes: the new values by column. by: see `add`.
+        changes: the new values by column. tags: the tags to change; see `changed_tags`. If it is empty, all tags are
+        removed. by: see `add`.
         """
         self._check_domains(tenant_id, domain_ids or ())
 
         def transaction(tx: Tx) -> None:
             former = repo.described(tx, tenant_id, client_id)
+            if tags is not None:
+                changes["tags"] = as_stored(repo.tags_after(tx, client_id, tags))
             fields: dict[str, object] = {repo.API_NAMES[c]: repo.as_json(c, value) for c, value in changes.items()}
             if domain_ids is not None:
                 fields["domainIds"] = list(dict.fromkeys(domain_ids))
@@ -438,6 +450,7 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
         network = ip_network(new.network)
         settings: dict[str, str | int] = {column: getattr(new, column) for column in repo.API_NAMES}
         settings |= {"network": str(network), "password_verified": int(new.password_verified)}
+        settings["tags"] = as_stored(new.tags)
         check_mac_forms(new.mac_forms, network, given=bool(new.mac_password))
         after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}
         after |= {"macPassword": audit.HIDDEN} if new.mac_password else {}

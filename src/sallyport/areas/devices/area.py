@@ -1,10 +1,11 @@
 """The entrance of network devices and stations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sallyport.areas.devices import operations as api
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings
+from sallyport.areas.devices.tagging import DeviceTags, TagsOfClients
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
@@ -16,7 +17,7 @@ from sallyport.web.scope import Gate
 
 
 class DevicesArea(Area):
-    """Network devices, and the stations behind them."""
+    """Network devices, and the stations behind them. clients: returns the tags of RADIUS clients."""
 
     erased_rows = (
         Rows("stations", "stations"),
@@ -24,16 +25,20 @@ class DevicesArea(Area):
         Rows(
             "devices",
             "network devices",
-            parts=(DependentTable("device_posture", "device_id", "device_id"),),
+            parts=(
+                DependentTable("device_posture", "device_id", "device_id"),
+                DependentTable("device_tags", "id", "tagged_id"),
+            ),
             searched="domain_id",
         ),
     )
 
-    def __init__(self, parts: Parts, domains: Domains) -> None:
+    def __init__(self, parts: Parts, domains: Domains, clients: Callable[[], TagsOfClients]) -> None:
         metrics = InventoryMetrics(parts.registry)
         metrics.watch_domains(domains.shown)
         self._attribute_name = parts.dictionary.name
-        self.service = Devices(parts.store, Sightings(), metrics, parts.clock)
+        tags = DeviceTags(parts.configuration, clients)
+        self.service = Devices(parts.store, Sightings(tags.tags_of), metrics, tags, parts.clock)
         self.node_tasks = (self.service.run,)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

@@ -11,13 +11,17 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 from sallyport.base.answer import Wire
 from sallyport.base.clock import SECOND, iso
+from sallyport.base.tags import NO_TAGS, Tags, effective_tags, of_store
 from sallyport.radius.attributes import PROXY_STATE
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import Request
+
+if TYPE_CHECKING:
+    from sallyport.areas.clients.client import Client
 
 UNKNOWN: Final = "Unknown"
 MAX_DELETED: Final = 200
@@ -34,8 +38,17 @@ LEARNED_US: Final = 30 * 86_400 * SECOND
 ABOUT: Final = 0.8
 """A timeout of at least this share of the learned timeout confirms the learned timeout."""
 _VENDOR_ATTRIBUTE: Final = re.compile(r"Vendor-Specific (\d+)/(\d+)")
+Identity = tuple[int, str, str, str]
+"""The key of a device's row: domain, ip_address, client_ip, nas_identifier."""
 AttributeName = Callable[[int, int], str]
 """A function that returns an attribute's name: (vendor id, attribute type) -> name."""
+ClientTags = Callable[[int], Tags]
+"""A function that returns the tags of a RADIUS client by its id."""
+
+
+def shown_tags(stored: str) -> list[str]:
+    """Return the tags of a text of the store."""
+    return list(of_store(stored))
 
 
 def seconds(milliseconds: int) -> float:
@@ -51,6 +64,11 @@ ClientIp = Annotated[
     str, Wire("NAS-IP-Address or NAS-IPv6-Address; if absent, the source address.", title="Device address", look="code")
 ]
 NasIdentifier = Annotated[str, Wire("NAS-Identifier; empty if absent.", title="NAS-Identifier")]
+
+
+def no_tags(_device: "Device") -> Tags:
+    """Return the own tags of a device that is not in the inventory: none."""
+    return NO_TAGS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,7 +257,8 @@ class Device:
 
     id: None until the device has a row. requests: the number of requests that are not in the store yet. client: the
     device's RADIUS client. tenant_id: the tenant of this client. registered: whether the product comes from the
-    configuration of the RADIUS client. gone: whether the device was deleted.
+    configuration of the RADIUS client. gone: whether the device was deleted. own_tags: returns the tags of the device
+    itself.
     """
 
     domain_id: int
@@ -259,14 +278,25 @@ class Device:
     requests: int = 0
     tenant_id: int = 0
     look_again_at: int = 0
-    client: object = None
+    client: "Client | None" = None
     registered: bool = False
     posture: Posture = field(default_factory=Posture)
     gone: bool = False
+    own_tags: Callable[["Device"], Tags] = no_tags
 
     def __post_init__(self) -> None:
         self.device_name = self.nas_identifier or UNKNOWN
         self.last_seen = self.first_seen
+
+    @property
+    def client_id(self) -> int:
+        """The id of the device's RADIUS client, or 0."""
+        return self.client.id if self.client is not None else 0
+
+    @property
+    def tags(self) -> Tags:
+        """The tags of the device: its own, and those of its RADIUS client with other keys."""
+        return effective_tags(self.own_tags(self), self.client.tags if self.client is not None else NO_TAGS)
 
 
 @dataclass(slots=True, eq=False)
@@ -341,6 +371,23 @@ class DeviceRow(Learned):
     challenges: Annotated[int, Wire("Challenges that the device got.", after="timeouts_learned", detail=True)]
     station_count: ClassVar[Annotated[int, Wire("Stations behind the device.", after="evidence", detail=True)]]
     challenge_answers: Annotated[int, Wire("Challenges that the device answered.", after="challenges", detail=True)]
+    client_id: int
+    own_tags: Annotated[
+        str,
+        Wire(
+            "Tags of the device itself. It takes over those of its RADIUS client with other keys.",
+            convert=shown_tags,
+            after="evidence",
+            detail=True,
+            title="Own tags",
+        ),
+    ]
+    note: Annotated[str, Wire("Note about the device.", after="tags", look="text")]
+
+    @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="safe_to_require")
+    def tags(self, client_tags: ClientTags) -> list[str]:
+        """Return the effective tags. client_tags: a function that returns the tags of a RADIUS client by its id."""
+        return list(effective_tags(of_store(self.own_tags), client_tags(self.client_id)))
 
     @Wire(
         "Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client.",
@@ -359,6 +406,7 @@ class DeviceRow(Learned):
         self.device_name, self.device_type = device.device_name, device.device_type
         self.device_type_certainty, self.nas_device_type = device.certainty, device.nas_device_type
         self.evidence, self.nas_port_type = device.evidence, device.nas_port_type
+        self.client_id = device.client_id
         self.last_seen = max(self.last_seen, device.last_seen)
         self.request_count += device.requests
         posture = device.posture

@@ -43,14 +43,17 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
-        return Plain({"network_devices": answers(rows, now=clock()), **totals(total)})
+        return Plain(
+            {"network_devices": answers(rows, now=clock(), client_tags=service.tags.of_client), **totals(total)}
+        )
 
     @devices.post("/network_device/GetDevice", roles=READERS)
     async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
         """Read a network device as ListDevices lists it, with the evidence for its product."""
         row = await service.one(body.domainId, body.deviceId)
         _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
-        return Plain(answer(row, detail=True, now=clock(), attribute_name=attribute_name, station_count=behind))
+        known = {"now": clock(), "attribute_name": attribute_name, "client_tags": service.tags.of_client}
+        return Plain(answer(row, detail=True, station_count=behind, **known))
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:

@@ -23,9 +23,10 @@ from sallyport.areas.devices.device import (
 )
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
+from sallyport.store.counters import whole_page
+from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import MOST_COUNTED, IndexEntry, ListQuery, SearchIndex, whole_page
+from sallyport.store.search import MOST_COUNTED, IndexEntry, SearchIndex
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -36,8 +37,19 @@ _COUNTS = ("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_an
 _TIMES = ("retransmit_ms", "give_up_ms", "measured_at", "gave_up_at")
 _CHALLENGES = ("unanswered", "answered_at", "challenged_at")
 _NUMBERS = {*_COUNTS, "measured_at", "gave_up_at", *_CHALLENGES}
-_COLUMNS = ", ".join(f"coalesce({name}, 0) as {name}" if name in _NUMBERS else name for name in columns_of(DeviceRow))
-_SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
+_TEXTS = {"own_tags", "note"}
+_COLUMNS = ", ".join(
+    f"coalesce({name}, 0) as {name}"
+    if name in _NUMBERS
+    else f"coalesce({name}, '') as {name}"
+    if name in _TEXTS
+    else name
+    for name in columns_of(DeviceRow)
+)
+_MARKS = "(select tagged_id, own_tags, note from device_tags) as marks"
+_SELECT = (
+    f"select {_COLUMNS} from devices left join device_posture on device_id = id left join {_MARKS} on tagged_id = id"
+)
 _POSTURE = (*_COUNTS, "last_unsigned", *_TIMES, *_CHALLENGES)
 
 
@@ -126,8 +138,9 @@ def _insert(tx: Tx, device: Device) -> Inserted | None:
         Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
         "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
-        "nas_port_type_key, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, :nas, "
-        ":nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :first, :last, 0, "
+        "nas_port_type_key, client_id, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, "
+        ":nas, :nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :by, :first, "
+        ":last, 0, "
         f"1 + (select count(*) from device_history where {_IDENTITY} and event = 'deleted') where not {_TOO_MANY} "
         "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id, registrations",
         **_identity(device),
@@ -246,7 +259,7 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
     tx.execute(
         "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
         "device_type_certainty = :certainty, nas_device_type = :nas_type, evidence = :evidence, "
-        "nas_port_type = :medium, nas_port_type_key = :medium_key where id = :id",
+        "nas_port_type = :medium, nas_port_type_key = :medium_key, client_id = :by where id = :id",
         id=row.id,
         **_description(device),
     )
@@ -262,6 +275,7 @@ def _description(device: Device | DeviceRow) -> dict[str, Value]:
         "evidence": device.evidence,
         "medium": device.nas_port_type,
         "medium_key": fold(device.nas_port_type),
+        "by": device.client_id,
     }
 
 

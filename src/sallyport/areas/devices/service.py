@@ -18,6 +18,7 @@ from sallyport.areas.devices.device import (
     StationRow,
 )
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
+from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
@@ -26,6 +27,7 @@ from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_slices
+from sallyport.store.snapshot import stamp
 from sallyport.web.bodies import SHORT
 
 FLUSH_S = 1.0
@@ -44,9 +46,12 @@ log = structlog.get_logger()
 class Devices:
     """The devices and stations of all domains."""
 
-    def __init__(self, store: Store, sightings: Sightings, metrics: InventoryMetrics, clock: Clock = now_us) -> None:
+    def __init__(
+        self, store: Store, sightings: Sightings, metrics: InventoryMetrics, tags: DeviceTags, clock: Clock = now_us
+    ) -> None:
         self._store = store
         self.sightings = sightings
+        self.tags = tags
         self._metrics = metrics
         self._clock = clock
         self._changing = trio.Lock()
@@ -108,7 +113,8 @@ class Devices:
 
     def _add_unwritten(self, rows: Sequence[DeviceRow]) -> None:
         for row in rows:
-            for device in self.sightings.changed((row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)):
+            identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
+            for device in self.sightings.changed_devices.get(identity, ()):
                 row.add(device)
 
     async def stations(
@@ -159,7 +165,7 @@ class Devices:
         """
         find = partial(_selected, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
 
-        def end(tx: Tx, rows: list[DeviceRow]) -> set[int]:
+        def end(tx: Tx, rows: list[DeviceRow]) -> tuple[set[int], bool]:
             at = self._clock()
             for row in rows:
                 repo.delete(tx, row, actor, at)
@@ -171,13 +177,18 @@ class Devices:
                 audit.record_in(
                     tx, "device.delete", domain_id, _target(row), at=at, changes=audit.changed(identity, {})
                 )
-            return {row.id for row in rows}
+            had_tags = any(row.own_tags or row.note for row in rows)
+            if had_tags:
+                stamp(tx)
+            return {row.id for row in rows}, had_tags
 
         stations = (station_repo.delete,)
         await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
         async with self._changing:  # otherwise a flush between `in_slices` and `forget` would register the device again
-            deleted = await in_slices(self._store, find, stations, end)
+            deleted, had_tags = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
+            if had_tags:
+                await self.tags.read_again()
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)
 

@@ -7,17 +7,18 @@ reads its row from the store.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import chain
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices import repo, station_repo
-from sallyport.areas.devices.device import UNKNOWN, Device, Learned, Posture, Station
+from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
+from sallyport.base.tags import Tags
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.radius.vendors import Finding, identify, medium
@@ -32,8 +33,6 @@ TOGETHER = 3
 """Minimum number of new stations for which shared statements are used. Fewer stations are written faster one by one."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
-Identity = tuple[int, str, str, str]
-"""The key of a device's row: domain, ip_address, client_ip, nas_identifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +78,20 @@ Sighting = Registered | Refused | LearnedElsewhere
 
 
 class Sightings:
-    """The devices and stations in memory."""
+    """The devices and stations in memory. own_tags: a function that returns the tags of a device itself."""
 
-    def __init__(self, *, max_devices: int = MAX_DEVICES, max_stations: int = MAX_STATIONS) -> None:
+    def __init__(
+        self,
+        own_tags: Callable[[Device], Tags] = no_tags,
+        *,
+        max_devices: int = MAX_DEVICES,
+        max_stations: int = MAX_STATIONS,
+    ) -> None:
+        self._own_tags = own_tags
         self._devices = BoundedMap[DeviceKey, Device](max_devices)
         self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
-        self._changed_devices: dict[Identity, list[Device]] = {}
+        self.changed_devices: dict[Identity, list[Device]] = {}
+        """The devices in memory that have unwritten changes, by the keys of their rows."""
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
@@ -97,6 +104,7 @@ class Sightings:
         device = self._devices.get(key)
         if device is None:
             device = new_device(request, source, domain_id, at)
+            device.own_tags = self._own_tags
             dropped = self._devices.put(key, device, client.tenant_id)
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)
@@ -133,10 +141,6 @@ class Sightings:
         if not device.gone:
             self._note(device)
 
-    def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices in memory that have unwritten changes for a row. identity: the key of the row."""
-        return self._changed_devices.get(identity, ())
-
     def take_changes(self) -> Iterator[Changes]:
         """Yield, in parts, the changes that exist when the function is called. Each part takes about the same time to
         write.
@@ -144,7 +148,7 @@ class Sightings:
         When a part is yielded, its counts in memory are reset. A device without a row is not part of the changes, and
         neither are the stations behind it. They keep their counts until the device has a row.
         """
-        devices = [each for same in self._changed_devices.values() for each in same if each.id is not None]
+        devices = [each for same in self.changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
         for at in range(0, len(devices), DEVICES):
             yield Changes([self._take(device) for device in devices[at : at + DEVICES] if not device.gone], [])
@@ -163,17 +167,17 @@ class Sightings:
         return device, requests, device.posture.take()
 
     def _note(self, device: Device) -> None:
-        same = self._changed_devices.setdefault(_identity(device), [])
+        same = self.changed_devices.setdefault(_identity(device), [])
         if device not in same:
             same.append(device)
 
     def _drop(self, device: Device) -> None:
         identity = _identity(device)
-        same = self._changed_devices.get(identity, [])
+        same = self.changed_devices.get(identity, [])
         if device in same:
             same.remove(device)
             if not same:
-                del self._changed_devices[identity]
+                del self.changed_devices[identity]
 
     def put_back(self, changes: Changes) -> None:
         """Restore the counts of changes that the store has failed to write. The next flush tries again."""
@@ -196,7 +200,7 @@ class Sightings:
     def reset(self, domain_id: int, device_ids: set[int], at: int) -> None:
         """Forget the learned values of devices, and their unwritten counts of logins and challenges. at: the time in
         microseconds."""
-        for device in chain(self._devices.values(), *self._changed_devices.values()):
+        for device in chain(self._devices.values(), *self.changed_devices.values()):
             if device.domain_id == domain_id and device.id in device_ids:
                 device.posture = Posture(measured_at=at, challenged_at=at)
 
@@ -210,7 +214,7 @@ class Sightings:
             if is_deleted(device):
                 device.gone = True
                 self._devices.pop(key)
-        for device in [each for same in self._changed_devices.values() for each in same if is_deleted(each)]:
+        for device in [each for same in self.changed_devices.values() for each in same if is_deleted(each)]:
             device.gone = True
             self._drop(device)
         for station in [each for each in self._changed_stations if is_deleted(each.device)]:
@@ -225,7 +229,7 @@ class Sightings:
             device.gone = True
         self._devices.clear()
         self._stations.clear()
-        self._changed_devices.clear()
+        self.changed_devices.clear()
         self._changed_stations.clear()
 
 

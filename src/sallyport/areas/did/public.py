@@ -21,8 +21,7 @@ from sallyport.areas.did.dids.resolver import Resolver
 from sallyport.areas.did.dids.service import FOLDER, Dids
 from sallyport.base.actor import Actor, acting_as
 from sallyport.web import problem
-from sallyport.web.operation import source_of, token_of
-from sallyport.web.routing import TemplateRoute
+from sallyport.web.handling import TemplateRoute, source_of, token_of
 from sallyport.web.scope import Gate
 
 DID_PATH: Final = f"/{FOLDER}/{{name}}/did.json"

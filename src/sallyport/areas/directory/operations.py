@@ -54,7 +54,7 @@ from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import Minimum, mapping
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate

@@ -44,8 +44,7 @@ from sallyport.base.fair import PerMinute
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN, changed
-from sallyport.store.model import Store, Tx, Value, Work
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx, Value, Work
 from sallyport.store.vault import Vault
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """A domain, and the table of all domains."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
@@ -86,6 +86,7 @@ class Domain:
     id: Annotated[int, Wire("Id of the domain.", "domainId", title="Id")]
     tenant_id: int
     name: Annotated[str, Wire("Name of the domain; unique in the tenant.", "domainName", title="Domain")]
+    _: KW_ONLY
     mode: Annotated[Mode, Wire(MODE_TEXT, "enforcementMode", title="Mode")] = MONITOR
     status: Annotated[str, Wire("active.", look="none")] = "active"
     fallback: Annotated[Fallback, Wire(FALLBACK_TEXT, "fallbackAction", title="Without a second factor")] = (

@@ -22,7 +22,7 @@ from sallyport.areas.domains.removal import Removal
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.domains.service import Domains
 from sallyport.base.answer import answer
-from sallyport.base.model import Done
+from sallyport.base.model import Done, given
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.model import Work
@@ -36,15 +36,9 @@ async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> D
 
     tenant: the internal id of the tenant, or a function that creates the tenant in the same transaction.
     """
-    domain_id = await service.add(tenant, body.domainName, **_settings(body))  # type: ignore[arg-type]
+    domain_id = await service.add(tenant, body.domainName, **given(body, SETTINGS))  # type: ignore[arg-type]
     values = {"message": "domain added", "domainId": domain_id, "warnings": service.warnings(domain_id)}
     return DomainAdded.model_validate(values)
-
-
-def _settings(body: AddDomain | UpdateDomain) -> dict[str, object]:
-    """Return the settings in a body, by the names of the fields of `Domain`. A setting that is absent is left out."""
-    values = {field: getattr(body, name, None) for name, field in SETTINGS.items()}
-    return {field: value for field, value in values.items() if value is not None}
 
 
 def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
@@ -82,7 +76,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         """
         if body.unknownStations is not None and caller.role not in ADMINS:
             raise not_allowed(caller.role, ADMINS)
-        change = Update(body.domainName, body.addRealms, body.removeRealms, _settings(body))
+        change = Update(body.domainName, body.addRealms, body.removeRealms, given(body, SETTINGS))
         domain = await service.update(body.domainId, change)
         return DomainUpdated.model_validate({**shown(domain, service), **dict(Done(message="domain updated"))})
 

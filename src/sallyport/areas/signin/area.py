@@ -11,7 +11,7 @@ from sallyport.areas.signin.administrators import Administrators
 from sallyport.areas.signin.identities import Identities
 from sallyport.areas.signin.openid import OpenId
 from sallyport.areas.signin.sessions import Sessions
-from sallyport.areas.tenancy.authentication import guesses_of_all_nodes
+from sallyport.areas.tenancy.guesses import guesses_of_all_nodes
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.clock import SECOND
 from sallyport.base.totp import step_at

@@ -16,7 +16,8 @@ from sallyport.areas.signin.administrators import LONGEST_PASSWORD
 from sallyport.areas.signin.openid import OpenId, Started
 from sallyport.areas.signin.passwords import checked
 from sallyport.areas.signin.person import Administrator, Person, Session
-from sallyport.areas.tenancy.authentication import LONGEST, Guesses, network_of
+from sallyport.areas.tenancy.authentication import LONGEST
+from sallyport.areas.tenancy.guesses import Guesses, network_of
 from sallyport.base.actor import Actor, acting, acting_as
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Unauthenticated

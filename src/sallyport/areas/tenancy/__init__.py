@@ -4,8 +4,9 @@ The store has only the SHA-256 hash of a token. The token itself is shown once, 
 up its token by this hash, with a bounded cache that is never stale. A revocation in this process removes the record
 from the cache before the call returns. `forget` empties the cache after another process has changed the store.
 
-    repo            Tenant, TokenRecord and their SQL
-    authentication  the cache, the rate limit for wrong keys, and the look-up of tokens and keys for the package web
+    authentication  TokenRecord, the cache, and the look-up of tokens and keys for the package web
+    guesses         the rate limit for wrong keys
+    repo            Tenant, TokenQuery, and the SQL of tenants and tokens
     service         Tenancy: tenants and tokens
     keys            API keys of agents
 """

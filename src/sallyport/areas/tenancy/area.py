@@ -6,7 +6,8 @@ from typing import Protocol
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.tenancy import operations as api
 from sallyport.areas.tenancy import repo
-from sallyport.areas.tenancy.authentication import BURST, Authentication, guesses_of_all_nodes
+from sallyport.areas.tenancy.authentication import Authentication
+from sallyport.areas.tenancy.guesses import BURST, guesses_of_all_nodes
 from sallyport.areas.tenancy.keys import operations as keys_api
 from sallyport.areas.tenancy.keys import repo as keys_repo
 from sallyport.areas.tenancy.keys.key import Configure

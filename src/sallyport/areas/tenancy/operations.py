@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sallyport.areas.tenancy.repo import TokenQuery, TokenRecord
+from sallyport.areas.tenancy.authentication import TokenRecord
+from sallyport.areas.tenancy.repo import TokenQuery
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.areas.tenancy.tenants import ListedTenant, Tenants
 from sallyport.base.clock import Clock, iso

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.areas.tenancy.authentication import TokenRecord
 from sallyport.store import audit
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.web.scope import Role
@@ -18,27 +19,6 @@ class Tenant:
     id: int
     organization: int
     number: int
-
-
-@dataclass(frozen=True, slots=True)
-class TokenRecord:
-    """A token without its secret. tenant_id: the internal id of the tenant. Times are UTC microseconds."""
-
-    id: int
-    organization: int
-    tenant_number: int
-    tenant_id: int
-    name: str
-    role: str
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
-
-    def status(self, now: int) -> str:
-        """Return `active`, `expired` or `revoked`, at the time `now` in microseconds."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
 
 
 _RECORD = """

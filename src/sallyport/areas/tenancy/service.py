@@ -1,29 +1,27 @@
-"""The service for tenants and access tokens. It creates, lists and revokes them, and authenticates each request."""
+"""The service for tenants and access tokens. It creates, lists and revokes them."""
 
 from collections.abc import Callable
 
 from sallyport.areas.tenancy import repo
-from sallyport.areas.tenancy.authentication import CACHED, LONGEST, RecordCache
-from sallyport.areas.tenancy.repo import Tenant, TokenQuery, TokenRecord
+from sallyport.areas.tenancy.authentication import CACHED, TokenAuthentication, TokenRecord
+from sallyport.areas.tenancy.repo import Tenant, TokenQuery
 from sallyport.base.clock import SECOND, Clock, iso
-from sallyport.base.errors import INVALID_TOKEN, Conflict, NotFound, Unauthenticated, invalid_field
-from sallyport.base.secret import TOKEN_PREFIX, new_token, token_hash
+from sallyport.base.errors import Conflict, NotFound, invalid_field
+from sallyport.base.secret import new_token, token_hash
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx, Work
-from sallyport.web.scope import Caller, Role
+from sallyport.web.scope import Role
 
 LONGEST_NAME = 64
 _HIGHEST = 2**63 - 1
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999, the last time in ISO 8601 with four digits
 
 
-class Tenancy:
-    """The tenants and tokens of the installation. The class implements web.scope.Authenticator for tokens."""
+class Tenancy(TokenAuthentication):
+    """The tenants and tokens of the installation."""
 
     def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED) -> None:
-        self._store = store
-        self._clock = clock
-        self._known = RecordCache(store, repo.token_by_hash, size=cached)
+        super().__init__(store, repo.token_by_hash, clock, cached=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
         """Return the internal id of a tenant. Create the tenant if it does not exist. Raises Invalid, StoreError."""
@@ -135,29 +133,6 @@ class Tenancy:
         revoked = await self._store.write(transaction)
         self.forget()
         return revoked
-
-    async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller that a token identifies.
-
-        Raises Unauthenticated if the token is unknown, expired or revoked. Raises StoreError.
-        """
-        if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
-            raise Unauthenticated(INVALID_TOKEN)
-        record = await self._known.find(token_hash(token), source)
-        if record is None or record.status(self._clock()) != "active":
-            raise Unauthenticated(INVALID_TOKEN)
-        return Caller(
-            token_id=record.id,
-            organization=record.organization,
-            tenant_number=record.tenant_number,
-            tenant_id=record.tenant_id,
-            role=Role(record.role),
-            name=record.name,
-        )
-
-    def forget(self) -> None:
-        """Empty the cache. Call this after a revocation, a restore, or a change by another process."""
-        self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
         """Create organization 1, tenant 1 and an admin token if no token exists. Return whether this call has created

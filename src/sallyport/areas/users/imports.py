@@ -7,7 +7,7 @@ are added to the existing assignments.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
@@ -146,10 +146,10 @@ async def import_instances(
     def plan(tx: Tx, row: Mapping[str, object]) -> Planned:
         wanted = parsed(ImportedInstance, row)
         old = instances_repo.named(tx, domain_id, wanted.instanceName)
-        new = wanted.onto(None if old is None else old.fields)
+        new = wanted.onto(old)
         if old is None:
             return Planned(Outcome.NEW, new.name, do=lambda tx: instances.add_in(tx, domain_id, new))
-        changes = changed(asdict(old.fields), asdict(new))
+        changes = changed(old.settings, new.settings)
         if not changes:
             return Planned(Outcome.UNCHANGED, new.name)
         return Planned(Outcome.CHANGED, new.name, list(changes), lambda tx: instances.update_in(tx, old, new))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.areas.users.accounts.account import DIRECT, ListedUser, UserQuery
+from sallyport.areas.users.accounts.account import DIRECT, Account, UserQuery
 from sallyport.areas.users.accounts.service import Users
 from sallyport.areas.users.imports import ImportRows, import_instances, import_users
 from sallyport.areas.users.instances.service import Instances
@@ -63,8 +63,7 @@ def local_operations(
     return local
 
 
-def _exported(listed: ListedUser) -> Row:
-    account = listed.account
+def _exported(account: Account) -> Row:
     return {
         "userName": account.name,
         "userType": account.user_type,
@@ -72,6 +71,6 @@ def _exported(listed: ListedUser) -> Row:
         "privilegedUser": account.privileged_user,
         "sshKey": list[JSON](account.ssh_key.splitlines()),
         "did": account.did,
-        "instances": [instance.name for instance in listed.instances if instance.source == DIRECT],
-        "groups": list[JSON](listed.groups),
+        "instances": [instance.name for instance in account.instances if instance.source == DIRECT],
+        "groups": list[JSON](account.groups),
     }

@@ -18,7 +18,7 @@ from sallyport.areas.users.accounts.account import WalletAssignment
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.base.wire import JSON
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.did.crypto.signers import ISSUERS, signer
 from tests.areas.did.holders import populated

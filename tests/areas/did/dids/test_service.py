@@ -19,8 +19,8 @@ from sallyport.areas.did.wallets.wallet import NewWallet
 from sallyport.base.errors import Conflict, CredentialError, Invalid, NotFound, SecretError
 from sallyport.base.secret import Secret
 from sallyport.store import counters
-from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, ListQuery
+from sallyport.store.model import ListQuery, Tx
+from sallyport.store.search import MOST_COUNTED
 from sallyport.store.sqlite import SEARCHERS
 from sallyport.store.vault import Vault
 from tests.areas import Areas

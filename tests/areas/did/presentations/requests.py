@@ -9,7 +9,7 @@ from sallyport.areas.did.crypto import vc
 from sallyport.areas.did.crypto.jws import Signer
 from sallyport.areas.did.presentations.request import Request
 from sallyport.areas.did.presentations.verifier import AccessRequest
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.errors import Conflict, CredentialError
 from sallyport.base.wire import JSON
 from tests.areas.did.holders import Person, World
@@ -19,7 +19,7 @@ async def requested(world: World, person: Person | None = None, username: str = 
     """Add a request for an instance to a person, ann by default. Return the request as the wallet polls it."""
     person = person or world.ann
     with suppress(Conflict):
-        await world.areas.instances.add(world.areas.domain, NewInstance("server"))
+        await world.areas.instances.add(world.areas.domain, Instance("server"))
     wanted = AccessRequest(world.issuer, person.did, username, "server", of_group=False)
     (issued,) = await world.did.verifier.issue(world.areas.tenant, wanted)
     request, _ = await world.did.presentations.poll(

@@ -8,7 +8,7 @@ from sallyport.areas.did.dids.did import NewDid
 from sallyport.areas.did.presentations.service import holders_signer
 from sallyport.areas.did.presentations.verifier import AccessRequest
 from sallyport.areas.did.wallets.key import new_wallet_key
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.errors import Conflict, CredentialError, NotFound, Unauthenticated
 from tests.areas.did.crypto.signers import signer
 from tests.areas.did.holders import World
@@ -22,7 +22,7 @@ async def kept_holder(world: World) -> str:
 
 async def request_to(world: World, holder: str) -> int:
     """Add a request to that holder."""
-    await world.areas.instances.add(world.areas.domain, NewInstance("server"))
+    await world.areas.instances.add(world.areas.domain, Instance("server"))
     wanted = AccessRequest(world.issuer, holder, "ann", "server", of_group=False)
     return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 

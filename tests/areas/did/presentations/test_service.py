@@ -12,8 +12,8 @@ from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.dids.service import Dids
 from sallyport.areas.did.presentations.request import State
 from sallyport.areas.did.presentations.verifier import AccessRequest
-from sallyport.areas.users.groups.group import NewGroup
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.groups.group import Group
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.membership import Action
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound, TooMany, Unauthenticated
@@ -279,12 +279,12 @@ async def test_the_credential_must_have_the_user_name(world: World) -> None:
 async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
     """An endpoint is found by its name in any letter case or by its ID, and only in its own tenant."""
     areas = world.areas
-    instance = await areas.instances.add(areas.domain, NewInstance("Server"))
-    group = await areas.groups.add(areas.domain, NewGroup("Admins"))
+    instance = await areas.instances.add(areas.domain, Instance("Server"))
+    group = await areas.groups.add(areas.domain, Group("Admins"))
     for endpoint in ("server", "ADMINS", str(instance), str(group)):
         assert await issued(world, endpoint) == [world.ann.wallet_id]
     other = await areas.tenancy.ensure_tenant(2, 1)
-    await areas.instances.add(await areas.domains.add(other, "other"), NewInstance("theirs"))
+    await areas.instances.add(await areas.domains.add(other, "other"), Instance("theirs"))
     for endpoint in ("theirs", "nothing", str(10**17)):
         with pytest.raises(NotFound):
             await issued(world, endpoint)
@@ -303,10 +303,10 @@ async def test_the_methods_and_policy_of_an_endpoint_apply(world: World) -> None
     the lifetime of a request.
     """
     areas = world.areas
-    await areas.instances.add(areas.domain, NewInstance("ssh only", auth_type="SSH,Password"))
-    await areas.instances.add(areas.domain, NewInstance("both", auth_type="SSH,DID"))
-    group = await areas.groups.add(areas.domain, NewGroup("short", auth_flow="DID"))
-    await areas.groups.add(areas.domain, NewGroup("off", status="Disabled"))
+    await areas.instances.add(areas.domain, Instance("ssh only", auth_type="SSH,Password"))
+    await areas.instances.add(areas.domain, Instance("both", auth_type="SSH,DID"))
+    group = await areas.groups.add(areas.domain, Group("short", auth_flow="DID"))
+    await areas.groups.add(areas.domain, Group("off", status="Disabled"))
     await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": "30s"})
     for endpoint in ("ssh only", "off"):
         with pytest.raises(Conflict):
@@ -322,10 +322,10 @@ async def test_the_methods_of_a_users_groups_apply(world: World) -> None:
     """
     areas = world.areas
     await world.give(world.ann, await world.issue(world.ann.did, "ann"))
-    instance = await areas.instances.add(areas.domain, NewInstance("server"))
+    instance = await areas.instances.add(areas.domain, Instance("server"))
     user = await areas.add_user(areas.domain, "Ann", b"password of theirs")
     assert await issued(world, "server")
-    groups = [await areas.groups.add(areas.domain, NewGroup(flow, auth_flow=flow)) for flow in ("SSH", "Password")]
+    groups = [await areas.groups.add(areas.domain, Group(flow, auth_flow=flow)) for flow in ("SSH", "Password")]
     for group in groups:
         await areas.groups.assign_users(areas.domain, group, [user], Action.ADD)
     await areas.instances.assign_groups(areas.domain, [instance], groups, Action.ADD)
@@ -344,14 +344,14 @@ async def test_the_methods_of_a_users_groups_apply(world: World) -> None:
 async def test_each_holder_of_a_group_is_asked_once(world: World) -> None:
     """Each member of a group that holds a credential gets one request. A group without holders is refused."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3), "bob")
-    group = await areas.groups.add(areas.domain, NewGroup("admins"))
+    group = await areas.groups.add(areas.domain, Group("admins"))
     with pytest.raises(NotFound):
         await issued(world, "admins", of_group=True)
     users = [await areas.add_user(areas.domain, name, b"password of theirs") for name in ("ANN", "bob", "carl")]
     await areas.groups.assign_users(areas.domain, group, users, Action.ADD)
     await world.give(bob, await world.issue(bob.did, "bob"))
     assert await issued(world, "admins", of_group=True) == [world.ann.wallet_id, bob.wallet_id]
-    await areas.instances.add(areas.domain, NewInstance("server"))
+    await areas.instances.add(areas.domain, Instance("server"))
     with pytest.raises(NotFound):
         await issued(world, "server", of_group=True)
 

@@ -7,7 +7,7 @@ from sallyport.areas.did.wallets.service import LONGEST_PAGE, paired
 from sallyport.areas.did.wallets.wallet import NewWallet
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.wire import JSON
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Page
 from sallyport.web.scope import Role
 from tests.areas.did.crypto.signers import signer

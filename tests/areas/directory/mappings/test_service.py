@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.areas.directory.mappings.mapping import MOST_MAPPED
 from sallyport.base.errors import Conflict
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.directory.world import at_work, group, groups_of, imported, over, person
 

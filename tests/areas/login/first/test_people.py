@@ -26,7 +26,7 @@ async def enrolled(areas: Areas, name: str) -> str:
 async def sources(areas: Areas) -> dict[str, str]:
     """Return the source of each endpoint user but ann, by name."""
     found, _ = await areas.accounts.page(UserQuery(areas.domain, limit=100))
-    return {each.account.name: each.account.source for each in found if each.account.name != "ann"}
+    return {each.name: each.source for each in found if each.name != "ann"}
 
 
 @pytest.mark.parametrize("name", ["carl", "CARL", "carl@corp", "carlo"])

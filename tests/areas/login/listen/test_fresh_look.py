@@ -11,11 +11,11 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.users.accounts.account import UserChange
-from sallyport.areas.users.groups.group import NewGroup
+from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from tests.areas import Areas, clock
 from tests.areas.login.listen.conftest import Wire, areas
 from tests.areas.login.listen.second import (
@@ -40,7 +40,7 @@ async def staff(wire: Wire) -> int:
     Members of the group need a second factor, and all other users are blocked.
     """
     areas = wire.areas
-    group = await areas.groups.add(areas.domain, NewGroup("Staff"))
+    group = await areas.groups.add(areas.domain, Group("Staff"))
     await areas.groups.assign_users(areas.domain, group, [await ann(areas)], Action.ADD)
     await areas.groups.set_credential_policy(areas.domain, group, {"ttl_user": "600"})
     for rule in (

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 import trio
 
-from sallyport.areas.tenancy.authentication import BURST, Guesses
+from sallyport.areas.tenancy.guesses import BURST, Guesses
 from sallyport.areas.tenancy.keys import repo
 from sallyport.areas.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey
 from sallyport.areas.tenancy.keys.service import Keys, renew_at
-from sallyport.areas.users.instances.instance import NewInstance
+from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.secret import new_key, token_hash
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.store.slices import SLICE
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas, SetClock, stored
@@ -24,7 +24,7 @@ DAY = 86_400
 
 async def instance(areas: Areas, name: str = "web1") -> int:
     """Add an instance to the domain."""
-    return await areas.instances.add(areas.domain, NewInstance(name))
+    return await areas.instances.add(areas.domain, Instance(name))
 
 
 async def enrolment(areas: Areas, agent: Agent = Agent.ENDPOINT, **fields: int | None) -> Caller:
@@ -144,7 +144,7 @@ async def test_a_key_with_unsuitable_values_is_refused(areas: Areas, clock: SetC
     """A key is refused if its instance is in another domain, if its expiry is past or very late, or if it is for a
     directory agent and has an instance."""
     other = await areas.domains.add(areas.tenant, "branch")
-    elsewhere = await areas.instances.add(other, NewInstance("web1"))
+    elsewhere = await areas.instances.add(other, Instance("web1"))
     with pytest.raises(NotFound, match="instance not found"):
         await areas.keys.create(NewKey(areas.domain, instance_id=elsewhere))
     for expires in (clock(), 2**62):

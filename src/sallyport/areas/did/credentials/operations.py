@@ -24,7 +24,7 @@ from sallyport.areas.did.credentials.service import Credentials, claims_of
 from sallyport.base.answer import answers
 from sallyport.base.clock import Clock
 from sallyport.base.text import counted
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Counted, Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate

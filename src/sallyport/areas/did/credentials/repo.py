@@ -9,8 +9,7 @@ from sallyport.areas.did.crypto.encoding import read_object
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, columns_of
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Tx, Value, columns_of
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 

@@ -17,8 +17,7 @@ from sallyport.base.clock import Clock, iso_seconds, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.store import audit
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.store.vault import Vault
 
 KIND: Final = "https://w3c-ccg.github.io/vc-json-schemas/schema/2.0/schema.json"

@@ -23,8 +23,7 @@ from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, inva
 from sallyport.base.wire import JSON
 from sallyport.metrics import CredentialMetrics
 from sallyport.store import audit
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role

@@ -20,7 +20,7 @@ from sallyport.base.clock import from_us
 from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import Minimum
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Counted, Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate

@@ -8,9 +8,10 @@ from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.store import counters
+from sallyport.store.counters import whole_page
 from sallyport.store.erasure import PRESENT
-from sallyport.store.model import Tx, Value, columns_of
-from sallyport.store.search import MOST_COUNTED, ListQuery, SearchIndex, whole_page
+from sallyport.store.model import ListQuery, Tx, Value, columns_of
+from sallyport.store.search import MOST_COUNTED, SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 

@@ -18,8 +18,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, Invalid, NotFound, in_field
 from sallyport.base.wire import JSON
 from sallyport.store import audit
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 

@@ -20,7 +20,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.base.wire import Minimum
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate

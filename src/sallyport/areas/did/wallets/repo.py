@@ -8,9 +8,10 @@ from sallyport.areas.did.wallets.wallet import ListedWallet, NewWallet, Wallet
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
+from sallyport.store.counters import whole_page
 from sallyport.store.erasure import OF_TENANT, Rows
-from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
-from sallyport.store.search import ListQuery, SearchIndex, whole_page
+from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 

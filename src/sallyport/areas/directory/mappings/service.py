@@ -14,8 +14,7 @@ from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.clock import Clock
 from sallyport.base.errors import NotFound
 from sallyport.store.audit import changed
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 
 PREVIEWED: Final = 10
 

@@ -10,8 +10,9 @@ from sallyport.areas.directory.imports.job import ImportRun
 from sallyport.areas.directory.mappings.mapping import MOST_MAPPED, attributes_in
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
-from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import ListQuery, SearchIndex, whole_page
+from sallyport.store.counters import whole_page
+from sallyport.store.model import ListQuery, Tx, Value, without_case
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 
 _USERS_SEARCH: Final = SearchIndex("directory_users_search")

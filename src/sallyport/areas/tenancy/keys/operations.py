@@ -18,7 +18,7 @@ from sallyport.areas.tenancy.keys.service import Keys, renew_at
 from sallyport.base.answer import answers
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.model import Done
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, READERS, Caller, Gate

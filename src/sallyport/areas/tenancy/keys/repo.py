@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from sallyport.areas.tenancy.keys.key import KeyKind, KeyRecord, NewKey
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, listed
-from sallyport.store.search import ListQuery
+from sallyport.store.model import LISTED, ListQuery, Tx, listed
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import delete_slice
 

@@ -4,7 +4,8 @@ agent."""
 from collections.abc import Callable
 from dataclasses import replace
 
-from sallyport.areas.tenancy.authentication import LONGEST, Guesses, RecordCache
+from sallyport.areas.tenancy.authentication import LONGEST, RecordCache
+from sallyport.areas.tenancy.guesses import Guesses
 from sallyport.areas.tenancy.keys import repo
 from sallyport.areas.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyKind, KeyRecord, NewKey
 from sallyport.base.clock import SECOND, Clock, iso
@@ -22,8 +23,7 @@ from sallyport.base.errors import (
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import JSON
 from sallyport.store import audit, counters
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.web.scope import ENROLMENTS, Caller, Role, not_allowed
 
 MAX_KEYS = 50_000

@@ -1,8 +1,11 @@
 """An endpoint user as admins see it: the stored fields of the user, changes of these fields, and lists of users."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
+from sallyport.base.answer import Wire
+from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN
 
@@ -79,27 +82,81 @@ def _or_default(text: str | None, default: str) -> str | None:
 @dataclass(slots=True)  # not frozen, because a list has up to 1000, and freezing takes most of the time to make one
 class Account:
     """A stored user without the secrets. Times are in microseconds. has_password, has_totp, assigned: 1 for true, 0 for
-    false."""
+    false. instances, groups, credential: only lists of users have these values."""
 
-    id: int
-    domain_id: int
-    name: str
+    credential_type: Annotated[str, Wire("Type of the credential, such as Password.", "credType", title="Credential")]
+    id: Annotated[int, Wire("Id of the user.", "userId", title="Id")]
+    name: Annotated[str, Wire("Login name of the user.", "userName", title="User")]
+    source: Annotated[
+        str,
+        Wire(
+            "Source of the user: Local; discovered if an agent has found the account on its machine; directory if a "
+            "person of a directory has enrolled for one-time codes."
+        ),
+    ]
+    has_password: Annotated[
+        int, Wire("Whether the user has a password.", "hasPassword", bool, kind=bool, title="Password")
+    ]
+    has_totp: Annotated[
+        int,
+        Wire(
+            "Whether the user has a confirmed one-time-password seed.",
+            "hasTotp",
+            bool,
+            kind=bool,
+            title="One-time codes",
+        ),
+    ]
+    privileged_user: Annotated[
+        str,
+        Wire("Whether the user has root privileges on instances, as set by an admin.", "privilegedUser", look="none"),
+    ]
+    did: Annotated[str, Wire("DID of the user; empty if there is none.", title="DID", look="code")]
+    created_at: Annotated[int, Wire("Time when the user was added, ISO 8601 UTC.", "created", iso, title="Added")]
+    updated_at: Annotated[int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, title="Changed")]
+    domain_id: Annotated[int, Wire("Id of the domain, as GetAllDomains gives it.", "domainId", detail=True)]
+    ssh_key: Annotated[str, Wire("OpenSSH public keys, one in each line.", "sshKey", detail=True)]
     user_type: str
-    credential_type: str
-    privileged_user: str
-    ssh_key: str
-    did: str
-    source: str
     assigned: int
-    created_at: int
-    updated_at: int
-    has_password: int
-    has_totp: int
+    _: KW_ONLY
+    instances: "Sequence[UserInstance]" = ()
+    groups: Annotated[
+        Sequence[str],
+        Wire("Names of the groups to which the user belongs.", convert=list, kind=list[str], after="hostNames"),
+    ] = ()
+    credential: Annotated[
+        str, Wire("Id of the user's credential; empty if there is none.", "credentialId", after="assign", look="none")
+    ] = ""
 
     @property
+    @Wire("Type of the user, such as Local User.", "userType", after="source", title="Type")
     def listed_type(self) -> str:
         """The type of the user in the form that lists show."""
         return LISTED_LOCAL if self.user_type == LOCAL else self.user_type
+
+    @property
+    @Wire(
+        "Ids of the instances to which the user is assigned, directly or through an active group. For a user with the "
+        "source discovered, also the instances on which an agent has found the account.",
+        "instanceIds",
+        after="userType",
+        look="none",
+    )
+    def instance_ids(self) -> list[int]:
+        """The ids of the instances."""
+        return [each.id for each in self.instances]
+
+    @property
+    @Wire("Whether the user is assigned to any instance.", "assign", after="instanceIds", look="none")
+    def is_assigned(self) -> bool:
+        """Whether the user is assigned to any instance, directly or through an active group."""
+        return any(instance.source != FOUND for instance in self.instances)
+
+    @property
+    @Wire("Host names of the instances, in the order of instanceIds.", "hostNames", after="credentialId", look="none")
+    def host_names(self) -> list[str]:
+        """The host names of the instances. If a host name is unknown, the name of the instance."""
+        return [each.host_name or each.name for each in self.instances]
 
 
 @dataclass(slots=True)
@@ -112,27 +169,6 @@ class UserInstance:
     name: str
     host_name: str
     source: int
-
-    @property
-    def host(self) -> str:
-        """The instance's host name. If the host name is unknown, the name of the instance."""
-        return self.host_name or self.name
-
-
-@dataclass(slots=True)
-class ListedUser:
-    """A user in a list. groups: the names of the user's groups. credential: the id of the user's credential, or
-    empty."""
-
-    account: Account
-    instances: Sequence[UserInstance]
-    groups: Sequence[str]
-    credential: str
-
-    @property
-    def is_assigned(self) -> bool:
-        """Whether the user is assigned to any instance, directly or through an active group."""
-        return any(instance.source != FOUND for instance in self.instances)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from sallyport.areas.users.accounts.account import COLUMNS, UserChange
+from sallyport.areas.users.accounts.account import COLUMNS, Account, UserChange
 from sallyport.areas.users.accounts.fields import CredentialType, Did, Password, Seed, SshKeys, UserName, UserType
 from sallyport.areas.users.bodies import MAX_ENTRIES, Privileged, StatusAnswer
 from sallyport.areas.users.user import UserKey
-from sallyport.base.model import Done, Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
-from sallyport.web.bodies import Body, DomainId, Flag, Id, IsMinimum, Many, OfDomain, Paged, Text, TotalCount
+from sallyport.web.bodies import Body, Flag, Id, IsMinimum, Many, OfDomain, Paged, Text, TotalCount
 
 EXPORTED = ("userName", "userType", "credType", "privilegedUser", "sshKey", "did", "instances", "groups")
 """The columns of an export file. The file contains no secrets."""
@@ -118,19 +118,13 @@ class OneUser(OfDomain):
     userId: UserId
 
 
+@answer_of(Account, *("domainId", "userId", "credType", "privilegedUser", "userName", "sshKey", "did"), detail=True)
 class UserDetail(Model):
     """Response body of the operation `getEpmUserDetail`."""
 
-    domainId: DomainId
-    userId: int = Field(description="Id of the user.")
     userType: str = Field(description="Type of the user, such as Local.")
-    credType: str = Field(description="Type of the credential, such as Password.")
     password: str = Field(description=f"Password of the user. {_HIDDEN}")
-    privilegedUser: str = Field(description="Whether the user has root privileges on instances, as set by an admin.")
-    userName: str = Field(description="Login name of the user.")
-    sshKey: str = Field(description="OpenSSH public keys, one in each line.")
     motp: str = Field(description=f"Confirmed one-time-password seed in base32. {_HIDDEN}")
-    did: str = Field(description="DID of the user; empty if there is none.")
     credentialType: str = Field(
         description="credentialType of the user's newest credential, as updateUserWallet has set it."
     )
@@ -163,31 +157,9 @@ class ListUsers(OfDomain, Paged):
     )
 
 
+@answer_of(Account)
 class UserEntry(Model):
     """A user in the answer of `listAllEpmUsers`."""
-
-    credType: str = Field(description="Type of the credential, such as Password.")
-    userId: int = Field(description="Id of the user.")
-    userName: str = Field(description="Login name of the user.")
-    source: str = Field(
-        description="Source of the user: Local; discovered if an agent has found the account on its machine; directory "
-        "if a person of a directory has enrolled for one-time codes."
-    )
-    userType: str = Field(description="Type of the user, such as Local User.")
-    instanceIds: list[int] = Field(
-        description="Ids of the instances to which the user is assigned, directly or through an active group. For a "
-        "user with the source discovered, also the instances on which an agent has found the account."
-    )
-    assign: bool = Field(description="Whether the user is assigned to any instance.")
-    credentialId: str = Field(description="Id of the user's credential; empty if there is none.")
-    hostNames: list[str] = Field(description="Host names of the instances, in the order of instanceIds.")
-    groups: list[str] = Field(description="Names of the groups to which the user belongs.")
-    hasPassword: bool = Field(description="Whether the user has a password.")
-    hasTotp: bool = Field(description="Whether the user has a confirmed one-time-password seed.")
-    privilegedUser: str = Field(description="Whether the user has root privileges on instances, as set by an admin.")
-    did: str = Field(description="DID of the user; empty if there is none.")
-    created: str = Field(description="Time when the user was added, ISO 8601 UTC.")
-    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
 
 class UserList(Model):

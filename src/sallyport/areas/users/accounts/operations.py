@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 from sallyport.areas.users.accounts.account import (
     COLUMNS,
-    ListedUser,
     Removal,
     UserQuery,
     WalletAssignment,
@@ -30,11 +29,11 @@ from sallyport.areas.users.accounts.service import Users
 from sallyport.areas.users.bodies import StatusAnswer
 from sallyport.areas.users.totp import LinkTo, OneTimeSeeds
 from sallyport.base.addresses import is_loopback
+from sallyport.base.answer import answer, answers
 from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.model import Done
 from sallyport.base.text import counted
-from sallyport.base.wire import JSON
 from sallyport.web.bodies import Plain, totals
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -66,27 +65,21 @@ def _declare_reading(users: Operations, service: Users) -> None:
         instanceIds, hostNames, groupId and credentialId. It is case-insensitive.
         """
         listed, total = await service.page(_query(body))
-        return Plain({**totals(total), "epmUsers": [_entry(each) for each in listed]})
+        return Plain({**totals(total), "epmUsers": answers(listed)})
 
     @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
     async def user_detail(body: OneUser, caller: Caller) -> UserDetail:
         """Return a user with the password and the one-time-password seed. An auditor gets ******** instead of these
         secrets. The audit trail records each call."""
         detail = await service.detail(body.domainId, body.userId, reveal=caller.role in OPERATORS)
-        account = detail.account
-        return UserDetail(
-            domainId=account.domain_id,
-            userId=account.id,
-            userType=account.user_type,
-            credType=account.credential_type,
-            password=detail.password,
-            privilegedUser=account.privileged_user,
-            userName=account.name,
-            sshKey=account.ssh_key,
-            motp=detail.motp,
-            did=account.did,
-            credentialType=detail.credential_kind,
-        )
+        values = {
+            **answer(detail.account, detail=True),
+            "userType": detail.account.user_type,
+            "password": detail.password,
+            "motp": detail.motp,
+            "credentialType": detail.credential_kind,
+        }
+        return UserDetail.model_validate(values)
 
 
 def _declare_changing(users: Operations, service: Users) -> None:
@@ -195,28 +188,6 @@ def filter_column(filter_by: str) -> str:
 
 def _wrong_value(message: str) -> Invalid:
     return Invalid("invalid value", (FieldError("filter.value", message),))
-
-
-def _entry(listed: ListedUser) -> dict[str, JSON]:
-    account, instances = listed.account, listed.instances
-    return {
-        "credType": account.credential_type,
-        "userId": account.id,
-        "userName": account.name,
-        "source": account.source,
-        "userType": account.listed_type,
-        "instanceIds": [instance.id for instance in instances],
-        "assign": listed.is_assigned if instances else False,
-        "credentialId": listed.credential,
-        "hostNames": [instance.host_name or instance.name for instance in instances],
-        "groups": [*listed.groups],
-        "hasPassword": bool(account.has_password),
-        "hasTotp": bool(account.has_totp),
-        "privilegedUser": account.privileged_user,
-        "did": account.did,
-        "created": iso(account.created_at),
-        "updated": iso(account.updated_at),
-    }
 
 
 def _wallet(body: UpdateWallet) -> WalletChange:

@@ -22,8 +22,9 @@ from sallyport.areas.users.user import name_key
 from sallyport.base.errors import Conflict, FieldError, Invalid
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, columns_of, listed, without_case
-from sallyport.store.search import ListQuery, SearchIndex, whole_page
+from sallyport.store.counters import whole_page
+from sallyport.store.model import LISTED, LISTED_TEXTS, ListQuery, Tx, Value, columns_of, listed, without_case
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -36,7 +37,8 @@ NO_STEP = -1
 """The last accepted time step of a seed that an admin has set. The value means that no code of the seed was accepted
 yet."""
 _SEARCH = SearchIndex("endpoint_users_search")
-_STORED = ", ".join(each for each in columns_of(Account) if not each.startswith("has_"))
+_ADDED = ("has_password", "has_totp", "instances", "groups", "credential")
+_STORED = ", ".join(each for each in columns_of(Account) if each not in _ADDED)
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
 _EVERY = "select id from endpoint_users where domain_id = :d"
 _INSTANCES = "select id from endpoint_instances where domain_id = :d"

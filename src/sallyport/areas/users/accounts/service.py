@@ -15,7 +15,6 @@ from sallyport.areas.users.accounts.account import (
     DISCOVERED,
     LOCAL,
     Account,
-    ListedUser,
     Removal,
     UserChange,
     UserQuery,
@@ -111,23 +110,23 @@ class Users:
         self._credentials = credentials
         self._clock = clock
 
-    async def page(self, query: UserQuery) -> tuple[list[ListedUser], int]:
+    async def page(self, query: UserQuery) -> tuple[list[Account], int]:
         """Return one page of a domain's users, and the number of matching users.
 
         Raises NotFound if an instance in the query does not exist. Raises Invalid if the users of the page have too
         many instances or groups for one answer.
         """
 
-        def read_page(tx: Tx) -> tuple[list[ListedUser], int]:
+        def read_page(tx: Tx) -> tuple[list[Account], int]:
             membership.must_exist(tx, INSTANCES, query.domain_id, query.instance_ids or ())
             accounts, total = repo.page(tx, self._by_holder(tx, query))
             ids = [account.id for account in accounts]
             instances, groups = repo.instances(tx, ids), repo.groups(tx, ids)
             held = self._credentials.of_users(tx, ids)
-            return [
-                ListedUser(each, instances.get(each.id, ()), groups.get(each.id, ()), held.get(each.id, ""))
-                for each in accounts
-            ], total
+            for each in accounts:
+                each.instances, each.groups = instances.get(each.id, ()), groups.get(each.id, ())
+                each.credential = held.get(each.id, "")
+            return accounts, total
 
         by_key = not query.column and query.instance_ids is None and query.limit <= SHORT
         return await (self._store.read_now if by_key else self._store.search)(read_page)

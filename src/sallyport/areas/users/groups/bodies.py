@@ -8,8 +8,17 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.agentwire.fields import MAX_PATH, PATH
 from sallyport.areas.users.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
-from sallyport.areas.users.groups.group import ttl_seconds
-from sallyport.base.model import Model
+from sallyport.areas.users.groups.group import (
+    COMPONENT_TEXT,
+    NAME_TEXT,
+    UNIT_TEXT,
+    CredentialPolicy,
+    Group,
+    ttl_seconds,
+)
+from sallyport.areas.users.instances.instance import Instance
+from sallyport.base.answer import wire_fields
+from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import Id, IsMinimum, LongText, Many, Name, OfDomain, Paged, Search, Text, TotalCount
 
@@ -45,13 +54,7 @@ def _policy(value: object) -> object:
 
 _GROUP_ID = "Id of the group, as listEndpointGroup returns it."
 _MESSAGE = "Result in words."
-_TIME_TO_LIVE = (
-    "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H. If it is empty, there is no limit."
-)
-_PRIVILEGED = "true, yes or 1 gives root privileges to the group's users; false, no, 0 or an empty text gives none."
-_HOME = (
-    "Absolute path of a user's home directory on the group's instances. If it is empty, the system's default applies."
-)
+_POLICY = {each.name: each.wire.description for each in wire_fields(CredentialPolicy)}
 GroupId = Annotated[Id, Field(description=_GROUP_ID)]
 GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
 Status = Annotated[
@@ -62,9 +65,9 @@ Status = Annotated[
         "it gives no access.",
     ),
 ]
-OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]
-CommonName = Annotated[Text, Field(description="Common name (CN) of the group in a directory.")]
-DomainComponent = Annotated[Text, Field(description="Domain component (DC) of the group in a directory.")]
+OrganizationalUnit = Annotated[Text, Field(description=UNIT_TEXT)]
+CommonName = Annotated[Text, Field(description=NAME_TEXT)]
+DomainComponent = Annotated[Text, Field(description=COMPONENT_TEXT)]
 TimeToLive = Annotated[Text, BeforeValidator(_time_to_live)]
 Directory = Annotated[LongText, BeforeValidator(_directory)]
 PolicyId = Annotated[Text, BeforeValidator(_policy)]
@@ -83,34 +86,22 @@ class ListGroups(OfDomain, Paged):
     )
 
 
+@answer_of(CredentialPolicy)
 class CredentialPolicyEntry(Model):
     """The credential policy of a group."""
 
-    credPolicyId: int = Field(description="Id of the credential policy.")
-    ttlUser: str = Field(description=_TIME_TO_LIVE)
-    priviligedUser: str = Field(description=_PRIVILEGED)
-    policyId: int | None = Field(
-        description="Id of the password policy for the group's users, or null if there is none."
-    )
-    homeDir: str = Field(description=_HOME)
+
+@answer_of(Group)
+class GroupFields(Model):
+    """The fields of a group."""
 
 
-class GroupEntry(Model):
+class GroupEntry(GroupFields):
     """A group in the answer of `listEndpointGroup`."""
 
-    groupId: int = Field(description="Id of the group.")
-    groupName: str = Field(description="Name of the group.")
-    usersCount: int = Field(description="Number of users in the group.")
-    status: str = Field(description="Status of the group.")
-    authFlow: Methods
-    ou: OrganizationalUnit
-    cn: CommonName
-    dc: DomainComponent
     credentialPolicy: CredentialPolicyEntry | None = Field(
         description="Credential policy of the group, or null if there is none."
     )
-    created: str = Field(description="Time when the group was added, ISO 8601 UTC.")
-    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
 
 class GroupList(Model):
@@ -201,21 +192,16 @@ class OneGroup(OfDomain):
     groupId: GroupId
 
 
+@answer_of(Instance, "instanceName", "hostName", "privateIp", "publicIp")
 class FirstMember(Model):
     """The first instance of a group. If the group has no instances, all fields are empty."""
 
-    instanceName: str = Field(description="Name of the instance.")
     os: str = Field(description="Operating system, such as Linux.")
-    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
-    privateIp: str = Field(description="Private IP address; empty if unknown.")
-    publicIp: str = Field(description="Public IP address; empty if unknown.")
 
 
+@answer_of(Instance, "instanceId", "status")
 class Member(FirstMember):
     """An instance of a group."""
-
-    instanceId: int = Field(description="Id of the instance.")
-    status: str = Field(description="Active while the instance's agent sends messages, else Inactive.")
 
 
 class GroupDetail(FirstMember):
@@ -231,10 +217,10 @@ class SetCredentialPolicy(OfDomain):
     field clears the value."""
 
     groupId: GroupId
-    ttlUser: TimeToLive | None = Field(default=None, description=_TIME_TO_LIVE)
-    priviligedUser: FlagText | None = Field(default=None, description=_PRIVILEGED)
+    ttlUser: TimeToLive | None = Field(default=None, description=_POLICY["ttlUser"])
+    priviligedUser: FlagText | None = Field(default=None, description=_POLICY["priviligedUser"])
     policyId: PolicyId | None = Field(default=None, description="Id of the password policy for the group's users.")
-    homeDir: Directory | None = Field(default=None, description=_HOME)
+    homeDir: Directory | None = Field(default=None, description=_POLICY["homeDir"])
 
     @model_validator(mode="after")
     def _has_a_field(self) -> "SetCredentialPolicy":

@@ -1,7 +1,13 @@
 """An endpoint group, and the credential policy of its users' sessions."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Final
+
+from sallyport.areas.users.user import METHODS_TEXT
+from sallyport.base.answer import Wire, field_names
+from sallyport.base.clock import iso
+from sallyport.base.wire import Text
 
 ACTIVE = "Active"
 LONGEST_S = 2**31 - 1
@@ -12,54 +18,74 @@ _PART = re.compile(r"(\d+)\s*([smhdw])", re.ASCII)
 _ISO_SPAN = re.compile(r"p(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?)?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class NewGroup:
-    """The values of a group to add, or the new values of an existing group."""
-
-    name: str
-    ou: str = ""
-    cn: str = ""
-    dc: str = ""
-    auth_flow: str = ""
-    status: str = ACTIVE
+UNIT_TEXT: Final = "Organizational unit (OU) of the group in a directory."
+NAME_TEXT: Final = "Common name (CN) of the group in a directory."
+COMPONENT_TEXT: Final = "Domain component (DC) of the group in a directory."
+_LINE = Annotated[str, Text(255)]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A stored group. Times are in microseconds."""
+    """A group. Times are in microseconds. The values that follow from the store have defaults, for a new group."""
 
-    id: int
-    domain_id: int
-    name: str
-    ou: str
-    cn: str
-    dc: str
-    auth_flow: str
-    status: str
-    users_count: int
-    created_at: int
-    updated_at: int
+    name: Annotated[str, Wire("Name of the group.", "groupName", after="groupId", title="Group")]
+    _: KW_ONLY
+    id: Annotated[int, Wire("Id of the group.", "groupId", title="Id")] = 0
+    domain_id: int = 0
+    users_count: Annotated[int, Wire("Number of users in the group.", "usersCount", title="Users")] = 0
+    status: Annotated[str, Wire("Status of the group.")] = ACTIVE
+    auth_flow: Annotated[str, Wire(METHODS_TEXT, "authFlow", kind=_LINE, title="Methods")] = ""
+    ou: Annotated[str, Wire(UNIT_TEXT, kind=_LINE, title="OU")] = ""
+    cn: Annotated[str, Wire(NAME_TEXT, kind=_LINE, title="CN")] = ""
+    dc: Annotated[str, Wire(COMPONENT_TEXT, kind=_LINE, title="DC")] = ""
+    created_at: Annotated[int, Wire("Time when the group was added, ISO 8601 UTC.", "created", iso, title="Added")] = 0
+    updated_at: Annotated[int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, title="Changed")] = 0
 
     @property
-    def fields(self) -> NewGroup:
-        """The values that an admin has set."""
-        return NewGroup(self.name, self.ou, self.cn, self.dc, self.auth_flow, self.status)
+    def settings(self) -> dict[str, str]:
+        """The values that an admin has set, by field."""
+        return {field: getattr(self, field) for field in SETTINGS.values()}
+
+
+SETTINGS: Final = {
+    name: field
+    for name, field in field_names(Group).items()
+    if name not in ("groupId", "usersCount", "created", "updated")
+}
+"""The field of `Group` for each setting, by its name in bodies."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialPolicy:
-    """The credential policy of a group.
+    """The credential policy of a group. id: 0 before the policy is stored."""
 
-    id: the credPolicyId of the policy, or 0 before the policy is stored. ttl_user: the longest session of a user; if it
-    is empty, there is no limit. privileged_user: whether users get root privileges; if it is empty, they get none.
-    home_dir: the home directory of users; if it is empty, the system's default applies.
-    """
-
-    id: int = 0
-    ttl_user: str = ""
-    privileged_user: str = ""
-    policy_id: int | None = None
-    home_dir: str = ""
+    id: Annotated[int, Wire("Id of the credential policy.", "credPolicyId")] = 0
+    ttl_user: Annotated[
+        str,
+        Wire(
+            "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H. If it is empty, there is no "
+            "limit.",
+            "ttlUser",
+        ),
+    ] = ""
+    privileged_user: Annotated[
+        str,
+        Wire(
+            "true, yes or 1 gives root privileges to the group's users; false, no, 0 or an empty text gives none.",
+            "priviligedUser",
+        ),
+    ] = ""
+    policy_id: Annotated[
+        int | None, Wire("Id of the password policy for the group's users, or null if there is none.", "policyId")
+    ] = None
+    home_dir: Annotated[
+        str,
+        Wire(
+            "Absolute path of a user's home directory on the group's instances. If it is empty, the system's default "
+            "applies.",
+            "homeDir",
+        ),
+    ] = ""
 
 
 def is_active(status: str) -> bool:

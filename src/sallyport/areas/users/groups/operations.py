@@ -18,13 +18,12 @@ from sallyport.areas.users.groups.bodies import (
     SetCredentialPolicy,
     UpdateStatus,
 )
-from sallyport.areas.users.groups.group import CredentialPolicy, Group, NewGroup
+from sallyport.areas.users.groups.group import SETTINGS, CredentialPolicy, Group
 from sallyport.areas.users.groups.service import Groups
-from sallyport.areas.users.instances.instance import Instance
-from sallyport.base.clock import iso
+from sallyport.base.answer import answer, answers, field_names
+from sallyport.base.model import given
 from sallyport.base.text import counted
-from sallyport.base.wire import Row
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery
 from sallyport.web.bodies import Plain, totals
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -45,12 +44,15 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         page = body.page()
         stretch = ListQuery(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, body.filter, body.instanceId)
-        return Plain({"groups": [_entry(group, policy) for group, policy in found], **totals(total)})
+        policies = [answer(policy) if policy else None for _, policy in found]
+        shown = answers([group for group, _ in found])
+        entries = [{**each, "credentialPolicy": policy} for each, policy in zip(shown, policies, strict=True)]
+        return Plain({"groups": entries, **totals(total)})
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
     async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:
         """Add an active group, and assign the group to instances."""
-        new = NewGroup(body.groupName, body.ou, body.cn, body.dc)
+        new = Group(body.groupName, ou=body.ou, cn=body.cn, dc=body.dc)
         group_id = await service.add(body.domainId, new, body.instanceIds)
         return GroupAdded(instanceId=group_id, Message="group added")
 
@@ -65,9 +67,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
     )
     async def edit_group(body: EditGroup, caller: Caller) -> StatusAnswer:
         """Change a group. An absent field keeps its value. `instanceIds` replaces the instances of the group."""
-        fields = {"name": body.groupName, "ou": body.ou, "cn": body.cn, "dc": body.dc, "status": body.status}
-        given = {field: value for field, value in fields.items() if value is not None}
-        await service.edit(body.domainId, body.groupId, given, body.instanceIds)
+        await service.edit(body.domainId, body.groupId, given(body, SETTINGS), body.instanceIds)
         return StatusAnswer(message="group updated")
 
     @groups.post(
@@ -81,12 +81,12 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         return StatusAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @groups.post("/api/v1/instanceGroup/fetchInstanceGroupDetail", roles=READERS)
-    async def group_detail(body: OneGroup, caller: Caller) -> Plain[GroupDetail]:
+    async def group_detail(body: OneGroup, caller: Caller) -> GroupDetail:
         """Return a group's status and instances, and the fields of its first instance."""
         group, instances = await service.detail(body.domainId, body.groupId)
-        members = [_member(each) for each in instances]
-        first = {field: members[0][field] if members else "" for field in FirstMember.model_fields}
-        return Plain({**first, "state": group.status, "instances": members})
+        members = [{**each, "os": each["osName"]} for each in answers(instances)]
+        first = members[0] if members else dict.fromkeys(FirstMember.model_fields, "")
+        return GroupDetail.model_validate({**first, "state": group.status, "instances": members})
 
 
 def _declare_settings(groups: Operations, service: Groups) -> None:
@@ -111,12 +111,7 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
     @groups.put("/api/v1/instances/updateCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def set_policy(body: SetCredentialPolicy, caller: Caller) -> CodeAnswer:
         """Set the credential policy of a group. An absent field keeps its value. An empty field clears the value."""
-        fields: dict[str, str | int | None] = {
-            "ttl_user": body.ttlUser,
-            "privileged_user": body.priviligedUser,
-            "home_dir": body.homeDir,
-        }
-        fields = {field: value for field, value in fields.items() if value is not None}
+        fields = given(body, field_names(CredentialPolicy))
         if body.policyId is not None:
             fields["policy_id"] = int(body.policyId) if body.policyId else None
         kept = await service.set_credential_policy(body.domainId, body.groupId, fields)
@@ -128,41 +123,3 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
         policy_id = int(body.credPolicyId) if body.credPolicyId else None
         await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
         return CodeAnswer(message="credential policy deleted")
-
-
-def _entry(group: Group, policy: CredentialPolicy | None) -> Row:
-    return {
-        "groupId": group.id,
-        "groupName": group.name,
-        "usersCount": group.users_count,
-        "status": group.status,
-        "authFlow": group.auth_flow,
-        "ou": group.ou,
-        "cn": group.cn,
-        "dc": group.dc,
-        "credentialPolicy": _policy_entry(policy) if policy else None,
-        "created": iso(group.created_at),
-        "updated": iso(group.updated_at),
-    }
-
-
-def _policy_entry(policy: CredentialPolicy) -> Row:
-    return {
-        "credPolicyId": policy.id,
-        "ttlUser": policy.ttl_user,
-        "priviligedUser": policy.privileged_user,
-        "policyId": policy.policy_id,
-        "homeDir": policy.home_dir,
-    }
-
-
-def _member(instance: Instance) -> Row:
-    return {
-        "instanceId": instance.id,
-        "instanceName": instance.name,
-        "os": instance.os_name,
-        "hostName": instance.host_name,
-        "privateIp": instance.private_ip,
-        "publicIp": instance.public_ip,
-        "status": instance.status,
-    }

@@ -1,14 +1,13 @@
 """The SQL of endpoint groups and their credential policies."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
-from sallyport.areas.users.groups.group import CredentialPolicy, Group, NewGroup, is_active
+from sallyport.areas.users.groups.group import CredentialPolicy, Group, is_active
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
-from sallyport.store.search import ListQuery, SearchIndex
+from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 
@@ -54,7 +53,7 @@ def named(tx: Tx, domain_id: int, name: str) -> Group | None:
     return tx.one(Group, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
-def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
+def add(tx: Tx, domain_id: int, new: Group, at: int) -> int:
     """Add a group, and return its id. Raises Conflict if the domain has a group with this name."""
     group_id = tx.value(
         int,
@@ -78,7 +77,7 @@ def check_free(tx: Tx, old: Group, name: str) -> None:
         raise Conflict(TAKEN)
 
 
-def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
+def update(tx: Tx, old: Group, new: Group, at: int) -> None:
     """Store the new values of a group. The caller must have checked with `check_free` that the new name is not
     taken."""
     tx.execute(
@@ -154,5 +153,5 @@ def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
     return tx.execute(sql, ids=listed(policy_ids))
 
 
-def _columns(new: NewGroup, at: int) -> dict[str, Value]:
-    return {**asdict(new), "key": fold(new.name), "active": int(is_active(new.status)), "at": at}
+def _columns(new: Group, at: int) -> dict[str, Value]:
+    return {**new.settings, "key": fold(new.name), "active": int(is_active(new.status)), "at": at}

@@ -1,12 +1,12 @@
 """The service for endpoint groups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Protocol
 
 from sallyport.areas.users import membership
 from sallyport.areas.users.groups import repo
-from sallyport.areas.users.groups.group import CredentialPolicy, Group, NewGroup, is_active
+from sallyport.areas.users.groups.group import CredentialPolicy, Group, is_active
 from sallyport.areas.users.instances import repo as instances_repo
 from sallyport.areas.users.instances.instance import Instance
 from sallyport.areas.users.membership import GROUPS, GROUPS_OF_INSTANCE, INSTANCES, NOT_FOUND, USERS_OF_GROUP, Action
@@ -17,8 +17,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import changed, record_all_in, record_in
-from sallyport.store.model import Store, Tx
-from sallyport.store.search import ListQuery
+from sallyport.store.model import ListQuery, Store, Tx
 from sallyport.store.slices import in_slices
 from sallyport.web.bodies import SHORT
 
@@ -64,7 +63,7 @@ class Groups:
 
         return await self._store.read(query)
 
-    async def add(self, domain_id: int, new: NewGroup, instance_ids: Sequence[int] = ()) -> int:
+    async def add(self, domain_id: int, new: Group, instance_ids: Sequence[int] = ()) -> int:
         """Add a group, assign it to instances, and return its id.
 
         Raises Conflict if the name is taken. Raises NotFound if an instance does not exist. Raises Invalid if there are
@@ -76,14 +75,14 @@ class Groups:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             group_id = repo.add(tx, domain_id, new, self._clock())
             membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
-            changes = changed({}, {**asdict(new), "instances": list(instance_ids)})
+            changes = changed({}, {**new.settings, "instances": list(instance_ids)})
             record_in(tx, "group.add", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
             return group_id
 
         return await self._store.write(transaction)
 
     async def edit(
-        self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
+        self, domain_id: int, group_id: int, new_fields: Mapping[str, object], instance_ids: Sequence[int] | None = None
     ) -> None:
         """Change a group.
 
@@ -97,9 +96,12 @@ class Groups:
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()
 
+        def changed_group(old: Group) -> Group:
+            return replace(old, **new_fields)  # type: ignore[arg-type]
+
         def find(tx: Tx) -> Group:
             old = _found(tx, domain_id, group_id)
-            repo.check_free(tx, old, replace(old.fields, **new_fields).name)
+            repo.check_free(tx, old, changed_group(old).name)
             if instance_ids is not None:
                 membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
                 before.extend([] if before else membership.holders_of(tx, GROUPS_OF_INSTANCE, group_id))
@@ -108,7 +110,7 @@ class Groups:
         def revoke(tx: Tx, old: Group) -> int:
             # This runs before the group changes. The revocations' second check ends sessions that begin in between.
             nonlocal last
-            new = replace(old.fields, **new_fields)
+            new = changed_group(old)
             if fold(old.name) == fold(new.name) and is_active(new.status):
                 return 0
             losing = membership.held_by(tx, USERS_OF_GROUP, old.id, last) if self._matters(old) else []
@@ -123,8 +125,8 @@ class Groups:
 
         def end(tx: Tx, old: Group) -> None:
             nonlocal seen_by_logins
-            new = replace(old.fields, **new_fields)
-            changes = changed(asdict(old.fields), asdict(new))
+            new = changed_group(old)
+            changes = changed(old.settings, new.settings)
             seen_by_logins = old.name != new.name or is_active(old.status) != is_active(new.status)
             if changes:
                 repo.update(tx, old, new, self._clock())
@@ -212,7 +214,7 @@ class Groups:
         """Return whether a user may lose access by leaving the group."""
         return is_active(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
-    async def set_credential_policy(self, domain_id: int, group_id: int, fields: dict[str, str | int | None]) -> int:
+    async def set_credential_policy(self, domain_id: int, group_id: int, fields: Mapping[str, object]) -> int:
         """Change fields of a group's credential policy, and return the policy's id. If the group has no policy, add
         one.
 

@@ -10,24 +10,16 @@ from sallyport.areas.users.instances.instance import (
     NAME,
     PRIVATE_ADDRESS,
     PUBLIC_ADDRESS,
+    SETTINGS,
     SYSTEM,
     Instance,
-    NewInstance,
 )
 from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import Body, DomainId, Id, IsMinimum, Many, Name, OfDomain, Paged, Search, Text, TotalCount
 
-_COLUMNS = {
-    "instanceName": "name",
-    "osId": "os_id",
-    "publicIp": "public_ip",
-    "privateIp": "private_ip",
-    "hostName": "host_name",
-    "authType": "auth_type",
-}
-FILE_COLUMNS = tuple(_COLUMNS)
+FILE_COLUMNS = ("instanceName", "osId", "publicIp", "privateIp", "hostName", "authType")
 """The columns of an import file with instances."""
 
 
@@ -59,12 +51,12 @@ class InstanceFields(Body):
     hostName: Text = Field(default="", description="Host name of the machine; empty if unknown.")
     authType: Methods = ""
 
-    def onto(self, old: NewInstance | None) -> NewInstance:
+    def onto(self, old: Instance | None) -> Instance:
         """Return an instance with these values. old: the existing instance, from which the fields that are not given
         are taken, or None for a new instance."""
-        given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
-        columns = {_COLUMNS[field]: value for field, value in given.items()}
-        return NewInstance(**columns) if old is None else replace(old, **columns)
+        given = self.model_dump(include=self.model_fields_set & SETTINGS.keys())
+        fields = {SETTINGS[name]: value for name, value in given.items()}
+        return Instance(**fields) if old is None else replace(old, **fields)
 
 
 class ImportedInstance(InstanceFields):

@@ -1,10 +1,10 @@
 """An instance: a machine of a domain."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Final
 
 from sallyport.areas.users.user import METHODS_TEXT
-from sallyport.base.answer import Wire
+from sallyport.base.answer import Wire, field_names
 from sallyport.base.clock import iso
 from sallyport.base.wire import Text
 
@@ -21,49 +21,28 @@ ACTIVE, INACTIVE = "Active", "Inactive"
 
 
 @dataclass(frozen=True, slots=True)
-class NewInstance:
-    """The values of an instance to add, or the new values of an existing instance. public_ip, private_ip: the addresses
-    as text, or empty."""
-
-    name: str
-    os_id: int = 0
-    public_ip: str = ""
-    private_ip: str = ""
-    host_name: str = ""
-    auth_type: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Instance:
-    """A stored instance. Times are in microseconds."""
+    """An instance. Times are in microseconds. The values that follow from the store have defaults, for a new
+    instance."""
 
-    total_users: Annotated[int, Wire("Number of users assigned to the instance.", "totalUsers", title="Users")]
-    name: Annotated[str, Wire(NAME, "instanceName", title="Instance")]
-    public_ip: Annotated[str, Wire(PUBLIC_ADDRESS, "publicIp", after="osName", title="Public address", look="code")]
-    private_ip: Annotated[
-        str, Wire(PRIVATE_ADDRESS, "privateIp", after="publicIp", title="Private address", look="code")
-    ]
-    host_name: Annotated[
-        str, Wire("Host name that the machine reported; empty if unknown.", "hostName", after="privateIp")
-    ]
-    status: Annotated[
-        str, Wire("Active while the instance's agent sends messages, else Inactive.", after="hostName", title="Agent")
-    ]
-    id: Annotated[int, Wire("Id of the instance.", "instanceId", after="status", title="Id")]
-    total_groups: Annotated[
-        int, Wire("Number of groups assigned to the instance.", "totalGroups", after="instanceId", title="Groups")
-    ]
-    os_id: Annotated[int, Wire(SYSTEM, "osId", after="totalGroups", look="none")]
-    auth_type: Annotated[
-        str, Wire(METHODS_TEXT, "authType", kind=Annotated[str, Text(255)], after="osId", title="Methods")
-    ]
+    name: Annotated[str, Wire(NAME, "instanceName", after="totalUsers", title="Instance")]
+    _: KW_ONLY
+    total_users: Annotated[int, Wire("Number of users assigned to the instance.", "totalUsers", title="Users")] = 0
+    public_ip: Annotated[str, Wire(PUBLIC_ADDRESS, "publicIp", title="Public address", look="code")] = ""
+    private_ip: Annotated[str, Wire(PRIVATE_ADDRESS, "privateIp", title="Private address", look="code")] = ""
+    host_name: Annotated[str, Wire("Host name that the machine reported; empty if unknown.", "hostName")] = ""
+    status: Annotated[str, Wire("Active while the instance's agent sends messages, else Inactive.", title="Agent")] = (
+        INACTIVE
+    )
+    id: Annotated[int, Wire("Id of the instance.", "instanceId", title="Id")] = 0
+    total_groups: Annotated[int, Wire("Number of groups assigned to the instance.", "totalGroups", title="Groups")] = 0
+    os_id: Annotated[int, Wire(SYSTEM, "osId", look="none")] = 0
+    auth_type: Annotated[str, Wire(METHODS_TEXT, "authType", kind=Annotated[str, Text(255)], title="Methods")] = ""
     created_at: Annotated[
-        int, Wire("Time when the instance was added, ISO 8601 UTC.", "created", iso, after="authType", title="Added")
-    ]
-    updated_at: Annotated[
-        int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, after="created", title="Changed")
-    ]
-    domain_id: int
+        int, Wire("Time when the instance was added, ISO 8601 UTC.", "created", iso, title="Added")
+    ] = 0
+    updated_at: Annotated[int, Wire("Time of the last change, ISO 8601 UTC.", "updated", iso, title="Changed")] = 0
+    domain_id: int = 0
 
     @property
     @Wire(
@@ -77,9 +56,17 @@ class Instance:
         return SYSTEMS.get(self.os_id, UNKNOWN_SYSTEM)
 
     @property
-    def fields(self) -> NewInstance:
-        """The values that an admin or an agent has set."""
-        return NewInstance(self.name, self.os_id, self.public_ip, self.private_ip, self.host_name, self.auth_type)
+    def settings(self) -> dict[str, str | int]:
+        """The values that an admin or an agent has set, by field."""
+        return {field: getattr(self, field) for field in SETTINGS.values()}
+
+
+SETTINGS: Final = {
+    name: field
+    for name, field in field_names(Instance).items()
+    if field in ("name", "os_id", "public_ip", "private_ip", "host_name", "auth_type")
+}
+"""The field of `Instance` for each setting, by its name in bodies and import files."""
 
 
 @dataclass(frozen=True, slots=True)

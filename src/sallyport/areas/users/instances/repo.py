@@ -1,13 +1,12 @@
 """The SQL of instances."""
 
-from dataclasses import asdict
-
-from sallyport.areas.users.instances.instance import INACTIVE, Instance, InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, columns_of
-from sallyport.store.search import ListQuery, SearchIndex, whole_page
+from sallyport.store.counters import whole_page
+from sallyport.store.model import ListQuery, Tx, Value, columns_of
+from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 
 COUNTER = "endpoint_instances"
@@ -47,7 +46,7 @@ def of_group(tx: Tx, group_id: int, limit: int) -> list[Instance]:
     return tx.all(Instance, f"{_SELECT} where id in ({ids}) order by id", g=group_id, limit=limit)
 
 
-def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
+def add(tx: Tx, domain_id: int, new: Instance, at: int) -> int:
     """Add an instance, and return its id. Raises Conflict if the domain has an instance with this name."""
     instance_id = tx.value(
         int,
@@ -56,9 +55,9 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
         ":status, :auth_type, :at, :at) on conflict (domain_id, name_key) do nothing returning id",
         d=domain_id,
         key=fold(new.name),
-        status=INACTIVE,
+        status=new.status,
         at=at,
-        **asdict(new),
+        **new.settings,
     )
     if instance_id is None:
         raise Conflict("the domain already has an instance with this name: choose another name")
@@ -67,14 +66,14 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
     return instance_id
 
 
-def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
+def update(tx: Tx, old: Instance, new: Instance, at: int) -> None:
     """Store the new values of an instance. The new name must be the old name, except for upper and lower case."""
     tx.execute(
         "update endpoint_instances set name = :name, os_id = :os_id, public_ip = :public_ip, "
         "private_ip = :private_ip, host_name = :host_name, auth_type = :auth_type, updated_at = :at where id = :id",
         id=old.id,
         at=at,
-        **asdict(new),
+        **new.settings,
     )
     if _texts(new) != _texts(old):
         _SEARCH.remove(tx, old.domain_id, [old.id])
@@ -88,6 +87,6 @@ def delete(tx: Tx, old: Instance) -> None:
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)
 
 
-def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:
+def _texts(instance: Instance) -> tuple[str, ...]:
     """Return those texts of an instance that a search compares with the searched text."""
     return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))

@@ -1,12 +1,12 @@
 """The service for instances."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 from sallyport.areas.users import membership
 from sallyport.areas.users.instances import repo
-from sallyport.areas.users.instances.instance import Instance, InstanceQuery, NewInstance
+from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.areas.users.membership import (
     GROUPS,
     GROUPS_OF_INSTANCE,
@@ -60,20 +60,20 @@ class Instances:
         by_key = not (query.search or query.group_id) and query.limit <= SHORT
         return await (self._store.read_now if by_key else self._store.search)(read_page)
 
-    async def add(self, domain_id: int, new: NewInstance) -> int:
+    async def add(self, domain_id: int, new: Instance) -> int:
         """Add an instance, and return its id. Raises Conflict if the name is taken."""
         return await self._store.write(lambda tx: self.add_in(tx, domain_id, new))
 
-    def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
+    def add_in(self, tx: Tx, domain_id: int, new: Instance) -> int:
         """Add an instance in a transaction, and return its id. Raises Conflict if the name is taken."""
         instance_id = repo.add(tx, domain_id, new, self._clock())
-        changes = changed({}, {name: value for name, value in asdict(new).items() if value})
+        changes = changed({}, {name: value for name, value in new.settings.items() if value})
         record_in(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changes, at=self._clock())
         return instance_id
 
-    def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
+    def update_in(self, tx: Tx, old: Instance, new: Instance) -> None:
         """Change an instance in a transaction. If nothing differs, store nothing and write no audit-trail entry."""
-        changes = changed(asdict(old.fields), asdict(new))
+        changes = changed(old.settings, new.settings)
         if changes:
             repo.update(tx, old, new, self._clock())
             record_in(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
@@ -84,7 +84,7 @@ class Instances:
 
         def transaction(tx: Tx) -> None:
             old = _found(repo.get(tx, domain_id, instance_id))
-            self.update_in(tx, old, replace(old.fields, auth_type=auth_type))
+            self.update_in(tx, old, replace(old, auth_type=auth_type))
 
         await self._store.write(transaction)
 

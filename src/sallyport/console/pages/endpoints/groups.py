@@ -3,8 +3,9 @@
 from typing import Final
 
 from sallyport.areas.domains.domain import Domain
+from sallyport.areas.users.groups.group import Group
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
     GROUPS,
@@ -32,14 +33,11 @@ pages = Pages()
 MEMBER_COLUMNS: Final = tuple(
     column for column in INSTANCE_COLUMNS if column.key in ("instanceName", "hostName", "status")
 )
-GROUP_COLUMNS: Final = (
-    Column("groupName", "Group", link=lambda row: str(row["address"])),
-    Column("usersCount", "Users", "number"),
-    Column("status", "Status"),
-    Column("authFlow", "Methods"),
+GROUP_COLUMNS: Final = row_columns(
+    Group,
+    *("groupName", "usersCount", "status", "authFlow"),
     Column("policy", "Credential policy"),
-    Column("created", "Added", "time", is_chosen=False),
-    Column("groupId", "Id", "number", is_chosen=False),
+    links={"groupName": lambda row: str(row["address"])},
 )
 NO_GROUP: Final = "No group yet. A group gives its users access to its instances."
 

@@ -3,8 +3,9 @@
 from typing import Final
 
 from sallyport.areas.domains.domain import Domain
+from sallyport.areas.users.accounts.account import Account
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, row_columns
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.credentials import CREDENTIALS as ISSUED
 from sallyport.console.pages.credentials.finding import WALLETS, owner_of
@@ -16,19 +17,13 @@ from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 CREDENTIALS: Final = (("", "as the user has"), ("Password", "Password"), ("SSH", "SSH key"), ("DID", "DID"))
-USER_COLUMNS: Final = (
-    Column("userName", "User", link=lambda row: str(row["address"])),
-    Column("source", "Source"),
-    Column("credType", "Credential"),
-    Column("hasPassword", "Password", "flag"),
-    Column("hasTotp", "One-time codes", "flag"),
+USER_COLUMNS: Final = row_columns(
+    Account,
+    *("userName", "source", "credType", "hasPassword", "hasTotp"),
     Column("isPrivileged", "Root", "flag"),
-    Column("groups", "Groups"),
+    "groups",
     Column("machines", "Instances"),
-    Column("did", "DID", "code", is_chosen=False),
-    Column("userType", "Type", is_chosen=False),
-    Column("created", "Added", "time", is_chosen=False),
-    Column("userId", "Id", "number", is_chosen=False),
+    links={"userName": lambda row: str(row["address"])},
 )
 USER_FILTERS: Final = (
     Filter("userName", "Name"),

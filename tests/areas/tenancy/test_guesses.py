@@ -1,6 +1,6 @@
 """Tests of the rate limit for sources that send wrong keys."""
 
-from sallyport.areas.tenancy.authentication import Guesses
+from sallyport.areas.tenancy.guesses import Guesses
 from sallyport.base.clock import SECOND
 
 

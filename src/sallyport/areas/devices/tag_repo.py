@@ -1,0 +1,86 @@
+"""SQL for the tags and notes that devices have themselves. A change writes a new row, whose id is higher than all
+others."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sallyport.areas.devices.device import DeviceRow, Identity
+from sallyport.base.tags import Tags, as_stored, of_store
+from sallyport.store.model import LISTED, Tx, listed
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedDevice:
+    """A device with tags or a note of its own. change_id: the id of its row, which each change increases."""
+
+    change_id: int
+    id: int
+    tenant_id: int
+    domain_id: int
+    ip_address: str
+    client_ip: str
+    nas_identifier: str
+    own_tags: str
+
+    @property
+    def identity(self) -> Identity:
+        """The key of the device's row."""
+        return self.domain_id, self.ip_address, self.client_ip, self.nas_identifier
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """The number of rows in the table, the highest id, and the sum of all ids. If they have not changed, the rows have
+    not changed, because ids are not reused."""
+
+    count: int = 0
+    last: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedDevices:
+    """All devices with tags or a note of their own, by id; and their tags by identity."""
+
+    by_id: Mapping[int, TaggedDevice] = field(default_factory=dict)
+    tags: Mapping[Identity, tuple[int, Tags]] = field(default_factory=dict)
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    extent: _Extent = _Extent()
+
+
+_SELECT: Final = (
+    "select device_tags.id as change_id, devices.id, tenant_id, domain_id, ip_address, client_ip, nas_identifier, "
+    "own_tags from device_tags join devices on devices.id = tagged_id join domains on domains.id = domain_id"
+)
+_EXTENT: Final = (
+    "select count(*) as count, coalesce(max(id), 0) as last, cast(coalesce(sum(id), 0) as bigint) as total "
+    "from device_tags"
+)
+
+
+def load(tx: Tx, before: TaggedDevices) -> TaggedDevices:
+    """Return all devices with tags or a note of their own. before: an earlier result from the same table, or an empty
+    one. If the table has only new rows since then, only these are read."""
+    extent = tx.one(_Extent, _EXTENT) or _Extent()
+    if extent == before.extent:
+        return before
+    new = tx.all(TaggedDevice, f"{_SELECT} where device_tags.id > :last", last=before.extent.last)
+    replaced = [before.by_id[each.id] for each in new if each.id in before.by_id]
+    count = before.extent.count + len(new) - len(replaced)
+    total = before.extent.total + sum(each.change_id for each in new) - sum(each.change_id for each in replaced)
+    if (count, total) == (extent.count, extent.total):
+        by_id = {**before.by_id, **{each.id: each for each in new}}
+        tags = {**before.tags, **{each.identity: (each.id, of_store(each.own_tags)) for each in new}}
+    else:
+        by_id = {each.id: each for each in tx.all(TaggedDevice, _SELECT)}
+        tags = {each.identity: (each.id, of_store(each.own_tags)) for each in by_id.values()}
+    return TaggedDevices(by_id, tags, Counter(each.tenant_id for each in by_id.values()), extent)
+
+
+def write(tx: Tx, values: Sequence[tuple[DeviceRow, Tags, str]]) -> None:
+    """Set the own tags and the notes of devices: (device, tags, note)."""
+    tx.execute(f"delete from device_tags where tagged_id in {LISTED}", ids=listed(row.id for row, _, _ in values))
+    rows = [(row.id, as_stored(tags), note) for row, tags, note in values if tags or note]
+    tx.insert("device_tags", ("tagged_id", "own_tags", "note"), rows)

@@ -1,0 +1,52 @@
+"""Fields of request bodies with tags and notes; `base.tags` has the form of tags.
+
+An array of tags changes the present tags: a tag replaces the one with its key, and `KEY=` removes the tag of a key. So
+the same request can change many objects whose other tags differ.
+"""
+
+from functools import partial
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from sallyport.base.errors import Invalid
+from sallyport.base.tags import MAX_NOTE, MAX_TAG, MAX_TAGS, canonical_tag
+from sallyport.base.text import trimmed
+from sallyport.base.validation import unfit
+from sallyport.web.bodies import Many, plain
+
+
+def _tag(value: str, *, may_be_empty: bool = False) -> str:
+    try:
+        return canonical_tag(value, may_be_empty=may_be_empty)
+    except Invalid as error:
+        raise unfit(error.fields[0].message) from None
+
+
+def _tag_or_none(value: str) -> str:
+    return _tag(value) if value else ""
+
+
+TagText = Annotated[str, Field(max_length=MAX_TAG), AfterValidator(_tag)]
+"""A tag `key=value`, in canonical form."""
+TagFilter = Annotated[
+    str,
+    Field(
+        max_length=MAX_TAG,
+        description="Tag KEY=VALUE of the wanted entries. A value with / or # is a hierarchy, which its beginning "
+        "selects: site=Berlin selects site=Berlin/Floor 2 too. Leave it empty to use no filter.",
+    ),
+    AfterValidator(_tag_or_none),
+]
+"""A tag that selects the entries of a list, in canonical form; empty for all entries."""
+NewTags = Annotated[
+    Many[Annotated[str, Field(max_length=MAX_TAG), AfterValidator(partial(_tag, may_be_empty=True))]],
+    Field(
+        max_length=MAX_TAGS,
+        description="Tags to set, each KEY=VALUE. A tag replaces the one with its key, and KEY= removes it. An empty "
+        "array removes all tags.",
+    ),
+]
+"""A change of tags. `base.tags.changed_tags` applies it."""
+Note = Annotated[str, Field(max_length=MAX_NOTE), AfterValidator(plain), AfterValidator(trimmed)]
+"""A note of an admin, which may be empty."""
