@@ -69,7 +69,7 @@ FIRST_FACTOR_TEXT: Final = "System that checks passwords. none means that the RA
 ISSUER_TEXT: Final = "Issuer that authenticator apps show. If it is empty, they show the name of the domain."
 UNKNOWN_TEXT: Final = (
     "Stations that ask for admission by their MAC address and are not on the list: reject, or rules. With rules, an "
-    "allow rule that names the kind unknown and has a VLAN admits them."
+    "allow rule that names the kind unknown and has a VLAN or role admits them."
 )
 DIRECTORY_TEXT: Final = "Display name of the domain's directory."
 

@@ -75,7 +75,7 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
             ),
             Reason.UNKNOWN_STATION: (
                 "The MAC address is not on the list of the domain, and no login rule admits unknown stations here.",
-                "Add the station to MAC bypass, or add an allow rule with the kind unknown and a VLAN.",
+                "Add the station to MAC bypass, or add an allow rule with the kind unknown and a VLAN or role.",
             ),
             Reason.NO_CREDENTIALS: (
                 "The request has no password and no other credentials that can be checked.",
@@ -161,7 +161,13 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
     ),
     **_of(
         Step.RULE,
-        {Reason.BLOCKED: ("A login rule blocks this login.", "See which rule decides, and change it or its order.")},
+        {
+            Reason.BLOCKED: ("A login rule blocks this login.", "See which rule decides, and change it or its order."),
+            Reason.TOO_MANY_SESSIONS: (
+                "The user has as many parallel sessions as the login rule allows.",
+                "See the user's live sessions. End one, or raise the limit of the rule.",
+            ),
+        },
     ),
     **_of(
         Step.SECOND,

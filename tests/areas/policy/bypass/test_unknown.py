@@ -11,6 +11,7 @@ from sallyport.areas.login.login import Login, Reason, Verdict
 from sallyport.areas.policy.bypass import unknown_repo
 from sallyport.areas.policy.bypass.station import StationChange
 from sallyport.areas.policy.bypass.unknown import MOST, MOST_REQUESTS, Sighting, UnknownRow
+from sallyport.areas.policy.roles.role import ReplySet
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.clock import SECOND
 from sallyport.radius.attributes import pull_attributes
@@ -85,6 +86,18 @@ NOT_ADMITTED: dict[str, list[dict[str, object]]] = {
     "disabled": [{**GUESTS, "enabled": False}],
     "a second factor before": [{**GUESTS, "action": "mfa_required", "priority": 1}, GUESTS],
 }
+
+
+async def test_a_role_admits_an_unknown_station(listener: FakeListener) -> None:
+    """A rule with a role admits an unknown station if the role has attributes for the product of the NAS."""
+    areas = listener.areas
+    await areas.app.roles.service.set(areas.domain, "guests", ReplySet(product="Aruba", vlan="9"))
+    await use_rules(areas, {"name": "r", "action": "allow", "kinds": ["unknown"], "role": "guests"})
+    assert (await decided(listener))[1:] == (Verdict.REJECT, Reason.UNKNOWN_STATION)
+    await areas.app.roles.service.set(areas.domain, "guests", ReplySet(vlan="10"))
+    login, verdict, _ = await decided(listener)
+    assert verdict is Verdict.ACCEPT
+    assert (81, b"10") in list(pull_attributes(memoryview(login.attributes)))
 
 
 @pytest.mark.parametrize("mode", Mode)
