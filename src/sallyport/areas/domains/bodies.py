@@ -13,11 +13,13 @@ from sallyport.areas.domains.domain import (
     LONGEST_ISSUER,
     MAX_REALMS,
     MODE_TEXT,
+    UNKNOWN_TEXT,
     Domain,
     Effect,
     Fallback,
     FirstFactor,
     Mode,
+    UnknownStations,
 )
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Done, Model, answer_of
@@ -121,9 +123,14 @@ class UpdateDomain(InDomain):
     removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
     disconnectOnRevoke: Flag | None = Field(default=None, description=_DISCONNECT)
     issuerName: IssuerName | None = Field(default=None, description=ISSUER_TEXT)
+    unknownStations: Annotated[UnknownStations, BeforeValidator(_lower)] | None = Field(
+        default=None, description=UNKNOWN_TEXT
+    )
 
 
-@answer_of(Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName")
+@answer_of(
+    Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName", "unknownStations"
+)
 class DomainUpdated(Done):
     """Response body of the operation `UpdateDomain`: the state that is stored."""
 

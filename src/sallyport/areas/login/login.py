@@ -52,6 +52,7 @@ class Reason(StrEnum):
     NO_USER_NAME = "no user name"
     NO_DOMAIN = "the RADIUS client has no domain"
     DOMAIN_REMOVED = "the domain was removed meanwhile"
+    UNKNOWN_STATION = "unknown station"
     NO_CREDENTIALS = "no credentials that can be checked"
     FIRST_FACTOR_UNAVAILABLE = "the domain's first factor is not configured"
     FIRST_FACTOR_UNREADABLE = "configuration of the first factor unreadable"

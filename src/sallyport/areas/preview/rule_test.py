@@ -149,7 +149,7 @@ class RuleTest:
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
         login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
-        bypass = first is PASSED and pipeline.bypass.admits(login.arrival, login.method, domain.id)
+        bypass = first is PASSED and bool(pipeline.bypass.requested(login.arrival, login.method, domain))
         locked_out = None
         if bypass:
             login.method = Method.MAB

@@ -145,13 +145,20 @@ CONDITIONS: Final = (
     Condition(
         "kinds",
         "kind",
-        "Kinds of account: a person, a computer, or a station by its MAC address. An empty list matches all.",
+        "Kinds of account: a person, a computer, a station by its MAC address, or a station that is not on the list of "
+        "MAC addresses. An empty list matches all; a station that is not on the list is admitted only by a rule that "
+        "names its kind.",
         "kind",
         "Kinds of account",
         2,
         _kinds,
         lambda facts: (facts.kind.value,),
-        choices=(("user", "Person"), ("machine", "Computer account"), ("station", "Bypass station")),
+        choices=(
+            ("user", "Person"),
+            ("machine", "Computer account"),
+            ("station", "Bypass station"),
+            ("unknown", "Unknown station"),
+        ),
     ),
     Condition(
         "clients",

@@ -26,12 +26,13 @@ NO_CLAIMS: Final = frozenset[str]()
 
 
 class AccountKind(StrEnum):
-    """A kind of account: a person, a computer with its own account or certificate, or a station. The station is
-    admitted by its MAC address."""
+    """A kind of account: a person, a computer with its own account or certificate, a station that is admitted by its
+    MAC address, or a station that asks for that and is not on the list of its domain."""
 
     USER = "user"
     MACHINE = "machine"
     STATION = "station"
+    UNKNOWN = "unknown"
 
 
 def kind_of(user: str) -> AccountKind:
