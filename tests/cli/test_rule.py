@@ -57,7 +57,7 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Login-User"],
         "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
         "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],
-        "maxSessions": 3, "overLimit": "reject",
+        "role": "", "maxSessions": 3, "overLimit": "reject",
     }  # fmt: skip
     table = service.ok("rule", "list", "--domain", corp)
     assert "user a, b; group g;" in table and "22:00-06:00 Europe/Berlin" in table
@@ -219,7 +219,11 @@ def test_rules_are_removed(service: Service) -> None:
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
-        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "a rule cannot set State"),
+        (
+            ("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"),
+            1,
+            "a rule or role cannot set State",
+        ),
         (
             ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
             1,

@@ -20,6 +20,10 @@ from sallyport.radius.password import Method
 from sallyport.radius.vendors import medium
 from sallyport.store.model import Tx
 
+BY_ADDRESS: Final = "mac"
+"""The value of `Login.factor` for logins by MAC authentication bypass."""
+BY_UNKNOWN_ADDRESS: Final = "unknown mac"
+"""The same for stations that are not on the list of their domain."""
 _NAMELESS: Final = frozenset({"@", "\\"})
 """Outer identities without user and realm. They belong to the default domain, like an empty one."""
 
@@ -142,13 +146,13 @@ def in_full(login: Login, name: bytes) -> bytes:
 
 
 def kind(login: Login) -> AccountKind:
-    """Return the kind of principal: user, computer or station.
+    """Return the kind of principal: user, computer, or station.
 
     A DNS name in a certificate belongs to a computer. A common name in a certificate belongs to a computer if the outer
     identity is `host/NAME`. Without a certificate, the form of the user name decides.
     """
     if login.method == Method.MAB:
-        return AccountKind.STATION
+        return AccountKind.UNKNOWN if login.factor == BY_UNKNOWN_ADDRESS else AccountKind.STATION
     if login.named_by is NamedBy.DNS or (login.named_by is NamedBy.COMMON_NAME and _calls_itself_host(login)):
         return AccountKind.MACHINE
     return kind_of(login.user)

@@ -375,6 +375,7 @@ def _likeness(login: Login) -> Hashable:
         service,
         _machine(login),
         rule and rule.id,
+        login.role,
         _is_short(login),
     )
 
@@ -383,6 +384,9 @@ def _common(login: Login) -> dict[str, Value]:
     """Return the column values of an event that are bound only once for all logins with the same `_likeness`."""
     decision, applied, would_have_been, reason = login.answer.decision.row
     rule_id, rule_name = (0, "") if login.rule is None else (login.rule.id, login.rule.name)
+    role: dict[str, Value] = {}
+    if login.role is not None and login.answer.decision.admits:
+        role = {"role": login.role.name, "role_source": login.role.source.value}
     return {
         "domain_id": _domain_id(login),
         "method": login.method,
@@ -395,6 +399,7 @@ def _common(login: Login) -> dict[str, Value]:
         "machine": _machine(login),
         "rule_id": rule_id,
         "rule_name": rule_name,
+        **role,
     }
 
 

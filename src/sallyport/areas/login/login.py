@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sallyport.areas.login.eap.login import Ending
     from sallyport.areas.login.limit import SessionLimit
     from sallyport.areas.policy.lockouts.service import Write
+    from sallyport.areas.policy.roles.role import GivenRole
     from sallyport.areas.policy.rules.rule import Rule
     from sallyport.radius.duplicates import Entry
     from sallyport.radius.eap.certificate import NamedBy
@@ -50,6 +51,7 @@ class Reason(StrEnum):
     NO_USER_NAME = "no user name"
     NO_DOMAIN = "the RADIUS client has no domain"
     DOMAIN_REMOVED = "the domain was removed meanwhile"
+    UNKNOWN_STATION = "unknown station"
     NO_CREDENTIALS = "no credentials that can be checked"
     FIRST_FACTOR_UNAVAILABLE = "the domain's first factor is not configured"
     FIRST_FACTOR_UNREADABLE = "configuration of the first factor unreadable"
@@ -268,7 +270,8 @@ class Login(Answered):
     proved its identity by a correct password or code.
 
     The login rules and the second factor:
-    rule: the login rule that decided, or None if no rule matched or no rule was read. attributes: the encoded
+    rule: the login rule that decided, or None if no rule matched or no rule was read. role: the role that this rule
+    gives, or None. attributes: the encoded
     attributes of the answer, if it is an Access-Accept or a challenge, without `Found.keys`. provider: the MFA provider
     of the domain, or the reason why it has none; `Pipeline.refresh` sets it again after a wait. approved: whether the
     user has approved the second factor. detail: a text for admins: what the provider says about the outcome, and the
@@ -294,6 +297,7 @@ class Login(Answered):
     code: Code | None = None
     proven: bool = False
     rule: Rule | None = None
+    role: GivenRole | None = None
     attributes: bytes = b""
     provider: Attached | Unavailable = NO_PROVIDER
     approved: bool = False

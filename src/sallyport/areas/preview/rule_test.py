@@ -27,6 +27,8 @@ from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, 
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
+from sallyport.areas.policy.roles.role import GivenRole, RoleSource
+from sallyport.areas.policy.roles.service import product_of
 from sallyport.areas.policy.rules.conditions import Facts, shown_values
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
@@ -43,6 +45,7 @@ from sallyport.radius.attributes import (
     SERVICE_TYPE,
     USER_NAME,
     USER_PASSWORD,
+    combined,
     push_attribute,
 )
 from sallyport.radius.password import Method, hide_password
@@ -100,8 +103,9 @@ class RuleTestResult:
 
     rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
     if no rule matches. first, second: the result of each factor, or NONE if the login passes the factor. provider: the
-    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. parallel: the parallel
-    sessions of the user, or None if the rule has no limit for the login.
+    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. role: the role that
+    the rule gives at this NAS, or None. attributes: the encoded attributes that the rule and its role add to an
+    Access-Accept. parallel: the parallel sessions of the user, or None if the rule has no limit for the login.
     """
 
     domain: Domain
@@ -117,6 +121,8 @@ class RuleTestResult:
     decision: Decision
     warnings: Sequence[str]
     prompts: Sequence[Session] = ()
+    role: GivenRole | None = None
+    attributes: bytes = b""
     parallel: Parallel | None = None
 
 
@@ -138,7 +144,7 @@ class RuleTest:
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
         login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
-        bypass = first is PASSED and pipeline.bypass.admits(login.arrival, login.method, domain.id)
+        bypass = first is PASSED and bool(pipeline.bypass.requested(login.arrival, login.method, domain))
         locked_out = None
         if bypass:
             login.method = Method.MAB
@@ -155,6 +161,7 @@ class RuleTest:
             action = pipeline.action_for_station(action)
         elif action is MFA_REQUIRED:
             second = await self._forecast(domain, login, row)
+        role, attributes = self._reply(domain, login, rule, warnings)
         attached = self._second.of(domain).attached
         decision = decide(first, action, second, domain.mode, domain.fallback)
         parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
@@ -174,6 +181,8 @@ class RuleTest:
             decision=decision,
             warnings=warnings,
             prompts=[] if bypass else await pipeline.second.pending(domain, login.principal),
+            role=role,
+            attributes=attributes,
             parallel=parallel,
         )
 
@@ -299,6 +308,24 @@ class RuleTest:
             if not steps:
                 break
         return read, decides
+
+    def _reply(
+        self, domain: Domain, login: Login, rule: Rule | None, warnings: list[str]
+    ) -> tuple[GivenRole | None, bytes]:
+        """Return the role that a rule gives at the NAS of the login, and all attributes that the rule adds."""
+        if rule is None or not rule.role:
+            return None, b"" if rule is None else rule.attributes
+        role = self._pipeline.roles.given(domain.id, rule.role, login.device, login.arrival.client)
+        if role.source is RoleSource.NONE:
+            warnings.append(
+                f"the role {role.name} has no set for this NAS and no default set, so nothing of it is sent"
+            )
+        elif role.source is RoleSource.DEFAULT:
+            product = (
+                product_of(login.device.nas_device_type, login.arrival.client.product) or "a NAS of unknown product"
+            )
+            warnings.append(f"the role {role.name} has no set for {product}, so its default set is sent")
+        return role, combined(role.attributes, rule.attributes)
 
     async def _parallel(
         self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]

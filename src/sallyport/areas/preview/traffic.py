@@ -1,5 +1,6 @@
 """Read the recorded logins of a domain, by user and by device, together with the action that login rules choose."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -13,6 +14,8 @@ from sallyport.areas.login.identity import kept
 from sallyport.areas.login.limit import interim_us
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
+from sallyport.areas.policy.roles.role import GivenRole
+from sallyport.areas.policy.roles.service import Roles, product_of
 from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Rule
@@ -50,19 +53,22 @@ class User:
 
 
 class Decided:
-    """The logins that a rule decides. users: the case-folded names of their users. devices: the ids of their devices,
-    as in events."""
+    """The logins that a rule decides. users: the case-folded names of their users. given: the numbers of logins by the
+    product of the NAS and the role that it gets. devices: the ids of their devices, as in events."""
 
-    __slots__ = ("devices", "last_at", "logins", "users")
+    __slots__ = ("devices", "given", "last_at", "logins", "users")
 
     def __init__(self) -> None:
         self.logins = 0
         self.users: set[str] = set()
+        self.given: Counter[tuple[str, GivenRole]] = Counter()
         self.devices: set[int] = set()
         self.last_at = 0
 
-    def note(self, group: Group) -> None:
-        """Count the logins of a group."""
+    def note(self, group: Group, given: tuple[str, GivenRole] | None) -> None:
+        """Count the logins of a group. given: the product of the NAS and the role that the logins get, or None."""
+        if given is not None:
+            self.given[given] += group.logins
         self.logins += group.logins
         self.users.add(fold(group.user_name))
         self.devices.add(group.device_id)
@@ -101,9 +107,15 @@ class TrafficReader:
     """
 
     def __init__(
-        self, store: Store, find_client: Callable[[str], Client | None], *, slice_events: int = SLICE_EVENTS
+        self,
+        store: Store,
+        roles: Roles,
+        find_client: Callable[[str], Client | None],
+        *,
+        slice_events: int = SLICE_EVENTS,
     ) -> None:
         self._store = store
+        self._roles = roles
         self._find_client = find_client
         self._slice_events = slice_events
 
@@ -150,7 +162,8 @@ class TrafficReader:
                         rule = rules.match(self._facts(domain, group, device, member, moments[group.period]))
                     action = UNMATCHED if rule is None else rule.action
                     _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device, until))
-                    traffic.of_rule(None if rule is None else rule.id).note(group)
+                    given = self._given(domain, rule, group, device) if rule is not None and rule.role else None
+                    traffic.of_rule(None if rule is None else rule.id).note(group, given)
                     await time_slice()
             end = start
         if end > begin:
@@ -209,11 +222,23 @@ class TrafficReader:
     def _client_name(self, domain: Domain, source: str) -> str:
         """Return the name of the RADIUS client that now has this source address. Return an empty text if there is
         none."""
+        client = self._client(domain, source)
+        return "" if client is None else client.name
+
+    def _client(self, domain: Domain, source: str) -> Client | None:
         try:
             client = self._find_client(source)
         except ValueError:
-            return ""
-        return client.name if client is not None and client.tenant_id == domain.tenant_id else ""
+            return None
+        return client if client is not None and client.tenant_id == domain.tenant_id else None
+
+    def _given(self, domain: Domain, rule: Rule, group: Group, device: KnownDevice | None) -> tuple[str, GivenRole]:
+        """Return the product of the NAS of a group, and what it gets for the role of a rule."""
+        client = self._client(domain, group.ip_address)
+        product = product_of(
+            UNKNOWN if device is None else device.nas_product, "" if client is None else client.product
+        )
+        return product or UNKNOWN, self._roles.given_to(domain.id, rule.role, product)
 
 
 def _note(

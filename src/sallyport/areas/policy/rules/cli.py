@@ -77,6 +77,7 @@ def settings(command: CommandT) -> CommandT:
             option(RuleFields, "vlan"),
             option(RuleFields, "replyAttributes", "--reply", type=Pair(allows_empty=True), metavar="NAME=VALUE"),
             option(RuleFields, "everyone"),
+            option(RuleFields, "role"),
             option(
                 RuleFields,
                 "maxSessions",
@@ -260,8 +261,9 @@ def _reply(row: Row) -> str:
         if isinstance(replies, list)
         else []
     )
+    own = [f"{key} {row[key]}" for key in ("role", "vlan") if row[key]]
     limit = [f"at most {counted(row['maxSessions'], 'session')} ({row['overLimit']})"] if row["maxSessions"] else []
-    return ", ".join(([f"vlan {row['vlan']}"] if row["vlan"] else []) + named + limit)
+    return ", ".join([*own, *named, *limit])
 
 
 def _outcome(tested: Row) -> list[str]:
@@ -283,7 +285,15 @@ def _outcome(tested: Row) -> list[str]:
     decided = f"decision: {tested['decision']}{reason}"
     if tested["decision"] != tested["appliedDecision"]:
         decided += f"; sent: {tested['appliedDecision']}"
-    return [*steps, f"domain {tested['domainName']}: {mode}", decided]
+    return [*steps, f"domain {tested['domainName']}: {mode}", decided, *_sent(tested)]
+
+
+def _sent(tested: Row) -> list[str]:
+    """Return the role of a test and the attributes that it sends, as lines."""
+    role = f"role: {tested['role']}, set by {tested['roleSource']}" if tested["role"] else ""
+    attributes = tested["attributes"]
+    sent = f"reply: {', '.join(map(str, attributes))}" if isinstance(attributes, list) and attributes else ""
+    return [each for each in (role, sent) if each]
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:

@@ -39,12 +39,13 @@ Values = tuple[str | int, ...]
 
 
 class AccountKind(StrEnum):
-    """A kind of account: a person, a computer with its own account or certificate, or a station. The station is
-    admitted by its MAC address."""
+    """A kind of account: a person, a computer with its own account or certificate, a station that is admitted by its
+    MAC address, or a station that asks for that and is not on the list of its domain."""
 
     USER = "user"
     MACHINE = "machine"
     STATION = "station"
+    UNKNOWN = "unknown"
 
 
 def kind_of(user: str) -> AccountKind:
@@ -301,13 +302,20 @@ CONDITIONS: Final = (
     Condition(
         "kinds",
         "kind",
-        "Kinds of account: a person, a computer, or a station by its MAC address. An empty list matches all.",
+        "Kinds of account: a person, a computer, a station by its MAC address, or a station that is not on the list of "
+        "MAC addresses. An empty list matches all; a station that is not on the list is admitted only by a rule that "
+        "names its kind.",
         "kind",
         "Kinds of account",
         2,
         _kinds,
         lambda facts: (facts.kind.value,),
-        choices=(("user", "Person"), ("machine", "Computer account"), ("station", "Bypass station")),
+        choices=(
+            ("user", "Person"),
+            ("machine", "Computer account"),
+            ("station", "Bypass station"),
+            ("unknown", "Unknown station"),
+        ),
     ),
     Condition(
         "clients",
