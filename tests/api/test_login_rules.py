@@ -46,7 +46,9 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
         tenant, "Night", "MFA_required", priority="5", enabled="yes", users="Bob", groups=["Staff"], ous=["OU=x,DC=y"],
         kinds="machine",
         clients=["vpn", "192.0.2.0/24"], products=["Cisco ISE"], media=["19"], stations=["AA-BB-CC-DD-EE-FF"],
-        serviceTypes=["Framed", 1], vlan=20, replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
+        serviceTypes=["Framed", 1], ssids="Corp", ports=["Gi1/0/*"], methods=["EAP-PEAP-MSCHAPv2", "peap-mschapv2"],
+        realms=["corp.example"], addresses=["198.51.100.7/24", "::ffff:192.0.2.1"], vlan=20,
+        replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
         maxSessions="2", overLimit="End-Oldest",
         time={"days": ["Mon"], "from": "22:00", "until": "6:00", "timezone": "Europe/Berlin"},
     )  # fmt: skip
@@ -55,8 +57,9 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "ruleId": plain, "domainId": tenant.domain, "position": 2, "name": "r", "action": "block", "priority": 100,
             "enabled": True, "users": [], "groups": [], "ous": [], "kinds": [], "clients": [], "products": [],
             "media": [],
-            "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
-            "encoded": "", "maxSessions": 0, "overLimit": "reject",
+            "stations": [], "serviceTypes": [], "ssids": [], "ports": [], "methods": [], "realms": [], "addresses": [],
+            "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
+            "encoded": "", "role": "", "maxSessions": 0, "overLimit": "reject",
         },
         {
             "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
@@ -64,9 +67,11 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "kinds": ["machine"],
             "clients": ["vpn", "192.0.2.0/24"], "products": ["Cisco ISE"], "media": ["Wireless"],
             "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
+            "ssids": ["Corp"], "ports": ["Gi1/0/*"], "methods": ["peap-mschapv2"], "realms": ["corp.example"],
+            "addresses": ["198.51.100.0/24", "192.0.2.1"],
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
             "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
-            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666",
+            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666", "role": "",
             "maxSessions": 2, "overLimit": "end_oldest",
         },
     ]  # fmt: skip
@@ -152,6 +157,14 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
             "invalid serviceTypes: entry 1 must be a Service-Type, as a name such as Login or as a number",
         ),
         ({"media": ["hunter2"]}, "invalid media: entry 1 must be a medium such as Ethernet, Wireless or Virtual"),
+        (
+            {"methods": ["pap", "hunter2"]},
+            "invalid methods: entry 2 must be a method such as pap, eap-tls or peap-mschapv2",
+        ),
+        (
+            {"addresses": ["hunter2"]},
+            "invalid addresses: entry 1 must be an address, or a network such as 192.0.2.0/24",
+        ),
         ({"time": {"timezone": "hunter2"}}, "invalid timezone"),
         ({"time": {"from": "hunter2"}}, "invalid from"),
         ({"time": {"days": ["hunter2"]}}, "invalid days"),
@@ -164,7 +177,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ),
         (
             {"replyAttributes": [{"name": "State", "value": "hunter2"}]},
-            "invalid replyAttributes: entry 1: a rule cannot set State",
+            "invalid replyAttributes: entry 1: a rule or role cannot set State",
         ),
     ],
 )
@@ -307,7 +320,7 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
         "ruleId": second, "action": "mfa_required", "bypass": False, "lockedOut": False, "firstFactor": "local",
         "firstFactorReason": "", "secondFactor": "", "secondFactorReason": "no provider",
         "enforcementMode": "monitor", "fallbackAction": "deny", "decision": "reject", "appliedDecision": "accept",
-        "reason": "no provider", "openPrompts": [], "warnings": [],
+        "reason": "no provider", "openPrompts": [], "warnings": [], "role": "", "roleSource": "", "attributes": [],
         "maxSessions": 0, "parallelSessions": None, "sessionLimit": "",
     }  # fmt: skip
     other = world.tenant()

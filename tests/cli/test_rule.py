@@ -43,6 +43,7 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "rule", "add", "all", "--domain", corp, "--action", "mfa_required", "--priority", "7", "--disabled",
         "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--kind", "Machine", "--client", "192.0.2.0/24",
         "--product", "Cisco ISE", "--medium", "wireless", "--station", "AA-BB-CC-DD-EE-FF", "--service-type", "Login",
+        "--ssid", "corp", "--ssid", "guests", "--port", "Gi1/*", "--method", "pap", "--realm", "x", "--address", "::1",
         "--time", "fri-sun,tue 22:00-06:00 Europe/Berlin", "--vlan", "20", "--reply", "Filter-Id = x=y",
         "--max-sessions", "3", "--over-limit", "reject",
     )  # fmt: skip
@@ -55,9 +56,10 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "ous": ["OU=x"], "kinds": ["machine"], "clients": ["192.0.2.0/24"], "products": ["Cisco ISE"],
         "media": ["Wireless"],
         "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Login-User"],
+        "ssids": ["corp", "guests"], "ports": ["Gi1/*"], "methods": ["pap"], "realms": ["x"], "addresses": ["::1"],
         "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
         "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],
-        "maxSessions": 3, "overLimit": "reject",
+        "role": "", "maxSessions": 3, "overLimit": "reject",
     }  # fmt: skip
     table = service.ok("rule", "list", "--domain", corp)
     assert "user a, b; group g;" in table and "22:00-06:00 Europe/Berlin" in table
@@ -219,7 +221,11 @@ def test_rules_are_removed(service: Service) -> None:
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
-        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "a rule cannot set State"),
+        (
+            ("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"),
+            1,
+            "a rule or role cannot set State",
+        ),
         (
             ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
             1,

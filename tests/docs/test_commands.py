@@ -75,6 +75,7 @@ WALKS = [
         typed={"sallyport domain check": "correct horse battery"},
     ),
     Walk("docs/guides/rules.md", before=[ALICE]),
+    Walk("docs/guides/roles.md", before=[ALICE, HERE]),
     Walk(
         "docs/guides/inventory.md",
         before=[

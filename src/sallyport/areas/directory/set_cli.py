@@ -15,7 +15,7 @@ from sallyport.base.errors import Invalid, StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, named
-from sallyport.shell.fields import by_options, check_is_dash, field_argument, field_option, option, options, pass_body
+from sallyport.shell.fields import by_options, check_is_dash, field_argument, field_option, option, pass_body
 from sallyport.shell.options import in_domain
 
 LIST = ("/api/v1/directory/list", "directories")
@@ -39,29 +39,22 @@ def _certificates(_context: click.Context, _option: click.Parameter, path: str |
 
 _OPTIONS = (
     in_domain,
-    options(SaveDirectory, "kind"),
-    option(
-        SaveDirectory,
-        "appUrl",
-        "--url",
-        multiple=True,
-        callback=_joined,
-        metavar="URL",
-        help="URL such as ldaps://dc1.example.com. Repeat --url for several LDAP servers.",
-    ),
-    options(SaveDirectory, "baseDN", "filter", "bindDN"),
-    option(SaveDirectory, "startTls", "--start-tls/--no-start-tls", default=None),
+    option(SaveDirectory, "kind"),
+    option(SaveDirectory, "appUrl", "--url", multiple=True, callback=_joined, metavar="URL"),
+    option(SaveDirectory, "baseDN", "--base-dn", metavar="DN"),
+    option(SaveDirectory, "filter", metavar="FILTER"),
+    option(SaveDirectory, "bindDN", "--bind-dn", metavar="DN"),
+    option(SaveDirectory, "startTls", "--start-tls/--no-start-tls"),
     option(
         SaveDirectory,
         "caCertificate",
-        "--ca-certificate",
         callback=_certificates,
         metavar="FILE",
         help="PEM file with trusted authorities. An empty name selects those of the system.",
     ),
-    option(SaveDirectory, "tenant", "--entra-tenant"),
-    options(SaveDirectory, "clientId"),
-    option(SaveDirectory, "accountName", "--account"),
+    option(SaveDirectory, "tenant", "--entra-tenant", metavar="TENANT"),
+    option(SaveDirectory, "clientId", metavar="ID"),
+    option(SaveDirectory, "accountName", "--account", metavar="NAME"),
     field_option(
         "bindPassword",
         "--bind-password",

@@ -1,7 +1,7 @@
 """Requests and answers of the operations of domains."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
@@ -13,11 +13,13 @@ from sallyport.areas.domains.domain import (
     LONGEST_ISSUER,
     MAX_REALMS,
     MODE_TEXT,
+    UNKNOWN_TEXT,
     Domain,
     Effect,
     Fallback,
     FirstFactor,
     Mode,
+    UnknownStations,
 )
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Done, Model, answer_of
@@ -121,9 +123,14 @@ class UpdateDomain(InDomain):
     removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
     disconnectOnRevoke: Flag | None = Field(default=None, description=_DISCONNECT)
     issuerName: IssuerName | None = Field(default=None, description=ISSUER_TEXT)
+    unknownStations: Annotated[UnknownStations, BeforeValidator(_lower)] | None = Field(
+        default=None, description=UNKNOWN_TEXT
+    )
 
 
-@answer_of(Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName")
+@answer_of(
+    Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName", "unknownStations"
+)
 class DomainUpdated(Done):
     """Response body of the operation `UpdateDomain`: the state that is stored."""
 
@@ -227,6 +234,16 @@ class DeviceImpact(Model):
     reason: Reason
 
 
+class RoleImpact(Model):
+    """The logins that get a role at NAS of one product."""
+
+    product: str = Field(description="Product of the NAS, or `Unknown`.")
+    source: Literal["tag", "product", "default", "none"] = Field(
+        description="Why the NAS gets its set of the role: its `tag`, its `product`, or `default`. `none`: none."
+    )
+    logins: int = Field(description="Number of the logins.")
+
+
 class RuleImpact(Model):
     """The logins that one login rule decides, or the logins that no rule matches."""
 
@@ -236,11 +253,17 @@ class RuleImpact(Model):
     logins: int = Field(description="Number of the logins.")
     users: int = Field(description="Number of their users.")
     lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
+    role: str = Field(description="Role that the rule gives; empty for none.")
+    roleSets: list[RoleImpact] = Field(description="Products of the NAS that get the role, the most logins first.")
     maxSessions: int = Field(default=0, description="Limit of parallel sessions; 0 for no limit. It is not previewed.")
     unlimitedDevices: list[str] = Field(
         default=[],
         description="Names of devices of these logins at which the limit is not applied, because they send no interim "
         "updates; at most 100.",
+    )
+    claimed: int = Field(
+        description="Number of further logins that the rule does not exempt, because they match it only by claims of "
+        "the sender: their requests were not signed, or came from a RADIUS client with an address range."
     )
 
 

@@ -129,6 +129,22 @@ class EventRow:
             title="Second factor, ms",
         ),
     ]
+    role: Annotated[
+        str | None,
+        Wire("Role that the login got from this rule. Empty if none.", empty=True, after="node"),
+    ]
+    role_source: Annotated[
+        str | None,
+        Wire(
+            "Why the NAS got its set of the role's attributes: its `tag`, its `product`, or `default`, because the "
+            "role has no set for it. `none`: the role has no default set either, and nothing of it was sent. Empty "
+            "without a role.",
+            "roleSource",
+            empty=True,
+            after="role",
+            title="Set of the role",
+        ),
+    ]
     attributes: str | None
     detail: Annotated[
         str | None,
@@ -138,6 +154,11 @@ class EventRow:
             after="attributes",
         ),
     ]
+
+    ssid: Annotated[
+        str, Wire("SSID of the wireless network; empty if the request names none.", after="roleSource", title="SSID")
+    ]
+    port: Annotated[str, Wire("Port of the NAS (NAS-Port-Id); empty if the request has none.", after="ssid")]
 
     @property
     @Wire(

@@ -35,6 +35,7 @@ from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.lockouts.failures import WINDOW_US
 from sallyport.areas.policy.lockouts.service import MINUTE_US, Lockouts
+from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.service import Sessions
 from sallyport.areas.tenancy.area import TenancyArea
@@ -78,6 +79,7 @@ class LoginArea(Area):
         users_area: UsersArea,
         principals: Principals,
         rules: LoginRules,
+        roles: Roles,
         bypass: Bypass,
         lockouts: Lockouts,
         mfa: MfaArea,
@@ -125,6 +127,7 @@ class LoginArea(Area):
             first=self.first,
             sightings=devices.service.sightings,
             rules=rules,
+            roles=roles,
             providers=providers,
             second=self.second,
             limits=self.limits,

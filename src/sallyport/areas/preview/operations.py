@@ -3,6 +3,7 @@
 from sallyport.areas.domains.bodies import Impact, Survey
 from sallyport.areas.domains.domain import MONITOR
 from sallyport.areas.login.limit import explained
+from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.preview.bodies import (
     CheckEnrolments,
@@ -58,6 +59,11 @@ def operations(
         """
         types = translation.service_types([body.serviceType]) if body.serviceType else []
         media = translation.media([body.medium]) if body.medium else []
+        given = {
+            each.fact: translation.fact(each, values)
+            for each in CONDITIONS
+            if each.asked and (values := body.values(each))
+        }
         asked = Question(
             user=body.user,
             at=moment("at", body.at, clock()),
@@ -69,13 +75,17 @@ def operations(
             service_type=types[0] if types else None,
             groups=body.groups,
             ous=body.ous,
+            given=given,
+            unsigned=body.unsigned,
         )
-        return _tested(await tests.run(body.domainId, asked))
+        answer = await tests.run(body.domainId, asked)
+        return _tested(answer, translation.shown(answer.attributes).splitlines())
 
     return [previews, rules]
 
 
-def _tested(answer: RuleTestResult) -> LoginRulesTested:
+def _tested(answer: RuleTestResult, attributes: list[str]) -> LoginRulesTested:
+    role = answer.role
     domain, decision, rule = answer.domain, answer.decision, answer.rule
     parallel = answer.parallel
     name = "no rule matches" if rule is None else f"rule {rule.id} decides"
@@ -119,6 +129,9 @@ def _tested(answer: RuleTestResult) -> LoginRulesTested:
             for each in answer.prompts
         ],
         warnings=list(answer.warnings),
+        role="" if role is None else role.name,
+        roleSource="" if role is None else role.source,
+        attributes=attributes,
         maxSessions=0 if rule is None else rule.definition.max_sessions,
         parallelSessions=parallel.count if parallel is not None and parallel.is_applied else None,
         sessionLimit="" if parallel is None else explained(parallel, is_monitored=domain.mode is MONITOR),

@@ -6,8 +6,8 @@ Nothing is stored, and the inventory does not count the request.
 """
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from secrets import token_bytes
 from typing import Final, Literal
@@ -21,13 +21,17 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide, over_limit
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import check_vouched
-from sallyport.areas.login.identity import default_domain, facts_of, identify
+from sallyport.areas.login.identity import default_domain, identify
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
-from sallyport.areas.policy.rules.conditions import Facts, shown_values
+from sallyport.areas.policy.roles.role import GivenRole, RoleSource
+from sallyport.areas.policy.roles.service import product_of
+from sallyport.areas.policy.rules.conditions import shown_values
+from sallyport.areas.policy.rules.facts import Facts
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.sessions.parallel import Parallel, count
@@ -43,6 +47,7 @@ from sallyport.radius.attributes import (
     SERVICE_TYPE,
     USER_NAME,
     USER_PASSWORD,
+    combined,
     push_attribute,
 )
 from sallyport.radius.password import Method, hide_password
@@ -64,7 +69,8 @@ class Question:
     """The facts of a hypothetical login. An empty fact is unknown.
 
     user: the name, with or without a realm. client: the name or address of the RADIUS client. nas: the address of the
-    NAS. at: the time of the login, in microseconds.
+    NAS. at: the time of the login, in microseconds. given: further facts by their names in `Facts`. unsigned: whether
+    the request has no Message-Authenticator.
     """
 
     user: str
@@ -77,6 +83,8 @@ class Question:
     service_type: int | None = None
     groups: Sequence[str] = ()
     ous: Sequence[str] = ()
+    given: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    unsigned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +108,9 @@ class RuleTestResult:
 
     rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
     if no rule matches. first, second: the result of each factor, or NONE if the login passes the factor. provider: the
-    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. parallel: the parallel
-    sessions of the user, or None if the rule has no limit for the login.
+    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. role: the role that
+    the rule gives at this NAS, or None. attributes: the encoded attributes that the rule and its role add to an
+    Access-Accept. parallel: the parallel sessions of the user, or None if the rule has no limit for the login.
     """
 
     domain: Domain
@@ -117,6 +126,8 @@ class RuleTestResult:
     decision: Decision
     warnings: Sequence[str]
     prompts: Sequence[Session] = ()
+    role: GivenRole | None = None
+    attributes: bytes = b""
     parallel: Parallel | None = None
 
 
@@ -138,7 +149,7 @@ class RuleTest:
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
         login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
-        bypass = first is PASSED and pipeline.bypass.admits(login.arrival, login.method, domain.id)
+        bypass = first is PASSED and bool(pipeline.bypass.requested(login.arrival, login.method, domain))
         locked_out = None
         if bypass:
             login.method = Method.MAB
@@ -147,7 +158,8 @@ class RuleTest:
             locked_out = pipeline.lockouts.refuses(login.attempt(domain))
             checked = await self._first(login, domain, asked, warnings)
             first = LOCKED[locked_out] if locked_out else checked
-        facts = facts_of(login)
+        facts = replace(facts_of(login), **asked.given)  # type: ignore[arg-type]  # facts of this class
+        self._warn_of_claims(domain, facts, warnings)
         rules, rule = self._rules(domain, facts)
         action = UNMATCHED if rule is None else rule.action
         second = PASSED
@@ -155,6 +167,7 @@ class RuleTest:
             action = pipeline.action_for_station(action)
         elif action is MFA_REQUIRED:
             second = await self._forecast(domain, login, row)
+        role, attributes = self._reply(domain, login, rule, warnings)
         attached = self._second.of(domain).attached
         decision = decide(first, action, second, domain.mode, domain.fallback)
         parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
@@ -174,6 +187,8 @@ class RuleTest:
             decision=decision,
             warnings=warnings,
             prompts=[] if bypass else await pipeline.second.pending(domain, login.principal),
+            role=role,
+            attributes=attributes,
             parallel=parallel,
         )
 
@@ -192,6 +207,7 @@ class RuleTest:
         body += push_attribute(USER_PASSWORD, hide_password(name, client.secret, authenticator))
         body += _attributes(asked, asked.medium or (UNKNOWN if row is None else row.nas_port_type))
         login = simulated(client, source, body, authenticator, Method.PAP, asked.at)
+        login.arrival.request.signed = not asked.unsigned
         login.station = asked.station
         login.device = device = new_device(login.arrival.request, source, home_id, asked.at)
         find_product(device, login.arrival.request, client, asked.at)
@@ -269,6 +285,15 @@ class RuleTest:
             )
         return PASSED
 
+    def _warn_of_claims(self, domain: Domain, facts: Facts, warnings: list[str]) -> None:
+        rules = [rule for rule in self._pipeline.rules.all_of(domain.id) if rule.action is Action.ALLOW]
+        claimed = {field for rule in rules if rule.definition.enabled for field in rule.definition.scopes}
+        if claimed := claimed & facts.claims:
+            warnings.append(
+                f"{', '.join(sorted(claimed))}: only claims of the sender, because the request is not signed or comes "
+                "from a RADIUS client with an address range; they exempt no login from the second factor"
+            )
+
     def _compares(self, domain: Domain, scope: str) -> bool:
         rules = self._pipeline.rules.all_of(domain.id)
         return any(scope in rule.definition.scopes for rule in rules if rule.definition.enabled)
@@ -299,6 +324,24 @@ class RuleTest:
             if not steps:
                 break
         return read, decides
+
+    def _reply(
+        self, domain: Domain, login: Login, rule: Rule | None, warnings: list[str]
+    ) -> tuple[GivenRole | None, bytes]:
+        """Return the role that a rule gives at the NAS of the login, and all attributes that the rule adds."""
+        if rule is None or not rule.role:
+            return None, b"" if rule is None else rule.attributes
+        role = self._pipeline.roles.given(domain.id, rule.role, login.device, login.arrival.client)
+        if role.source is RoleSource.NONE:
+            warnings.append(
+                f"the role {role.name} has no set for this NAS and no default set, so nothing of it is sent"
+            )
+        elif role.source is RoleSource.DEFAULT:
+            product = (
+                product_of(login.device.nas_device_type, login.arrival.client.product) or "a NAS of unknown product"
+            )
+            warnings.append(f"the role {role.name} has no set for {product}, so its default set is sent")
+        return role, combined(role.attributes, rule.attributes)
 
     async def _parallel(
         self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]
@@ -334,7 +377,7 @@ def _attributes(asked: Question, medium: str) -> bytes:
     nas = ip_address(asked.nas) if asked.nas else None
     port_type = next((number for number, name in MEDIA.items() if name == medium), None)
     body = b""
-    for kind, field, value in (
+    for kind, name, value in (
         (NAS_IPV6_ADDRESS if nas is not None and nas.version == 6 else NAS_IP_ADDRESS, "nas", nas and nas.packed),
         (NAS_IDENTIFIER, "nasIdentifier", asked.nas_identifier.encode()),
         (CALLING_STATION_ID, "station", asked.station.encode()),
@@ -342,6 +385,6 @@ def _attributes(asked: Question, medium: str) -> bytes:
         (SERVICE_TYPE, "serviceType", None if asked.service_type is None else asked.service_type.to_bytes(4)),
     ):
         if value and len(value) > MAX_VALUE:
-            raise invalid_field(field, f"must have at most {MAX_VALUE} octets")
+            raise invalid_field(name, f"must have at most {MAX_VALUE} octets")
         body += push_attribute(kind, value) if value else b""
     return body

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import trio
 
-from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RuleImpact, Survey, UserImpact
+from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RoleImpact, RuleImpact, Survey, UserImpact
 from sallyport.areas.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS
 from sallyport.areas.domains.service import Domains
@@ -187,6 +187,12 @@ class Preview:
                     logins=decided.logins,
                     users=len(decided.users),
                     lastSeen=iso(decided.last_at),
+                    claimed=decided.claimed,
+                    role="" if rule is None else rule.definition.role,
+                    roleSets=[
+                        RoleImpact(product=product, source=given.source.value, logins=number)
+                        for (product, given), number in decided.given.most_common()
+                    ],
                     maxSessions=limit,
                     unlimitedDevices=await self._traffic.without_interims(traffic, rule, now) if rule and limit else [],
                 )

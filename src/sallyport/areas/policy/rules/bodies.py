@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, AccountKind, Condition
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import AccountKind, Condition
 from sallyport.areas.policy.rules.rule import (
     DEFAULT_PRIORITY,
     MAX_PRIORITY,
@@ -103,6 +104,10 @@ BEFORE: Final = (
 ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
 TIME: Final = "Time of day at which the rule applies."
 VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. If it is empty, no VLAN is set."
+ROLE: Final = (
+    "Role of the domain that the login gets: its reply attributes for the product of the NAS are sent. The rule's own "
+    "VLAN and reply attributes replace those of the role that have the same type."
+)
 MAX_PARALLEL: Final = (
     "Maximum number of parallel sessions of each user whose login the rule admits, over all devices of the tenant. 0 "
     "sets no limit. It is not applied at devices that send no interim updates."
@@ -195,6 +200,7 @@ class RuleFields(_WithConditions):
     vlan: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=VLAN)
     replyAttributes: Replies | None = Field(default=None, description=REPLIES)
     everyone: Flag = Field(default=False, description=EVERYONE)
+    role: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=ROLE)
     maxSessions: Annotated[Whole, Between(0, MAX_SESSIONS)] | None = Field(default=None, description=MAX_PARALLEL)
     overLimit: AnyOverLimit | None = Field(default=None, description=f"{OVER_LIMIT} A new rule has reject.")
 
@@ -207,6 +213,8 @@ class RuleFields(_WithConditions):
             values["time"] = self.time.window()
         if self.vlan is not None:
             values["vlan"] = self.vlan.strip()
+        if self.role is not None:
+            values["role"] = self.role.strip()
         if self.replyAttributes is not None:
             values["reply_attributes"] = replies(self.replyAttributes)
         if self.maxSessions is not None:
@@ -308,7 +316,10 @@ class RuleEntry(_EntryWithConditions):
     vlan: str = Field(description=VLAN)
     replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)
     exemptsAll: bool = Field(description="Whether the rule allows every login of the domain without a second factor.")
-    encoded: str = Field(description="Reply attributes as sent, in hexadecimal; the attributes of the VLAN come first.")
+    encoded: str = Field(
+        description="Own reply attributes as sent, in hexadecimal; the attributes of the VLAN come first."
+    )
+    role: str = Field(description=f"{ROLE} Empty: none.")
     maxSessions: int = Field(description=MAX_PARALLEL)
     overLimit: OverLimit = Field(description=OVER_LIMIT)
 

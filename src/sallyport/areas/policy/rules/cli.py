@@ -77,6 +77,7 @@ def settings(command: CommandT) -> CommandT:
             option(RuleFields, "vlan"),
             option(RuleFields, "replyAttributes", "--reply", type=Pair(allows_empty=True), metavar="NAME=VALUE"),
             option(RuleFields, "everyone"),
+            option(RuleFields, "role"),
             option(
                 RuleFields,
                 "maxSessions",
@@ -87,6 +88,17 @@ def settings(command: CommandT) -> CommandT:
     ):
         command = decorate(command)
     return command
+
+
+def facts(command: CommandT) -> CommandT:
+    """Add options to a command: those of the facts that are derived from conditions."""
+    for each in reversed([each for each in CONDITIONS if each.asked]):
+        named = f"--{each.option}", each.fact
+        if each.asks_several:
+            command = click.option(*named, multiple=True, help=f"{each.asked} Repeatable.")(command)
+        else:
+            command = click.option(*named, default="", help=each.asked)(command)
+    return click.option("--unsigned", is_flag=True, help="The request has no Message-Authenticator.")(command)
 
 
 @click.group(cls=Group, first=("add", "list"))
@@ -166,6 +178,7 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
     "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
 )
 @click.option("--ou", "ous", multiple=True, help="An organizational unit of the user; repeatable.")
+@facts
 @json_form
 @click.pass_obj
 def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:
@@ -260,8 +273,9 @@ def _reply(row: Row) -> str:
         if isinstance(replies, list)
         else []
     )
+    own = [f"{key} {row[key]}" for key in ("role", "vlan") if row[key]]
     limit = [f"at most {counted(row['maxSessions'], 'session')} ({row['overLimit']})"] if row["maxSessions"] else []
-    return ", ".join(([f"vlan {row['vlan']}"] if row["vlan"] else []) + named + limit)
+    return ", ".join([*own, *named, *limit])
 
 
 def _outcome(tested: Row) -> list[str]:
@@ -283,7 +297,15 @@ def _outcome(tested: Row) -> list[str]:
     decided = f"decision: {tested['decision']}{reason}"
     if tested["decision"] != tested["appliedDecision"]:
         decided += f"; sent: {tested['appliedDecision']}"
-    return [*steps, f"domain {tested['domainName']}: {mode}", decided]
+    return [*steps, f"domain {tested['domainName']}: {mode}", decided, *_sent(tested)]
+
+
+def _sent(tested: Row) -> list[str]:
+    """Return the role of a test and the attributes that it sends, as lines."""
+    role = f"role: {tested['role']}, set by {tested['roleSource']}" if tested["role"] else ""
+    attributes = tested["attributes"]
+    sent = f"reply: {', '.join(map(str, attributes))}" if isinstance(attributes, list) and attributes else ""
+    return [each for each in (role, sent) if each]
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.patterns import MAX_PLACES
 from sallyport.areas.policy.rules.rule import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
@@ -26,6 +27,13 @@ class _Row:
     action: str
     definition: str
     attributes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _WithRole:
+    role: str
+    id: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,8 @@ def _same(one: Rule, other: Rule) -> bool:
 
 def _rule(row: _Row) -> Rule:
     definition = Definition.parse(row.definition)
-    return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition)
+    role = fold(definition.role)
+    return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition, role)
 
 
 def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
@@ -100,9 +109,9 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
     rule_id = tx.value(
         int,
-        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, created_at, "
-        "updated_at) values (:domain, :name, :priority, :enabled, :action, :definition, :attributes, :at, :at) "
-        "returning id",
+        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, role, "
+        "created_at, updated_at) values (:domain, :name, :priority, :enabled, :action, :definition, :attributes, "
+        ":role, :at, :at) returning id",
         domain=domain_id,
         name=definition.name,
         priority=definition.priority,
@@ -110,15 +119,22 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         action=definition.action,
         definition=json.dumps(definition.as_json()),
         attributes=attributes,
+        role=fold(definition.role),
         at=at,
     )
     assert rule_id is not None  # noqa: S101  an insert returns its row
-    _must_fit(tx, domain_id)
+    _must_fit(tx, domain_id, definition)
     return rule_id
 
 
-def _must_fit(tx: Tx, domain_id: int) -> None:
-    """Raise Conflict if a domain's rules are too long together. The limit exists because all rules are in memory."""
+def _must_fit(tx: Tx, domain_id: int, definition: Definition) -> None:
+    """Raise Conflict if a domain's rules are too long together, because all rules are in memory, or if their patterns
+    take too much time. definition: the rule that was stored."""
+    if definition.pattern_places and sum(each.definition.pattern_places for each in all_of(tx, domain_id)) > MAX_PLACES:
+        raise Conflict(
+            f"the login rules of a domain have at most {MAX_PLACES} characters in patterns that are neither a begin "
+            "(TEXT*) nor an end (*TEXT): simplify some first"
+        )
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
     if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
         raise Conflict(
@@ -130,17 +146,27 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
     """Update a domain's rule. Raises Conflict if the domain's rules would be too long together."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
-        "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",
+        "definition = :definition, attributes = :attributes, role = :role, updated_at = :at where id = :id",
         name=definition.name,
         priority=definition.priority,
         enabled=int(definition.enabled),
         action=definition.action,
         definition=json.dumps(definition.as_json()),
         attributes=attributes,
+        role=fold(definition.role),
         at=at,
         id=rule_id,
     )
-    _must_fit(tx, domain_id)
+    _must_fit(tx, domain_id, definition)
+
+
+def roles_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:
+    """Return the rules of a domain that have a role, as `rule ID NAME`, by the case-folded name of the role."""
+    found = dict[str, list[str]]()
+    sql = "select role, id, name from login_rules where domain_id = :domain and role <> '' order by id"
+    for row in tx.all(_WithRole, sql, domain=domain_id):
+        found.setdefault(row.role, []).append(f"rule {row.id} {row.name}")
+    return found
 
 
 def delete(tx: Tx, rule_id: int) -> None:

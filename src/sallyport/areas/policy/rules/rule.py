@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, Values
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import Values
+from sallyport.areas.policy.rules.patterns import cost, folded_pattern
 from sallyport.areas.policy.rules.window import Window
 from sallyport.base.wire import JSON
 
@@ -57,8 +59,9 @@ class Definition:
     """A rule as an admin has written it, with two exceptions. Service-Types are numbers. Media are the names that the
     inventory uses.
 
-    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`. max_sessions: the
-    maximum number of parallel sessions of each user whose login the rule admits, or 0 for no limit.
+    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`. role: the name of a
+    role of the domain; empty for none. max_sessions: the maximum number of parallel sessions of each user whose login
+    the rule admits, or 0 for no limit.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Definition:
     time: Window | None = None
     vlan: str = ""
     reply_attributes: tuple[Reply, ...] = ()
+    role: str = ""
     max_sessions: int = 0
     over_limit: OverLimit = OverLimit.REJECT
 
@@ -86,6 +90,7 @@ class Definition:
             time=None if time is None else Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
             vlan=kept["vlan"],
             reply_attributes=tuple(Reply(each["name"], each["value"]) for each in kept["replyAttributes"]),
+            role=kept.get("role", ""),
             max_sessions=kept.get("maxSessions", 0),
             over_limit=OverLimit(kept.get("overLimit", OverLimit.REJECT)),
         ).changed({}, {each.field: tuple(kept.get(each.field, ())) for each in CONDITIONS})
@@ -105,6 +110,7 @@ class Definition:
             "time": None if self.time is None else self.time.as_json(),
             "vlan": self.vlan,
             "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
+            "role": self.role,
             "maxSessions": self.max_sessions,
             "overLimit": self.over_limit.value,
         }
@@ -113,6 +119,11 @@ class Definition:
     def scopes(self) -> tuple[str, ...]:
         """The fields of the conditions that the rule has. They are empty if the rule applies to every login."""
         return (*(field for field, _ in self.conditions), *(("time",) if self.time else ()))
+
+    @property
+    def pattern_places(self) -> int:
+        """The number of places that the rule's patterns take in the automata of `patterns`."""
+        return sum(cost(folded_pattern(pattern)) for pattern in map(str, self.values("ports")))
 
     @property
     def exempts_all(self) -> bool:
@@ -149,7 +160,8 @@ class Given(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A login rule with its id. attributes: encoded attributes for the Access-Accept."""
+    """A login rule with its id. attributes: encoded attributes for the Access-Accept. role: the case-folded name of its
+    role, whose attributes are sent too; empty if it has none."""
 
     id: int
     domain_id: int
@@ -157,6 +169,7 @@ class Rule:
     action: Action
     attributes: bytes
     definition: Definition
+    role: str = ""
 
     @property
     def place(self) -> tuple[int, int, int]:
