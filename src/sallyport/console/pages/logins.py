@@ -132,6 +132,7 @@ async def now(visit: Visit) -> Context:
     asked: Row = {"user": row["user"], "client": row["ip_address"], "station": row["station"]}
     if row["client_ip"] != row["ip_address"]:
         asked["nas"] = row["client_ip"]
+    asked |= {"ssid": row["ssid"], "port": row["port"]}
     tested = await visit.call("/ad/TestLoginRules", asked, domain=domain.id)
     return {
         "login": row,
