@@ -7,6 +7,7 @@ from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.device import DeviceRow, Learned
 from sallyport.areas.login.login import Reason
 from sallyport.areas.preview.periods import Span
+from sallyport.base.tags import NO_TAGS, Tags, of_store
 from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 
@@ -68,7 +69,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The current state of a device in the inventory. learned: what the service has learned from its logins."""
+    """The current state of a device in the inventory. learned: what the service has learned from its logins. own_tags:
+    its tags, without those that it takes over from its RADIUS client."""
 
     id: int
     device_name: str
@@ -76,6 +78,7 @@ class KnownDevice:
     nas_product: str
     medium: str
     learned: Learned
+    own_tags: Tags = NO_TAGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +147,6 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
 
 
 def _known(row: DeviceRow) -> KnownDevice:
-    return KnownDevice(row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row)
+    return KnownDevice(
+        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row, of_store(row.own_tags)
+    )

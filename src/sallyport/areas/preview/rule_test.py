@@ -37,6 +37,7 @@ from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.sessions.parallel import Parallel, count
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import NotFound, invalid_field
+from sallyport.base.tags import of_store
 from sallyport.base.text import fold, folded
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
@@ -213,6 +214,8 @@ class RuleTest:
         find_product(device, login.arrival.request, client, asked.at)
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
+            tags = of_store(row.own_tags)
+            device.own_tags = lambda _device: tags
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
             warnings.append("the product of the sender is unknown, so a rule that compares products may match or not")
         return row, login
