@@ -9,6 +9,7 @@ import pytest
 from sallyport.radius.attributes import push_vendor_attribute
 from tests.api.world import PASSWORD, Tenant, World
 
+COMPARE = "/network_device/CompareDevices"
 DELETE = "/network_device/DeleteDevice"
 GET = "/network_device/GetDevice"
 LIST = "/network_device/ListDevices"
@@ -273,6 +274,21 @@ def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
     for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):
         assert tenant.refused(path, **where, **page) == (400, "invalid pageSize")
     assert tenant.ask(path, **where, pageSize=1000, pageId=10**12)["totalCount"] == 0
+
+
+# --- CompareDevices -----------------------------------------------------------------------------------------------
+
+
+def test_the_inventory_is_compared_with_a_list(world: World, tenant: Tenant) -> None:
+    """The answer has both differences. Another tenant cannot compare the domain."""
+    many(tenant, "core", "edge")
+    answer = tenant.ask(COMPARE, domainId=tenant.domain, file="name,ip\nCore.example.org,\nspare,198.51.100.7\n")
+    assert (answer["listCount"], answer["silentCount"], answer["unknownCount"]) == (2, 1, 1)
+    assert answer["silent"] == [{"name": "spare", "addresses": ["198.51.100.7"], "last_seen": ""}]
+    assert [each["device_name"] for each in answer["unknown"]] == ["edge"]
+    assert tenant.refused(COMPARE, domainId=tenant.domain, file="x")[0] == 400
+    assert tenant.refused(COMPARE, domainId=tenant.domain, file="x" * 900_001) == (400, "invalid file")
+    assert world.tenant().refused(COMPARE, domainId=tenant.domain, file="name\nx\n")[0] == 403
 
 
 # --- ListSsids ----------------------------------------------------------------------------------------------------
