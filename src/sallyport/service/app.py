@@ -158,7 +158,7 @@ class App:
         self.agents = add(AgentsArea(parts, self.users.service, instances, policies, self.tenancy.keys))
         self.directory = add(DirectoryArea(parts, self.domains, revocations))
         self.mfa = add(MfaArea(parts, self.domains, self.users.seeds, self.did.prompts, kinds=overrides.providers))
-        self.bypass = add(BypassArea(parts, revocations, vlan_attributes=rules.translation.vlan_attributes))
+        self.bypass = add(BypassArea(parts, revocations, self.roles.service))
         self.lockouts = add(LockoutsArea(parts))
         self.login = add(
             LoginArea(
