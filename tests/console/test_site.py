@@ -6,8 +6,8 @@ from importlib.resources import files
 import httpx
 import pytest
 
-from sallyport.console.declare import Form
 from sallyport.console.pages import ALL
+from sallyport.console.visit import Form
 from sallyport.web.scope import Role
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of

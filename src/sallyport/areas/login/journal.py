@@ -33,7 +33,7 @@ from sallyport.areas.sessions.report import OF_DEVICE
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.radius.duplicates import Source

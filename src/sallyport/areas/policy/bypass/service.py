@@ -12,9 +12,9 @@ from sallyport.areas.policy.bypass.station import Entry, StationChange, StationR
 from sallyport.areas.users.service import NoRevocations, Revocations
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.mac import mac_text, spellings, station_key
-from sallyport.base.periodic import every
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
+from sallyport.nodes.periodic import every
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
