@@ -41,7 +41,7 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
         "user": "Ann", "domain": "corp", "ip_address": address, "client_ip": "10.1.2.3", "device_name": "wlc-1",
         "station": "02-01", "method": "pap", "factor": "local", "decision": "reject", "appliedDecision": "accept",
         "wouldHaveBeen": "reject", "reason": "no provider", "ruleId": 0, "rule": "", "firstFactorMs": None,
-        "secondFactorMs": None, "attributes": [], "detail": "",
+        "secondFactorMs": None, "attributes": [], "detail": "", "role": "", "roleSource": "",
     }  # fmt: skip
     assert {name: value for name, value in answer.items() if name != "events"} == {"totalCount": 1, "cursor": ""}
 

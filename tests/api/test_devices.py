@@ -11,9 +11,11 @@ from tests.api.world import PASSWORD, Tenant, World
 
 DELETE = "/network_device/DeleteDevice"
 GET = "/network_device/GetDevice"
+LIST = "/network_device/ListDevices"
 RESET = "/network_device/ResetDevice"
 STATIONS = "/network_device/ListStations"
 HISTORY = "/network_device/DeviceHistory"
+UPDATE = "/network_device/UpdateDevice"
 NOT_FOUND = (404, "device not found")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 NOTHING = "deviceId is required, or ip_address together with client_ip"
@@ -154,6 +156,7 @@ def test_one_device(world: World, tenant: Tenant) -> None:
     evidence, behind = found.pop("evidence"), found.pop("station_count")
     learned = ("timeouts_learned", "challenges", "challenge_answers", "challenges_unanswered", "last_challenge")
     assert [found.pop(name) for name in learned] == ["", 0, 0, 0, ""]
+    assert found.pop("own_tags") == []
     assert (found, behind) == (listed, 1)
     assert "12356/3 (Fortinet-Vdom-Name)" in evidence["nas"]["evidence"][0]
     assert tenant.refused(GET, domainId=tenant.domain, deviceId=10**9) == NOT_FOUND
@@ -259,3 +262,25 @@ def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
     for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):
         assert tenant.refused(path, **where, **page) == (400, "invalid pageSize")
     assert tenant.ask(path, **where, pageSize=1000, pageId=10**12)["totalCount"] == 0
+
+
+# --- UpdateDevice -------------------------------------------------------------------------------------------------
+
+
+def test_tags_and_a_note_of_a_device(tenant: Tenant) -> None:
+    """They are in the list behind the other fields, and the list can be filtered by a tag."""
+    device = many(tenant, "core")["core"]
+    answer = tenant.ask(UPDATE, domainId=tenant.domain, deviceId=device, tags="Site=Berlin/Floor 2", note=" spare ")
+    assert answer == {"code": 200, "status": "Success", "message": "1 device updated"}
+    (row,) = tenant.ask(LIST, domainId=tenant.domain, tag="site=berlin")["network_devices"]
+    assert (row["tags"], row["note"]) == (["site=Berlin/Floor 2"], "spare")
+    assert list(row)[-2:] == ["tags", "note"]
+    assert tenant.ask(LIST, domainId=tenant.domain, tag="site=Hamburg")["totalCount"] == 0
+
+
+@pytest.mark.parametrize("fields", [{}, {"tags": ["x"]}, {"tags": ["k=" + "/" * 99]}, {"note": "x" * 1001}])
+def test_wrong_tags_are_refused(tenant: Tenant, fields: dict[str, object]) -> None:
+    """The error names the field. Nothing is changed."""
+    device = many(tenant, "core")["core"]
+    refused = tenant.refused(UPDATE, domainId=tenant.domain, deviceId=device, **fields)
+    assert refused == (400, f"invalid {next(iter(fields))}" if fields else "tags or note is required")

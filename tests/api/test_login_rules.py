@@ -47,6 +47,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
         kinds="machine",
         clients=["vpn", "192.0.2.0/24"], products=["Cisco ISE"], media=["19"], stations=["AA-BB-CC-DD-EE-FF"],
         serviceTypes=["Framed", 1], vlan=20, replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
+        maxSessions="2", overLimit="End-Oldest",
         time={"days": ["Mon"], "from": "22:00", "until": "6:00", "timezone": "Europe/Berlin"},
     )  # fmt: skip
     assert listed(tenant) == [
@@ -55,7 +56,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "enabled": True, "users": [], "groups": [], "ous": [], "kinds": [], "clients": [], "products": [],
             "media": [],
             "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
-            "encoded": "",
+            "encoded": "", "role": "", "maxSessions": 0, "overLimit": "reject",
         },
         {
             "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
@@ -65,7 +66,8 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
             "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
-            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666",
+            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666", "role": "",
+            "maxSessions": 2, "overLimit": "end_oldest",
         },
     ]  # fmt: skip
 
@@ -162,7 +164,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ),
         (
             {"replyAttributes": [{"name": "State", "value": "hunter2"}]},
-            "invalid replyAttributes: entry 1: a rule cannot set State",
+            "invalid replyAttributes: entry 1: a rule or role cannot set State",
         ),
     ],
 )
@@ -305,7 +307,8 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
         "ruleId": second, "action": "mfa_required", "bypass": False, "lockedOut": False, "firstFactor": "local",
         "firstFactorReason": "", "secondFactor": "", "secondFactorReason": "no provider",
         "enforcementMode": "monitor", "fallbackAction": "deny", "decision": "reject", "appliedDecision": "accept",
-        "reason": "no provider", "openPrompts": [], "warnings": [],
+        "reason": "no provider", "openPrompts": [], "warnings": [], "role": "", "roleSource": "", "attributes": [],
+        "maxSessions": 0, "parallelSessions": None, "sessionLimit": "",
     }  # fmt: skip
     other = world.tenant()
     world.service.add_client("theirs", "203.0.113.77", org=other.org, tenant=other.number)

@@ -273,7 +273,7 @@ class Areas:
         self.enforcement, self.preview = app.domains.enforcement, app.preview.service
         self.clients, self.issued = app.clients.service, app.clients.issued
         self.devices, self.sessions = app.devices.service, app.sessions.service
-        self.rules, self.bypass = app.rules.service, app.bypass.service
+        self.rules, self.bypass, self.roles = app.rules.service, app.bypass.service, app.roles.service
         self.lockouts = app.lockouts.service
         self.dynamic, self.revocations = app.dynamic.service, app.dynamic.revocations
         self.instances, self.policies = app.instances.service, app.passwords.service

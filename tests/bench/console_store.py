@@ -15,8 +15,9 @@ from sallyport.areas.did.credentials import repo as credentials
 from sallyport.areas.did.credentials.credential import Schema
 from sallyport.areas.did.crypto import vc
 from sallyport.areas.did.crypto.documents import key_did
+from sallyport.areas.did.crypto.encoding import ED25519
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
+from sallyport.areas.did.crypto.keys import PrivateKey
 from sallyport.areas.did.dids import repo as dids
 from sallyport.areas.did.dids.did import DidKind, NewDid
 from sallyport.areas.did.wallets import repo as wallets

@@ -19,8 +19,9 @@ from sallyport.areas.did.credentials import repo
 from sallyport.areas.did.credentials.credential import Credential, Schema, Status
 from sallyport.areas.did.crypto import jws, vc
 from sallyport.areas.did.crypto.documents import did_of, key_did, resolve
+from sallyport.areas.did.crypto.encoding import ED25519
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
+from sallyport.areas.did.crypto.keys import PrivateKey
 from sallyport.areas.did.dids import repo as dids
 from sallyport.areas.did.dids.did import DidKind, NewDid, Search
 from sallyport.base.clock import SECOND

@@ -48,6 +48,24 @@ def test_the_list_has_the_devices_of_all_domains(service: Service, domain: str) 
     assert "Fortinet FortiGate" in service.ok("device", "list")
 
 
+def test_tags_and_notes_are_set_and_listed(service: Service, domain: str) -> None:
+    """Own tags join those of the client. `KEY=` removes a tag, an empty text removes all own ones."""
+    service.ok("client", "set", "gate", "--tag", "site=Berlin/Floor 2", "--tag", "owner=net")
+    service.ok("device", "set", "fw1", "--tag", "Role=Edge", "--tag", "owner=fw", "--note", "cabinet 4")
+    (row,) = devices(service, "--tag", "role=edge")
+    assert (row["tags"], row["note"]) == (["owner=fw", "role=Edge", "site=Berlin/Floor 2"], "cabinet 4")
+    service.ok("device", "set", "fw1", "--tag", "owner=")
+    (row,) = devices(service, "--tag", "role=edge", "--search", "forti")
+    assert row["tags"] == ["owner=net", "role=Edge", "site=Berlin/Floor 2"]
+    service.ok("device", "set", "fw1", "--tag", "", "--note", "")
+    assert devices(service, "--tag", "role=edge") == []
+    assert "role" not in service.ok("device", "show", "fw1")
+    assert "site=Berlin/Floor 2" in service.ok("client", "list", "--tag", "site=berlin", "--json")
+    wrong = service.cli("device", "set", "fw1", "--tag", "Berlin")
+    assert wrong.returncode == 1 and "--tag" in wrong.stderr and "KEY=VALUE" in wrong.stderr
+    assert service.cli("device", "set", "fw1").returncode == 2
+
+
 def test_the_list_is_filtered_by_search_and_domain(service: Service, domain: str) -> None:
     """The search matches a part of the product or the name. The domain is given by its name or its ID."""
     assert [row["device_name"] for row in devices(service, "--search", "FORTI")] == ["fw1"]

@@ -107,6 +107,14 @@ def test_every_list_has_json(service: Service, words: tuple[str, ...]) -> None:
     [
         *(("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list"), ("lockout", "list")),
         *(("session", "list"), ("bypass", "list", *DOMAIN), ("rule", "list", *DOMAIN), ("event", "list", *DOMAIN)),
+        *(
+            ("group", "list", *DOMAIN),
+            ("instance", "list", *DOMAIN),
+            ("agent", "list", *DOMAIN),
+            ("did", "list", *DOMAIN),
+        ),
+        *(("directory", "list"), ("policy", "list", "--org", "1", "--tenant", "1")),
+        *(("directory", "set", "--help"), ("provider", "set", "--help"), ("domain", "first-factor", "--help")),
     ],
 )
 def test_a_running_service_is_asked_without_heavy_imports(service: Service, words: tuple[str, ...]) -> None:

@@ -44,6 +44,7 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--kind", "Machine", "--client", "192.0.2.0/24",
         "--product", "Cisco ISE", "--medium", "wireless", "--station", "AA-BB-CC-DD-EE-FF", "--service-type", "Login",
         "--time", "fri-sun,tue 22:00-06:00 Europe/Berlin", "--vlan", "20", "--reply", "Filter-Id = x=y",
+        "--max-sessions", "3", "--over-limit", "reject",
     )  # fmt: skip
     kept = next(each for each in rules(service) if each["name"] == "all")
     assert kept.pop("ruleId") and kept.pop("position") and kept.pop("encoded")
@@ -56,10 +57,11 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Login-User"],
         "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
         "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],
+        "role": "", "maxSessions": 3, "overLimit": "reject",
     }  # fmt: skip
     table = service.ok("rule", "list", "--domain", corp)
     assert "user a, b; group g;" in table and "22:00-06:00 Europe/Berlin" in table
-    assert "vlan 20, Filter-Id=x=y" in table
+    assert "vlan 20, Filter-Id=x=y, at most 3 sessions (reject)" in table
 
 
 def test_update_keeps_fields_and_clears_empty_ones(service: Service, corp: str) -> None:
@@ -143,6 +145,9 @@ def test_rule_test_prints_each_rule_and_the_decision(service: Service) -> None:
         "domain tested: monitor, fallback deny",
         "decision: reject (blocked by rule); sent: accept",
     ]
+    service.ok("rule", "update", night, "--domain", "tested", "--max-sessions", "2", "--over-limit", "end_oldest")
+    assert "at most 2 sessions (end_oldest)" in service.ok("rule", "list", "--domain", "tested")
+    assert "limit of 2 parallel sessions: " in service.ok(*asked)
     for client in ("198.51.100.44", "tested nas"):
         tested = json.loads(
             service.ok("rule", "test", "--user", "ann@tested", "--client", client, "--at", AT, "--json")
@@ -214,7 +219,11 @@ def test_rules_are_removed(service: Service) -> None:
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
-        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "a rule cannot set State"),
+        (
+            ("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"),
+            1,
+            "a rule or role cannot set State",
+        ),
         (
             ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
             1,

@@ -143,6 +143,33 @@ async def test_the_page_of_a_device_has_its_posture_and_sessions(site: Site, adm
     assert (await admin.get("/devices/x")).status_code == 404
 
 
+async def test_tags_and_notes_are_changed(site: Site, admin: Visitor) -> None:
+    """A line that is removed removes its tag. The device's own value of a key replaces the one of its client. A wrong
+    line is named; an operator changes the note only."""
+    number = await with_device(site)
+    (client,) = site.areas.clients.of_tenant(site.areas.tenant)
+    wrong = await admin.send(f"/clients/{client.id}/tags", {"tags": "Berlin", "note": ""})
+    assert wrong.status_code == 400 and "must be KEY=VALUE" in text_of(wrong)
+    await admin.send(f"/clients/{client.id}/tags", {"tags": "site=Berlin\nowner=net\n", "note": "at the gate"})
+    await admin.send(f"/clients/{client.id}/tags", {"tags": "site=Berlin/Floor 2", "note": "at the gate"})
+    page = text_of(await admin.get(f"/clients/{client.id}"))
+    assert "site Berlin/Floor 2 Note at the gate" in page and "owner" not in page
+    await admin.send(f"/devices/{number}/tags", {"tags": "role=core", "note": "spare"})
+    page = text_of(await admin.get(f"/devices/{number}"))
+    assert "role core" in page and "Note spare" in page
+    assert "ap-1" in text_of(await admin.get("/devices?tag=role=core"))
+    assert "Nothing matches these filters" in text_of(await admin.get("/devices?tag=role=edge"))
+    assert (await admin.get("/devices?tag=role")).status_code == 400
+    async with site.visitor() as operator:
+        await operator.sign_in(await site.token(Role.OPERATOR))
+        form = f"/devices/{number}/tags"
+        assert "<textarea" not in (await operator.get(form)).text
+        assert (await operator.send(form, {"tags": "role=edge", "note": ""})).status_code == 403
+        await operator.send(form, {"note": "in use"})
+    page = text_of(await admin.get(f"/devices/{number}"))
+    assert "role core" in page and "Note in use" in page
+
+
 async def test_a_deletion_lists_what_it_deletes_and_what_stays(site: Site, admin: Visitor) -> None:
     """The page before it deletes nothing. Afterwards the device is gone."""
     number = await with_device(site)

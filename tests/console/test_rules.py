@@ -3,6 +3,7 @@
 import re
 
 from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.policy.rules.rule import OverLimit
 from sallyport.areas.preview.bodies import ProposedRule
 from sallyport.web.scope import Role
 from tests.areas.preview.conftest import Book, Scripted
@@ -57,7 +58,8 @@ async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -
     fields = {
         "name": "night", "action": "allow", "enabled": "yes", "users": "ann\r\n\r\n bob ", "clients": "192.0.2.0/24",
         "kinds": "user", "days": "mon", "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin",
-        "vlan": "20", "replyAttributes": "Filter-Id=staff\nClass=7", "priority": "7",
+        "vlan": "20", "replyAttributes": "Filter-Id=staff\nClass=7", "priority": "7", "maxSessions": "2",
+        "overLimit": "end_oldest",
     }  # fmt: skip
     refused = await admin.send("/rules/add", {**fields, "vlan": "9999"})
     assert refused.status_code == 400
@@ -72,11 +74,14 @@ async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -
     assert [(each.name, each.value) for each in kept.definition.reply_attributes] == [
         ("Filter-Id", "staff"), ("Class", "7"),
     ]  # fmt: skip
+    assert (kept.definition.max_sessions, kept.definition.over_limit) == (2, OverLimit.END_OLDEST)
+    assert "at most 2 sessions of a user" in text_of(await admin.get("/rules"))
     page = f"/rules/{kept.id}/edit"
     assert "ann\nbob</textarea>" in (await admin.get(page)).text
     await admin.send(page, {"name": "day", "action": "block", "users": "ann"})
     (kept,) = site.areas.rules.all_of(site.areas.domain)
     assert (kept.name, kept.definition.enabled, kept.definition.vlan) == ("day", False, "")
+    assert kept.definition.max_sessions == 0
     assert "user ann" in text_of(await admin.get(f"/rules/{kept.id}/remove"))
     await admin.send(f"/rules/{kept.id}/remove")
     assert site.areas.rules.all_of(site.areas.domain) == ()

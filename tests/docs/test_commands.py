@@ -75,6 +75,14 @@ WALKS = [
         typed={"sallyport domain check": "correct horse battery"},
     ),
     Walk("docs/guides/rules.md", before=[ALICE]),
+    Walk("docs/guides/roles.md", before=[ALICE, HERE]),
+    Walk(
+        "docs/guides/inventory.md",
+        before=[
+            f'{HERE} && sallyport check radius 127.0.0.1:1812 --secret "$(cat here.secret)" '
+            "--user ann --password x --nas-identifier core-7 || true"
+        ],
+    ),
     Walk("docs/guides/siem.md"),
     Walk("docs/guides/wallets.md"),
     Walk(

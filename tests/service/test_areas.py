@@ -16,7 +16,7 @@ from sallyport.shell.command import Arguments, Command, command
 from sallyport.store.erasure import Rows
 from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx
-from sallyport.store.schema import step_files
+from sallyport.store.schema import PACKAGE, step_files
 from sallyport.web.bodies import Scoped
 from sallyport.web.operation import Operations
 from sallyport.web.pages import Context, Pages, Visit
@@ -178,6 +178,31 @@ async def test_two_areas_react_to_no_common_change(tmp_path: Path, clock: SetClo
     async with running_engine(tmp_path) as store:
         with pytest.raises(ValueError, match="the change shelves"):
             Areas(store, clock, further=[ShelvesArea, ShelvesArea])
+
+
+NAMES = {
+    "m": (
+        "0002_signin", "0003_identities", "0004_login_steps", "0005_request_list", "0006_login_attributes",
+        "0007_answers_by_id", "0008_did_kinds", "0009_domain_realms", "0010_network_bits", "0011_references",
+        "0012_group_keys", "0013_learned_values", "0014_mac_forms", "0015_bounded_writes", "0016_sign_in_attempts",
+    ),
+    "p": (
+        "0002_signin", "0003_identities", "0004_login_steps", "0005_node_senders", "0006_request_list",
+        "0007_console_answers", "0008_login_attributes", "0009_answers_by_id", "0010_did_kinds", "0011_domain_realms",
+        "0012_network_bits", "0013_references", "0014_group_keys", "0015_learned_values", "0016_mac_forms",
+        "0017_bounded_writes", "0018_sign_in_attempts",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("letter", NAMES)
+def test_a_step_of_the_schema_keeps_its_name(letter: str, tmp_path: Path) -> None:
+    """Databases store the names, so a further step with a smaller number changes none of them."""
+    shelves = folder_in(tmp_path)
+    (shelves / "schema" / "8000_earlier.sql").write_text(STEP, encoding="utf-8")
+    names = [step.name for step in step_files(letter, (PACKAGE, tmp_path), has_nodes=letter == "p")]
+    assert names[: len(NAMES[letter])] == [letter + name for name in NAMES[letter]]
+    assert names[-2:] == [f"{letter}8000_earlier", f"{letter}9000_shelves"]
 
 
 def test_two_steps_of_the_schema_have_no_common_number(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ OTHER_ROWS = {
     },
     "one for 65,536 credentials of an issuer": {"status_lists"},
     "one for the name and each realm of a domain": {"domain_realms"},
+    "at most 200 in a domain": {"login_roles"},
     "added by RADIUS traffic, not by a token": {
         "accounting_records", "answers", "challenges", "device_posture", "events", "lockouts", "sessions",
     },

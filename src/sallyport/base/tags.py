@@ -125,9 +125,15 @@ def selectors(tags: Tags) -> frozenset[str]:
     return frozenset(found)
 
 
-def is_selected(tags: Tags, wanted: str) -> bool:
-    """Return whether a wanted tag selects an object with these tags."""
-    return bool(tags) and folded_tag(wanted) in selectors(tags)
+def is_selected(tags: Tags, folded: str) -> bool:
+    """Return whether a wanted tag selects an object with these tags, as `selectors` does, but without a memo: for lists
+    of many objects. folded: the wanted tag as `folded_tag` returns it."""
+    key = folded.partition("=")[0] + "="
+    for tag in tags:
+        if tag.startswith(key):
+            own = folded_tag(tag)
+            return own == folded or (own.startswith(folded) and own[len(folded) :].lstrip()[:1] in ("/", "#"))
+    return False
 
 
 def as_stored(tags: Tags) -> str:

@@ -41,6 +41,7 @@ REMEDIES: Final = {
     "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer "
     "in time; sallyport provider set --timeout-seconds changes the time",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
+    "too many sessions": "sallyport session list --live --domain {domain} --user {user} shows the sessions",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
     "station locked out after failures": "sallyport lockout list shows the station; sallyport lockout remove --domain "
     "{domain} --station STATION unlocks it",

@@ -39,6 +39,7 @@ SECTIONS: Sections = {
         "provider": ("sallyport.areas.mfa.cli:provider", "MFA providers, which check the second factor."),
         "event": ("sallyport.areas.events.cli:event", "The log of logins and their decisions, and its export."),
         "rule": ("sallyport.areas.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),
+        "role": ("sallyport.areas.policy.roles.cli:role", "Roles: named sets of reply attributes for each product."),
         "bypass": ("sallyport.areas.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
         "lockout": ("sallyport.areas.policy.lockouts.cli:lockout", "Users and stations locked out after failures."),
     },

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-import httpx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 
 from sallyport.base.addresses import is_host, is_loopback
@@ -38,6 +37,8 @@ def origin(authority: str) -> str:
 
 
 def _url(value: str) -> str:
+    import httpx  # imported here, because commands import this module and check no URL
+
     try:
         url = httpx.URL(value.strip())
     except (httpx.InvalidURL, ValueError):

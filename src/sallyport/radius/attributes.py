@@ -7,6 +7,7 @@ third of its time.
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from operator import itemgetter
 from struct import Struct
 from typing import Final
@@ -59,6 +60,7 @@ TUNNEL_CLIENT_ENDPOINT: Final = 66
 CONNECT_INFO: Final = 77
 EAP_MESSAGE: Final = 79
 MESSAGE_AUTHENTICATOR: Final = 80
+ACCT_INTERIM_INTERVAL: Final = 85
 NAS_PORT_ID: Final = 87
 # RFC 3162, 4372, 5580, 7268
 NAS_IPV6_ADDRESS: Final = 95
@@ -115,6 +117,10 @@ def combine(found: bytes, chosen: bytes) -> bytes:
     taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
     kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
     return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen
+
+
+combined: Final = lru_cache(1024)(combine)
+"""`combine` with a cache, for attributes that are the same in many replies."""
 
 
 def _key(kind: int, value: bytes) -> tuple[int, int, int]:

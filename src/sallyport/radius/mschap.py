@@ -19,10 +19,6 @@ from hashlib import sha1
 from hmac import compare_digest
 from typing import Final
 
-from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.modes import ECB
-
 from sallyport.base.text import password_text
 from sallyport.radius.attributes import push_vendor_attribute
 
@@ -225,6 +221,11 @@ class NtKey:
     __slots__ = ("_ciphers", "_hash_hash", "hashed")
 
     def __init__(self, hashed: bytes) -> None:
+        # imported here, because commands import this module and need no cipher
+        from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.modes import ECB
+
         self.hashed = hashed
         self._hash_hash: bytes | None = None
         key = hashed.ljust(21, b"\0")  # RFC 2759 section 8.5

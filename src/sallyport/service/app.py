@@ -35,6 +35,7 @@ from sallyport.areas.mfa.host import ConfiguredProvider
 from sallyport.areas.passwords.area import PasswordsArea
 from sallyport.areas.policy.bypass.area import BypassArea
 from sallyport.areas.policy.lockouts.area import LockoutsArea
+from sallyport.areas.policy.roles.area import RolesArea
 from sallyport.areas.policy.rules.area import RulesArea
 from sallyport.areas.preview.area import PreviewArea
 from sallyport.areas.sessions.area import SessionsArea
@@ -144,7 +145,8 @@ class App:
         self.clients = add(ClientsArea(parts, tenancy, domains, heard=self.devices.service.heard_addresses))
         clients = self.clients.service
         self.sessions = add(SessionsArea(parts))
-        self.rules = add(RulesArea(parts, domains, clients))
+        self.roles = add(RolesArea(parts))
+        self.rules = add(RulesArea(parts, domains, clients, self.roles.service))
         rules = self.rules.service
         self.dynamic = add(DynamicArea(parts, domains, clients, rules, timers=overrides.timers))
         revocations = self.dynamic.revocations
@@ -169,16 +171,20 @@ class App:
                 self.users,
                 self.directory.principals,
                 rules,
+                self.roles.service,
                 self.bypass.service,
                 self.lockouts.service,
                 self.mfa,
+                revocations,
                 credentials=overrides.credentials or parts.certificates.server,
                 patience=overrides.patience,
                 kinds=overrides.first_factors,
                 ntlm_auth=overrides.ntlm_auth,
             )
         )
-        self.preview = add(PreviewArea(parts, self.domains, clients, rules, self.mfa.service, self.login))
+        self.preview = add(
+            PreviewArea(parts, self.domains, clients, rules, self.roles.service, self.mfa.service, self.login)
+        )
         self.events = add(EventsArea(parts, domains, self.login.metrics))
         self.audit = add(AuditArea(parts, tenancy, domains))
         self.signin = add(SignInArea(parts, tenancy))

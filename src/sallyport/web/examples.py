@@ -64,6 +64,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/CheckFirstFactor", _domain(userName="ann", password="Correct-Horse-7-Battery")),  # noqa: S106
     ("POST", "/network_device/GetDevice", _domain(deviceId=1)),
     ("POST", "/network_device/ResetDevice", _domain(deviceId=1)),
+    ("POST", "/network_device/UpdateDevice", _domain(deviceId=1, tags=["site=Berlin/Floor 2"], note="Cabinet 4")),
     ("POST", "/network_device/DeleteDevice", _domain(deviceId=1)),
     (
         "POST",
@@ -85,6 +86,10 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/TestLoginRules", _domain(user="bob", medium="Virtual", at="2026-01-05T23:00:00+01:00")),
     ("POST", "/ad/UpdateLoginRule", _domain(ruleId=1, action="block")),
     ("POST", "/ad/DeleteLoginRule", _domain(ruleId=1)),
+    ("POST", "/ad/SetRole", _domain(role="staff", product="Aruba Wireless", vlan="20", template=True)),
+    ("POST", "/ad/ListRoles", _domain()),
+    ("POST", "/ad/ShowRole", _domain(role="staff")),
+    ("POST", "/ad/RemoveRole", _domain(role="staff")),
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),
     (
         "POST",

@@ -42,11 +42,11 @@ TagFilter = Annotated[
 NewTags = Annotated[
     Many[Annotated[str, Field(max_length=MAX_TAG), AfterValidator(partial(_tag, may_be_empty=True))]],
     Field(
-        max_length=MAX_TAGS,
+        max_length=2 * MAX_TAGS,
         description="Tags to set, each KEY=VALUE. A tag replaces the one with its key, and KEY= removes it. An empty "
         "array removes all tags.",
     ),
 ]
-"""A change of tags. `base.tags.changed_tags` applies it."""
+"""A change of tags: it may remove all present ones and set as many. `base.tags.changed_tags` applies it."""
 Note = Annotated[str, Field(max_length=MAX_NOTE), AfterValidator(plain), AfterValidator(trimmed)]
 """A note of an admin, which may be empty."""

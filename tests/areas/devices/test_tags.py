@@ -1,7 +1,11 @@
 """Tags of devices: their own, and those of their RADIUS client."""
 
-from sallyport.areas.devices import tag_repo
+import pytest
+
+from sallyport.areas.devices import tag_repo, tagging
+from sallyport.areas.devices.device import Device, DeviceQuery
 from sallyport.areas.devices.tag_repo import TaggedDevices
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.tags import NO_TAGS, Tags
 from sallyport.store.model import Tx
 from tests.areas import Areas
@@ -70,3 +74,72 @@ async def test_a_reload_reads_only_changed_rows(areas: Areas, seen: Seen) -> Non
     assert {each.own_tags for each in read[-1].by_id.values()} == {"k=3", "k=4"}
     await areas.store.read(compare)
     assert read[-1] is read[-2]
+
+
+async def update(areas: Areas, *devices: Device, tags: list[str] | None = None, note: str | None = None) -> int:
+    """Change the own tags and the notes of devices."""
+    ids = [device.id or 0 for device in devices]
+    return await areas.devices.update(areas.domain, device_ids=ids, addresses=None, tags=tags, note=note)
+
+
+async def tagged(areas: Areas, tag: str, search: str = "", column: str = "", value: str = "") -> list[str]:
+    """Return the names of the devices that a tag selects."""
+    query = DeviceQuery(areas.domain, search=search, column=column, value=value, tag=tag, limit=1000)
+    rows, total = await areas.devices.page(query)
+    assert total == len(rows)
+    return [row.device_name for row in rows]
+
+
+async def test_a_change_sets_and_removes_keys_of_several_devices(areas: Areas, seen: Seen) -> None:
+    """Other keys, and the note, stay. The audit trail has each device that has changed."""
+    first, second = await seen.device("a"), await seen.device("b")
+    await update(areas, first, tags=["site=Berlin", "rack=7"], note="in the cellar")
+    assert await update(areas, first, second, tags=["SITE=Hamburg", "rack="]) == 2
+    assert first.tags == second.tags == ("site=Hamburg",)
+    assert (await areas.devices.one(areas.domain, first.id or 0)).note == "in the cellar"
+    assert await update(areas, first, second, tags=["site=Hamburg"]) == 2
+    sql = "select target from audit_trail where action = 'device.update' order by id"
+    targets = await areas.store.read(lambda tx: tx.rows(sql))
+    assert [target for (target,) in targets] == ["device 1 a", "device 1 a", "device 2 b"]
+    await update(areas, first, second, tags=[])
+    assert first.tags == NO_TAGS
+
+
+async def test_a_tag_selects_devices(areas: Areas, seen: Seen) -> None:
+    """An own tag and a tag of the client select alike, with a hierarchy; an own value of the key precedes."""
+    own, _, other = await seen.device("own"), await seen.device("inherits"), await seen.device("other")
+    await areas.clients.update(areas.tenant, seen.client.id, {}, tags=["site=Berlin/Floor 2"])
+    await update(areas, own, tags=["site=Berlin"])
+    await update(areas, other, tags=["site=Hamburg", "owner=net"])
+    assert await tagged(areas, "site=berlin") == ["own", "inherits"]
+    assert await tagged(areas, "site=Berlin/floor 2") == ["inherits"]
+    assert await tagged(areas, "owner=net") == ["other"]
+    assert await tagged(areas, "site=Ber") == []
+    assert await tagged(areas, "site=Berlin", search="herits") == ["inherits"]
+    assert await tagged(areas, "site=Berlin", column="device_name", value="OWN") == ["own"]
+    assert await tagged(areas, "site=Berlin", column="device_name", value="other") == []
+
+
+async def test_another_tenant_has_no_part_in_the_selection(areas: Areas, seen: Seen) -> None:
+    """Devices of another domain with the same tag are not found, and cannot be changed."""
+    device = await seen.device("core")
+    await update(areas, device, tags=["site=Berlin"])
+    other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
+    rows, total = await areas.devices.page(DeviceQuery(other, tag="site=Berlin"))
+    assert (rows, total) == ([], 0)
+    with pytest.raises(NotFound):
+        await areas.devices.update(other, device_ids=[device.id or 0], addresses=None, tags=["site=x"], note=None)
+
+
+async def test_the_number_of_tagged_devices_is_limited(
+    areas: Areas, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in memory. A device that has tags already can be changed; a removal makes room."""
+    monkeypatch.setattr(tagging, "MAX_TAGGED", 1)
+    first, second = await seen.device("a"), await seen.device("b")
+    await update(areas, first, tags=["site=Berlin"])
+    await update(areas, first, tags=["site=Hamburg"])
+    with pytest.raises(Conflict, match="at most 1 devices"):
+        await update(areas, second, note="x")
+    await update(areas, first, tags=[])
+    await update(areas, second, note="x")

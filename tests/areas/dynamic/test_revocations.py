@@ -16,9 +16,10 @@ from sallyport.areas.users.accounts.account import Removal
 from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action
 from sallyport.base.errors import NotFound
+from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.areas.dynamic.nas import FakeNas, ack, nak, running_nas, silent
-from tests.areas.dynamic.world import Device, device, session, trail
+from tests.areas.dynamic.world import STOP, Device, device, session, trail
 from tests.waiting import until
 
 LOCAL = "127.0.0.1"
@@ -285,3 +286,25 @@ async def test_revoking_a_certificate_ends_the_sessions(areas: Areas) -> None:
             await done(areas)
     assert ended(nas) == [b"1", b"2", b"3"]
     assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the client certificate was revoked"]
+
+
+async def test_one_session_ends(areas: Areas) -> None:
+    """A revocation of one session ends only this session, without disconnect_on_revoke. A session that is over gets no
+    request."""
+    async with nas_of(areas) as (nas, corp), at_work(areas):
+        await areas.domains.update(areas.domain, Update(settings={"disconnect_on_revoke": False}))
+        first = await session(areas, corp, "1", USER_NAME="ann")
+        await session(areas, corp, "2", USER_NAME="ann")
+        over = await session(areas, corp, "3", USER_NAME="ann")
+        await session(areas, corp, "3", STOP, after_s=5, USER_NAME="ann")
+
+        def end(tx: Tx) -> None:
+            for each in (over, first):
+                areas.revocations.end_session(tx, areas.domain, each, "ann", "too many parallel sessions")
+
+        await areas.store.write(end)
+        await done(areas)
+        assert ended(nas) == [b"1"]
+        assert [json.loads(changes)["reason"] for _, _, changes in await trail(areas)] == [
+            [None, "too many parallel sessions"]
+        ]

@@ -48,7 +48,8 @@ FIRST = [
     Reason.STATION_LOCKED_OUT, Reason.REFUSED_UPSTREAM,
     Reason.DOMAIN_REMOVED, Reason.CHALLENGE_OVER,
 ]  # fmt: skip
-SECOND = [Reason.NONE, *[each for each in Reason if each not in FIRST and each is not Reason.BLOCKED], FIRST[-1]]
+OF_RULES = (Reason.BLOCKED, Reason.TOO_MANY_SESSIONS)
+SECOND = [Reason.NONE, *[each for each in Reason if each not in FIRST and each not in OF_RULES], FIRST[-1]]
 
 
 def cells() -> dict[tuple[Action, Reason, Fallback], tuple[str, str]]:

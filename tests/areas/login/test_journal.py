@@ -83,6 +83,8 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         rule_name="",
         first_us=0,
         second_us=0,
+        role=None,
+        role_source=None,
         attributes=None,
         detail=None,
     )

@@ -11,10 +11,13 @@ from sallyport.areas.login.second.session import ChallengeKind
 from sallyport.areas.mfa import provider as mfa
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.preview.rule_test import Question, RuleTestResult
+from sallyport.areas.sessions.report import Status
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound
 from tests.areas import Areas
 from tests.areas.login.conftest import Answers, FakeListener
+from tests.areas.login.listen.conftest import Wire
+from tests.areas.login.listen.limits import record, sends_interims
 from tests.areas.preview.conftest import Scripted
 from tests.packets import attributes, pap
 from tests.waiting import until
@@ -231,3 +234,20 @@ async def test_a_client_of_another_domain_is_a_warning(office: Areas) -> None:
             await ask(office, **facts)
     with pytest.raises(Invalid):
         await ask(office, "x" * 129)
+
+
+async def test_the_limit_of_parallel_sessions_is_shown(office: Areas) -> None:
+    """The test counts the sessions at present, and decides as a login would. Without a device it cannot know."""
+    await rule(office, "limited", "allow", users=["ann"], maxSessions=1)
+    async with trio.open_nursery() as nursery:
+        wire = Wire(office, nursery)
+        await sends_interims(wire)
+        await record(wire, Status.START, 1)
+        nursery.cancel_scope.cancel()
+    shown = await ask(office, client="vpn", nas_identifier="ap-1")
+    assert shown.parallel is not None and (shown.parallel.count, shown.parallel.is_over) == (1, True)
+    assert (shown.decision.decision, shown.decision.applied) == (Verdict.REJECT, Verdict.ACCEPT)
+    assert shown.decision.reason is Reason.TOO_MANY_SESSIONS
+    without = await ask(office)
+    assert (without.parallel, without.decision.decision) == (None, Verdict.ACCEPT)
+    assert any("limit of parallel sessions" in each for each in without.warnings)

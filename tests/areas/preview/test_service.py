@@ -15,6 +15,8 @@ from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.preview.repo import PASSED
 from sallyport.areas.preview.service import NO_CHALLENGES, Preview
 from sallyport.areas.preview.traffic import TrafficReader
+from sallyport.areas.sessions.report import Status
+from sallyport.areas.sessions.service import Record, write_records
 from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action as AssignmentAction
 from sallyport.base.errors import NotFound
@@ -24,6 +26,7 @@ from tests.areas import Areas
 from tests.areas.directory.world import group, imported, person
 from tests.areas.login.test_decision import FIRST
 from tests.areas.preview.conftest import DAY, HOUR, Book, OnlyCodes, Scripted
+from tests.areas.sessions.records import report
 
 
 def test_each_reason_is_of_the_first_factor_or_later() -> None:
@@ -242,7 +245,7 @@ async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
     for user, device in (("ann", short), ("bob", long), ("cy", able), ("dan", 0), ("eve", short)):
         await book.events([user], device_id=device)
     slow = Slow(areas.providers, areas.second.enrolments)
-    traffic = TrafficReader(areas.store, areas.clients.table.find)
+    traffic = TrafficReader(areas.store, areas.roles, areas.clients.table.find)
     preview = Preview(traffic, areas.configuration, areas.domains, areas.rules, slow, areas.clock)
     impact = await preview.impact(areas.domain)
     gives_up = "device gives up sooner than the provider answers"
@@ -295,7 +298,7 @@ async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> N
 def sliced(areas: Areas, slice_events: int) -> Preview:
     """Return a preview that reads only a few events at a time."""
     second = SecondFactors(areas.providers, areas.second.enrolments)
-    traffic = TrafficReader(areas.store, areas.clients.table.find, slice_events=slice_events)
+    traffic = TrafficReader(areas.store, areas.roles, areas.clients.table.find, slice_events=slice_events)
     return Preview(traffic, areas.configuration, areas.domains, areas.rules, second, areas.clock)
 
 
@@ -400,3 +403,18 @@ async def test_a_proposed_rule(book: Book) -> None:
     assert list(book.areas.rules.all_of(book.areas.domain)) == [stored]
     with pytest.raises(NotFound):
         await book.impact(proposed=ProposedRule.model_validate({"ruleId": stored.id + 1, "action": "allow"}))
+
+
+async def test_devices_without_interim_updates_are_named(book: Book) -> None:
+    """For a rule with a limit of parallel sessions, the preview names the devices at which it is not applied."""
+    await book.users("ann")
+    await book.rule(action="allow", users=["ann"], maxSessions=2)
+    device = await book.device("ap-7")
+    await book.events(["ann"], device_id=device)
+    (shown,) = (await book.impact()).rules
+    assert (shown.maxSessions, shown.unlimitedDevices) == (2, ["ap-7"])
+    for number, status in enumerate((Status.START, Status.INTERIM)):
+        accounted = Record(book.areas.domain, device, report(status, 300 * number, b"s", USER_NAME="bob"))
+        await book.areas.store.write(lambda tx, accounted=accounted: write_records(tx, [accounted]))  # type: ignore[misc]
+    (shown,) = (await book.impact()).rules
+    assert shown.unlimitedDevices == []

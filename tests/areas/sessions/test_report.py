@@ -52,7 +52,7 @@ def test_a_record_is_parsed() -> None:
         "user_name": "ann@corp", "station": "02-01", "called_station": "AA:corp", "class": b"\x00\xff",
         "multi_session_id": b"m", "nas_port": 0, "nas_port_id": "ge-0/0/1", "nas_port_type": 15,
         "framed_ip": "10.0.0.7", "framed_ipv6": "2001:db8::7", "framed_ipv6_prefix": "2001:db8:0:1::/64",
-        "delegated_ipv6_prefix": "2001:db8:2::/48",
+        "delegated_ipv6_prefix": "2001:db8:2::/48", "user_key": "ann@corp",
     }  # fmt: skip
     assert counts(found) == {
         "session_time": 60, "input_octets": 0, "output_octets": 0, "input_packets": 3, "output_packets": 4,

@@ -27,7 +27,7 @@ from sallyport.web.bodies import (
     Whole,
     plain,
 )
-from sallyport.web.tags import NewTags, Note, TagText
+from sallyport.web.tags import NewTags, Note, TagFilter, TagText
 
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
@@ -258,6 +258,7 @@ class ListClients(Scoped, Paged):
     search: AddressOrText = Field(
         default="", description="Part of a name, an address or a product. Leave it empty to list all clients."
     )
+    tag: TagFilter = ""
 
 
 @answer_of(Client)

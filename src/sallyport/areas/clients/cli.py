@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from sallyport.areas.clients import freeradius
-from sallyport.areas.clients.bodies import AddClient
+from sallyport.areas.clients.bodies import AddClient, ListClients
 from sallyport.areas.clients.freeradius import Entries, Entry
 from sallyport.areas.clients.set_cli import (
     LIST,
@@ -37,6 +37,7 @@ COLUMNS = (
     "tls",
     "signatures",
     "proxy_state",
+    "tags",
 )
 SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
 STRANGER = "unknown_client"
@@ -81,7 +82,7 @@ client.add_command(set_)
 @options(AddClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort")
 @options(AddClient, "macForms")
 @mac_password
-@options(AddClient, "tlsName", "tlsFingerprint")
+@options(AddClient, "tlsName", "tlsFingerprint", "tags", "note")
 @pass_body
 def add(
     line: CommandLine,
@@ -111,11 +112,12 @@ def add(
 
 
 @client.command("list")
+@options(ListClients, "search", "tag")
 @json_form
-@click.pass_obj
-def list_(line: CommandLine, *, form: Form | None) -> None:
+@pass_body
+def list_(line: CommandLine, body: Row, *, form: Form | None) -> None:
     """List the RADIUS clients of the installation, without their secrets."""
-    rows = list(line.listed_everywhere(LIST, "clients"))
+    rows = list(line.listed_everywhere(LIST, "clients", body))
     if form != "json":
         names = {each["domainId"]: each["domainName"] for each in all_domains(line, None)}
         for row in rows:
@@ -124,7 +126,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
             row["tls"] = row["tlsName"] or str(row["tlsFingerprint"])[:16]
             row["signatures"] = _setting(row, "requireMessageAuthenticator", "signatureRequired", "required")
             row["proxy_state"] = _setting(row, "limitProxyState", "proxyStateLimited", "limited")
-    line.print_rows(rows, COLUMNS, form, spare=("tls", "proxy_state", "product"))
+    line.print_rows(rows, COLUMNS, form, spare=("tags", "tls", "proxy_state", "product"))
 
 
 @client.command()
@@ -169,6 +171,14 @@ def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None
 @click.argument("file", type=InputFile())
 @of_tenant("client")
 @domains
+@field_option(
+    "tags",
+    "--tag",
+    "tags",
+    multiple=True,
+    expose_value=True,
+    help="Tag KEY=VALUE of all imported clients; repeatable. A client keeps its tags with other keys.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--skip-refused", is_flag=True, help="Leave out clients that cannot be imported.")
 @as_json
@@ -179,6 +189,7 @@ def import_(
     *,
     file: Path,
     domains: tuple[str, ...],
+    tags: tuple[str, ...],
     dry_run: bool,
     skip_refused: bool,
     as_json: bool,
@@ -202,6 +213,7 @@ def import_(
         tenant=body["tenantId"],
         clients=[_imported(entry) for entry in found],
         domains=list(domains) or None,
+        tags=list[JSON](tags),
         apply=not dry_run and (skip_refused or not unusable),
         skip_refused=skip_refused,
     )

@@ -4,7 +4,7 @@ client.weaknesses."""
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import trio
-from pydantic import SecretBytes
+from pydantic import Field, SecretBytes
 
 from sallyport.areas.clients import weakness
 from sallyport.areas.clients.bodies import (
@@ -35,6 +35,7 @@ from sallyport.store.model import Value
 from sallyport.web.bodies import Octets, Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
+from sallyport.web.tags import NewTags
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
@@ -83,7 +84,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
     @clients.post("/network_device/ListClients", roles=READERS)
     async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
         """List the RADIUS clients of the tenant, ordered by id, without their secrets."""
-        found, page = await service.search(caller.tenant_id, body.search), body.page()
+        found, page = await service.search(caller.tenant_id, body.search, body.tag), body.page()
         if body.clientId:
             found = [client for client in found if client.id == body.clientId]
         entries = answers(found[page.offset : page.offset + page.size])
@@ -193,6 +194,8 @@ class ImportedClient(Arguments):
 class ImportClients(Arguments):
     """Arguments of client.import.
 
+    tags: the tags to change of all imported clients; see `changed_tags`.
+
     domains: the names or ids of the domains for all imported clients. If `domains` is None, an existing client keeps
     its domains, and a new client has all domains of the tenant.
 
@@ -206,6 +209,7 @@ class ImportClients(Arguments):
     tenant: int
     clients: list[ImportedClient]
     domains: list[str] | None = None
+    tags: NewTags = Field(default_factory=list)
     apply: bool = False
     skip_refused: bool = False
 
@@ -227,7 +231,7 @@ def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain
             domain_ids = tuple(find_domain(tenant_id, name) for name in wanted.domains)
 
         def plan() -> tuple[Sequence[Step], list[JSON], bool]:
-            steps = service.plan(tenant_id, [_wanted(each, domain_ids) for each in wanted.clients])
+            steps = service.plan(tenant_id, [_wanted(each, domain_ids, wanted.tags) for each in wanted.clients])
             whole = wanted.skip_refused or all(step.action is not Action.REFUSED for step in steps)
             return steps, [_step(step) for step in steps], whole
 
@@ -251,7 +255,7 @@ def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain
     return local
 
 
-def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None) -> Wanted:
+def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None, tags: Sequence[str]) -> Wanted:
     return Wanted(
         name=each.name,
         network=each.address,
@@ -260,6 +264,7 @@ def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None) -> Wanted:
         require_message_authenticator=each.require_message_authenticator.value,
         limit_proxy_state=each.limit_proxy_state.value,
         domain_ids=domain_ids,
+        tags=tuple(tags),
     )
 
 

@@ -13,6 +13,7 @@ from ipaddress import ip_network
 from pydantic import TypeAdapter, ValidationError
 
 from sallyport.areas.clients.client import MAX_SECRET, Client, ClientTable, Ranges
+from sallyport.base.tags import as_stored, changed_tags
 from sallyport.base.text import fold
 from sallyport.store.model import Value
 from sallyport.web.bodies import Name
@@ -25,7 +26,7 @@ class Wanted:
     """A client to import.
 
     network: a network in CIDR notation. product: None keeps the existing product. domain_ids: None keeps the existing
-    domains.
+    domains. tags: the tags to change; see `changed_tags`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Wanted:
     require_message_authenticator: str
     limit_proxy_state: str
     domain_ids: tuple[int, ...] | None
+    tags: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, Value]:
         """Return the client's values by column of the store, without the secret and the domains."""
@@ -140,7 +142,8 @@ def _step(wanted: Wanted, present: Present) -> Step:
     if client is None:
         return Step(wanted, Action.NEW)
     now = _columns(client)
-    columns = {name: value for name, value in wanted.columns().items() if value != now[name]}
+    new = wanted.columns() | {"tags": as_stored(changed_tags(client.tags, wanted.tags))}
+    columns = {name: value for name, value in new.items() if value != now[name]}
     secret = wanted.secret if wanted.secret != client.secret.octets else None
     domain_ids = wanted.domain_ids if wanted.domain_ids not in (None, client.domain_ids) else None
     if not columns and secret is None and domain_ids is None:
@@ -155,4 +158,5 @@ def _columns(client: Client) -> dict[str, Value]:
         "product": client.product,
         "require_message_authenticator": client.require_message_authenticator.value,
         "limit_proxy_state": client.limit_proxy_state.value,
+        "tags": as_stored(client.tags),
     }

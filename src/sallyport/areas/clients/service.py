@@ -29,7 +29,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.fair import FairLimiter
 from sallyport.base.secret import new_shared_secret
-from sallyport.base.tags import NO_TAGS, Tags, as_stored
+from sallyport.base.tags import NO_TAGS, Tags, as_stored, changed_tags, folded_tag, is_selected
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.nodes.periodic import every
@@ -164,13 +164,19 @@ class Clients:
         found = self.table.by_id.get(client_id)
         return NO_TAGS if found is None else found.tags
 
-    async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
-        """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
+    def with_tag(self, tenant_id: int, folded: str) -> list[int]:
+        """Return the ids of the tenant's clients that a wanted tag selects. Any thread may call this method. folded: as
+        `folded_tag` returns it."""
+        return [client.id for client in self.of_tenant(tenant_id) if is_selected(client.tags, folded)]
+
+    async def search(self, tenant_id: int, text: str, tag: str = "") -> Sequence[Client]:
+        """Return a tenant's clients whose name, address or product contains a text, ordered by id. tag: a tag in
+        canonical form that selects the clients; empty for all."""
         own = self.of_tenant(tenant_id)
-        if not text:
+        if not text and not tag:
             return own
         async with self._turns.slot(tenant_id):
-            return await trio.to_thread.run_sync(_containing, own, text)
+            return await trio.to_thread.run_sync(_containing, own, text, tag)
 
     async def activity(
         self, tenant_id: int, heard: Sequence[Heard], state: State | None = None, ids: Collection[int] = ()
@@ -427,9 +433,9 @@ def _target(client_id: int, name: JSON) -> str:
     return f"client {client_id} {name}"
 
 
-def _containing(clients: Iterable[Client], text: str) -> list[Client]:
-    folded = fold(text)
-    return [client for client in clients if client.contains(folded)]
+def _containing(clients: Iterable[Client], text: str, tag: str) -> list[Client]:
+    folded, wanted = fold(text), folded_tag(tag)
+    return [client for client in clients if client.contains(folded) and (not tag or is_selected(client.tags, wanted))]
 
 
 def _times(table: ClientTable, heard: Iterable[Heard]) -> dict[int, Times]:
@@ -504,4 +510,5 @@ def _new(wanted: Wanted) -> NewClient:
         product=wanted.product or "",
         require_message_authenticator=wanted.require_message_authenticator,
         limit_proxy_state=wanted.limit_proxy_state,
+        tags=changed_tags(NO_TAGS, wanted.tags),
     )

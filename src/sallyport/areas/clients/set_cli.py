@@ -44,7 +44,7 @@ mac_password = field_option(
 @options(UpdateClient, "macForms")
 @click.option("--no-mac-form", is_flag=True, help="Remove all forms of MAC authentication bypass.")
 @mac_password
-@options(UpdateClient, "tlsName", "tlsFingerprint")
+@options(UpdateClient, "tlsName", "tlsFingerprint", "tags", "note")
 @pass_body
 def set_(
     line: CommandLine,

@@ -37,7 +37,7 @@ class DevicesArea(Area):
         metrics = InventoryMetrics(parts.registry)
         metrics.watch_domains(domains.shown)
         self._attribute_name = parts.dictionary.name
-        tags = DeviceTags(parts.configuration, clients)
+        tags = DeviceTags(parts.configuration, clients, domains.tenant_of)
         self.service = Devices(parts.store, Sightings(tags.tags_of), metrics, tags, parts.clock)
         self.node_tasks = (self.service.run,)
 

@@ -20,6 +20,7 @@ from sallyport.web.bodies import (
     Text,
     TotalCount,
 )
+from sallyport.web.tags import NewTags, Note, TagFilter
 
 FILTERS: Final = {
     "DEVICE_NAME": "device_name",
@@ -54,6 +55,7 @@ class ListDevices(InDomain, ShortPaged):
         default="", description="Part of a name, a product or an address. Leave it empty to list all devices."
     )
     filter: DeviceFilter | None = Field(default=None, description="Filter by the value of one field.")
+    tag: TagFilter = ""
     MachineType: Text = Field(default="", description="radius or empty. The inventory has no machines of another type.")
 
 
@@ -106,6 +108,19 @@ class ChosenDevices(InDomain):
 
 class DeleteDevice(ChosenDevices):
     """Request body of the operation `DeleteDevice`."""
+
+
+class UpdateDevice(ChosenDevices):
+    """Request body of the operation `UpdateDevice`."""
+
+    tags: NewTags | None = None
+    note: Note | None = Field(default=None, description="New note about the devices. An empty text removes it.")
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.tags is None and self.note is None:
+            raise unfit("tags or note is required", "tags")
+        return self
 
 
 class ResetDevice(ChosenDevices):

@@ -5,7 +5,7 @@ from itertools import islice
 
 import click
 
-from sallyport.areas.devices.bodies import ListDevices, ListStations
+from sallyport.areas.devices.bodies import ListDevices, ListStations, UpdateDevice
 from sallyport.areas.devices.device import DeviceRow, StationRow
 from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound
@@ -28,6 +28,7 @@ COLUMNS = (
     "last_seen",
     "request_count",
     "registrations",
+    "tags",
 )
 CSV_COLUMNS = wire_names(
     DeviceRow,
@@ -46,7 +47,7 @@ SHOWN = (
     ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
 )
 """Each list in `device show`: field of the answer, operation, columns of the table."""
-SPARE = ("registrations", "nas_port_type", "client_ip", "nas_device_type", "request_count")
+SPARE = ("tags", "registrations", "nas_port_type", "client_ip", "nas_device_type", "request_count")
 """Columns that the table of devices leaves out at a narrow terminal, in this order, before it cuts an address."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
@@ -63,7 +64,7 @@ def device() -> None:
 
 @device.command("list")
 @any_domain
-@options(ListDevices, "search")
+@options(ListDevices, "search", "tag")
 @json_form
 @csv_form
 @pass_body
@@ -95,6 +96,19 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
     for field, columns in lists.items():
         line.print(f"\n{field}:")
         line.print_rows(entries(found[field]), columns)
+
+
+@device.command("set")
+@click.argument("name", metavar="NAME|ID")
+@_domain
+@options(UpdateDevice, "tags", "note")
+@pass_body
+def set_(line: CommandLine, given: Row, *, name: str, domain: str | None) -> None:
+    """Change the tags and the note of a device. Its client's tags with other keys apply too."""
+    if not given:
+        raise click.UsageError("nothing to change: give --tag or --note")
+    body, place = _find(line, name, domain)
+    line.note(str(line.run("/network_device/UpdateDevice", {**body, **given}, domain=place)["message"]))
 
 
 @device.command()

@@ -9,7 +9,7 @@ when a login contradicts it, when it was not confirmed for LEARNED_US, and when 
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
@@ -384,7 +384,7 @@ class DeviceRow(Learned):
     ]
     note: Annotated[str, Wire("Note about the device.", after="tags", look="text")]
 
-    @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="safe_to_require")
+    @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="challenge_support")
     def tags(self, client_tags: ClientTags) -> list[str]:
         """Return the effective tags. client_tags: a function that returns the tags of a RADIUS client by its id."""
         return list(effective_tags(of_store(self.own_tags), client_tags(self.client_id)))
@@ -498,12 +498,29 @@ class DeviceQuery:
     """A query for one page of a domain's devices.
 
     column, value: the column must be equal to the value, ignoring case. If `column` is empty, all values match. search:
-    a part of a name or an address.
+    a part of a name or an address. tag: a tag in canonical form that selects the devices; empty for all.
     """
 
     domain_id: int
     search: str = ""
     column: str = ""
     value: str = ""
+    tag: str = ""
     offset: int = 0
     limit: int = 10
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether the query selects some of the devices."""
+        return bool(self.search or self.column or self.tag)
+
+
+@dataclass(frozen=True, slots=True)
+class TagSelection:
+    """The devices that a wanted tag selects, by ids. own: devices whose own tag it selects. clients: RADIUS clients
+    whose devices take over a selected tag. others: devices with an own tag of the same key, which do not take it
+    over."""
+
+    own: Sequence[int]
+    clients: Sequence[int]
+    others: Sequence[int]

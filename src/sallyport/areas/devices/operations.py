@@ -13,6 +13,7 @@ from sallyport.areas.devices.bodies import (
     ListDevices,
     ListStations,
     ResetDevice,
+    UpdateDevice,
 )
 from sallyport.areas.devices.device import AttributeName, DeviceQuery
 from sallyport.areas.devices.service import Devices
@@ -26,7 +27,7 @@ from sallyport.base.wire import JSON
 from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.web.bodies import Plain, totals
 from sallyport.web.operation import Operations
-from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 RADIUS = "radius"
 ADDRESSES = ("ip_address", "client_ip")
@@ -62,6 +63,20 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             body.domainId, device_ids=body.deviceId, addresses=body.addresses(), actor=caller.name
         )
         return Done(message=f"{counted(deleted, 'device')} deleted")
+
+    @devices.post("/network_device/UpdateDevice", roles=OPERATORS)
+    async def update_device(body: UpdateDevice, caller: Caller) -> Done:
+        """Change the tags and the notes of devices. A device takes over the tags of its RADIUS client with other keys.
+        The change applies to the next login. A deletion of a device deletes its tags and its note.
+
+        A change of tags requires the role admin, because login rules may name tags.
+        """
+        if body.tags is not None and caller.role not in ADMINS:
+            raise not_allowed(caller.role, ADMINS)
+        updated = await service.update(
+            body.domainId, device_ids=body.deviceId, addresses=body.addresses(), tags=body.tags, note=body.note
+        )
+        return Done(message=f"{counted(updated, 'device')} updated")
 
     @devices.post("/network_device/ResetDevice", roles=OPERATORS)
     async def reset_device(body: ResetDevice, caller: Caller) -> Done:
@@ -99,6 +114,7 @@ def _query(body: ListDevices) -> DeviceQuery:
         search=body.search,
         column=column if value else "",
         value=canonical(value) if column in ADDRESSES else value,
+        tag=body.tag,
         offset=page.offset,
         limit=page.size,
     )

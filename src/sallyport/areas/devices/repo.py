@@ -6,7 +6,7 @@ columns.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sallyport.areas.clients.client import CHECK
@@ -20,6 +20,7 @@ from sallyport.areas.devices.device import (
     HistoryRow,
     Learned,
     Posture,
+    TagSelection,
 )
 from sallyport.base.text import fold
 from sallyport.store import counters
@@ -337,28 +338,57 @@ def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: st
     return tx.one(DeviceRow, sql, d=domain_id, ip=ip_address, client=client_ip, name=name)
 
 
-def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-    """Return one page of a domain's devices, ordered by id, and the number of all matches.
+_TAGGED = "id in (select cast(value as bigint) from json_each(:own))"
+_TAKES_OVER = (
+    "client_id in (select cast(value as bigint) from json_each(:clients)) "
+    "and id not in (select cast(value as bigint) from json_each(:others))"
+)
+
+
+def _no_tags(_domain_id: int, _tag: str) -> TagSelection:
+    return TagSelection((), (), ())
+
+
+def page(
+    tx: Tx, query: DeviceQuery, tagged: Callable[[int, str], TagSelection] = _no_tags
+) -> tuple[list[DeviceRow], int]:
+    """Return one page of a domain's devices, ordered by id, and the number of all matches. tagged: returns the devices
+    of a domain that a tag selects.
 
     A search in a filter with many devices examines the matches of the search, and stops when it has counted enough of
     them. A search in a filter with few devices examines these devices.
     """
     stretch = ListQuery(query.domain_id, query.offset, query.limit)
-    if not query.column:
+    if not query.column and not query.tag:
         if query.search:
             return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search)
         return whole_page(tx, DeviceRow, _SELECT, "devices", stretch, counter=COUNTER)
-    parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
-    parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
+    conditions, given = _conditions(query, tagged)
+    parts = [f"select id from devices where domain_id = :d and {each}" for each in conditions]
+    parameters: dict[str, Value] = {"d": query.domain_id, **given}
     if query.search and any(_is_long(tx, part, parameters) for part in parts):
-        column = " or ".join(f"{each} = :value" for each in _COMPARED[query.column])
-        only = f"exists (select 1 from devices where devices.id = {{id}} and ({column}))"
-        return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search, only, value=parameters["value"])
+        either = " or ".join(f"({each})" for each in conditions)
+        only = f"exists (select 1 from devices where devices.id = {{id}} and ({either}))"
+        return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search, only, **given)
     if query.search:
         found, match = _SEARCH.find(tx, query.domain_id, query.search)
         parts, parameters = [f"{part} and +id in ({found})" for part in parts], parameters | match
     ids, searched = " union ".join(parts), bool(query.search)
     return page_of(tx, DeviceRow, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
+
+
+def _conditions(query: DeviceQuery, tagged: Callable[[int, str], TagSelection]) -> tuple[list[str], dict[str, Value]]:
+    """Return SQL conditions, and their parameters. The query selects a device if one of the conditions is true. Each
+    condition has an index."""
+    columns = [f"{each} = :value" for each in _COMPARED[query.column]] if query.column else []
+    given: dict[str, Value] = {"value": fold(query.value)} if query.column else {}
+    if not query.tag:
+        return columns, given
+    found = tagged(query.domain_id, query.tag)
+    given |= {"own": listed(found.own), "clients": listed(found.clients), "others": listed(found.others)}
+    if not columns:
+        return [_TAGGED, _TAKES_OVER], given
+    return [f"{each} and (+{_TAGGED} or (+{_TAKES_OVER}))" for each in columns], given
 
 
 def _is_long(tx: Tx, ids: str, parameters: dict[str, Value]) -> bool:

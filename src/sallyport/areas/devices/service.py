@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import repo, station_repo
+from sallyport.areas.devices import repo, station_repo, tag_repo
 from sallyport.areas.devices.device import (
     MAX_DELETED,
     DeviceQuery,
@@ -22,6 +22,7 @@ from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.base.tags import NO_TAGS, Tags, changed_tags, of_store
 from sallyport.base.wire import JSON
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
@@ -69,10 +70,10 @@ class Devices:
         The returned counts include the counts that are only in memory. A search or a filter compares values in the
         store. Therefore changes in memory are written before a search or a filter.
         """
-        if query.search or query.column:
+        if query.is_selective:
             await self._flush_or_log()
-        work = partial(repo.page, query=query)
-        look = self._store.search if query.search or query.column or query.limit > SHORT else self._store.read_now
+        work = partial(repo.page, query=query, tagged=self.tags.select)
+        look = self._store.search if query.is_selective or query.limit > SHORT else self._store.read_now
         rows, total = await self._beside_flushes(lambda: look(work), lambda found: found[0])
         self._add_unwritten(rows)
         return rows, total
@@ -215,6 +216,38 @@ class Devices:
             reset, at = await self._store.write(transaction)
             self.sightings.reset(domain_id, reset, at)
         return len(reset)
+
+    async def update(
+        self,
+        domain_id: int,
+        *,
+        device_ids: list[int],
+        addresses: tuple[str, str] | None,
+        tags: Sequence[str] | None,
+        note: str | None,
+    ) -> int:
+        """Change the own tags and the notes of devices, and return the number of devices. Raises the errors of
+        `delete`, and Invalid.
+
+        tags: the tags to change; see `changed_tags`. If it is empty, all own tags are removed. None keeps them. note:
+        None keeps it.
+        """
+
+        def transaction(tx: Tx) -> int:
+            rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
+            self.tags.check_number(domain_id, [row.id for row in rows])
+            changed, at = list[tuple[DeviceRow, Tags, str]](), self._clock()
+            for row in rows:
+                before = of_store(row.own_tags)
+                after = before if tags is None else changed_tags(before, tags) if tags else NO_TAGS
+                new: dict[str, JSON] = {"tags": list(after), "note": row.note if note is None else note}
+                if changes := audit.changed({"tags": list(before), "note": row.note}, new):
+                    changed.append((row, after, str(new["note"])))
+                    audit.record_in(tx, "device.update", domain_id, _target(row), at=at, changes=changes)
+            tag_repo.write(tx, changed)
+            return len(rows)
+
+        return await self.tags.change(transaction)
 
     async def flush(self) -> None:
         """Write the counts since the last flush. A device that another node deleted is registered again. Raises

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
+from sallyport.base.addresses import is_host
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 
@@ -202,6 +203,25 @@ def hosts_of(app_url: str) -> list[tuple[str, int]]:
     """Return the (host, port) pairs of an appUrl. An appUrl is one URL, or several URLs for LDAP. Hosts are in lower
     case. Text that is not a URL is ignored."""
     return list(_hosts(app_url))
+
+
+def split_url(url: str) -> tuple[str, str, int]:
+    """Return the scheme, the host without brackets, and the port of an LDAP URL. Raises ValueError if the text is
+    not an LDAP URL."""
+    parts = urlsplit(url)  # urlsplit removes some control characters, so `url` is checked below
+    if (
+        not url.isprintable()
+        or parts.scheme not in ("ldap", "ldaps")
+        or parts.path.strip("/")
+        or parts.query
+        or parts.fragment
+        or "@" in url
+        or parts.hostname is None
+        or not is_host(parts.hostname)
+    ):
+        raise ValueError("the text is not the URL of a directory server")
+    default = 636 if parts.scheme == "ldaps" else 389
+    return parts.scheme, parts.hostname, parts.port or default
 
 
 def kind_of(app_url: str) -> DirectoryKind:

@@ -1,7 +1,7 @@
 """Requests and answers of the operations of domains."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
@@ -227,6 +227,16 @@ class DeviceImpact(Model):
     reason: Reason
 
 
+class RoleImpact(Model):
+    """The logins that get a role at NAS of one product."""
+
+    product: str = Field(description="Product of the NAS, or `Unknown`.")
+    source: Literal["tag", "product", "default", "none"] = Field(
+        description="Why the NAS gets its set of the role: its `tag`, its `product`, or `default`. `none`: none."
+    )
+    logins: int = Field(description="Number of the logins.")
+
+
 class RuleImpact(Model):
     """The logins that one login rule decides, or the logins that no rule matches."""
 
@@ -236,6 +246,14 @@ class RuleImpact(Model):
     logins: int = Field(description="Number of the logins.")
     users: int = Field(description="Number of their users.")
     lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
+    role: str = Field(description="Role that the rule gives; empty for none.")
+    roleSets: list[RoleImpact] = Field(description="Products of the NAS that get the role, the most logins first.")
+    maxSessions: int = Field(default=0, description="Limit of parallel sessions; 0 for no limit. It is not previewed.")
+    unlimitedDevices: list[str] = Field(
+        default=[],
+        description="Names of devices of these logins at which the limit is not applied, because they send no interim "
+        "updates; at most 100.",
+    )
 
 
 class Tally(Model):

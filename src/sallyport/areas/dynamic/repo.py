@@ -88,18 +88,22 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A stored task: end the sessions of a user whose access was revoked. reason: a text for the audit trail."""
+    """A stored task: end the sessions of a user whose access was revoked, or a single session. reason: a text for the
+    audit trail. session_id: the id of the only session, or 0 for all sessions of the user."""
 
     id: int
     domain_id: int
     user_name: str
     reason: str
+    session_id: int = 0
 
 
-def add_revocations(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
+def add_revocations(
+    tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int, *, session_id: int = 0
+) -> None:
     """Store that the sessions of these users must end. reason: a text for the audit trail. at: the time in
-    microseconds."""
-    same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at}
+    microseconds. session_id: see `Revocation`."""
+    same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at, "session_id": session_id}
     tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
@@ -116,7 +120,7 @@ def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocati
     """Return the stored revocations of a domain with ids above `after`, ordered by id."""
     return tx.all(
         Revocation,
-        "select id, domain_id, user_name, reason from revocations where domain_id = :d and id > :after "
+        "select id, domain_id, user_name, reason, session_id from revocations where domain_id = :d and id > :after "
         "order by id limit :limit",
         d=domain_id,
         after=after,

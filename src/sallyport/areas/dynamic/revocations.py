@@ -1,4 +1,5 @@
-"""End the live sessions of users who lose their access, in domains with `disconnectOnRevoke`.
+"""End the live sessions of users who lose their access, in domains with `disconnectOnRevoke`. Also end single sessions
+of users with too many parallel sessions.
 
 The transaction that revokes the access also stores the revocation. So a crash before the sessions have ended loses
 nothing. The sessions end right after the transaction. Some logins may be accepted just before the transaction, and
@@ -27,9 +28,10 @@ from sallyport.areas.domains.domain import Mode
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.dynamic import repo
 from sallyport.areas.dynamic.repo import Revocation
-from sallyport.areas.dynamic.service import MOST, DynamicAuthorization, qualified
-from sallyport.areas.login.identity import bearers
+from sallyport.areas.dynamic.service import MOST, DynamicAuthorization
+from sallyport.areas.login.identity import bearers, qualified
 from sallyport.areas.policy.rules.service import LoginRules
+from sallyport.areas.sessions.session import SessionState
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import LeaseLost, StoreError
 from sallyport.base.text import fold
@@ -78,6 +80,11 @@ class Revocations:
         domain = self._domains.table.by_id.get(domain_id)
         if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
+
+    def end_session(self, tx: Tx, domain_id: int, session_id: int, user: str, reason: str) -> None:
+        """Store that one session must end, also in a domain without `disconnectOnRevoke`. domain_id: the domain of the
+        device. user: the name of the user. reason: a text for the audit trail."""
+        repo.add_revocations(tx, domain_id, [user], reason, self._clock(), session_id=session_id)
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
         """End the sessions of logins with revoked client certificates. Raises StoreError.
@@ -151,6 +158,8 @@ class Revocations:
                 last = await self._retry_disconnect(revocation)
             finally:
                 self._waiting[tenant_id] -= 1
+            if revocation.session_id:
+                return
             await trio.sleep(self._late_s)
             await self._retry_disconnect(revocation, after=last)
 
@@ -166,14 +175,18 @@ class Revocations:
                 await trio.sleep(AGAIN_S)
 
     async def _disconnect(self, revocation: Revocation, after: int) -> int:
-        """End the user's sessions with ids above `after` at all devices of the tenant. Then delete the revocation.
-        Return the highest id of these sessions, or `after` if there were none.
+        """End the session of the revocation, or the user's sessions with ids above `after` at all devices of the
+        tenant. Then delete the revocation. Return the highest id of the user's sessions, or `after` if there were none.
 
         If it raises StoreError, the revocation is still stored, and the caller must try again.
         """
         domain = self._domains.table.by_id.get(revocation.domain_id)
         last = after
-        if domain is not None:
+        if revocation.session_id:
+            target = await self._store.read(partial(repo.one, session_id=revocation.session_id))
+            if target is not None and target.state == SessionState.LIVE:
+                await self._dynamic.disconnect_all([target], revocation.reason)
+        elif domain is not None:
             user, elsewhere = revocation.user_name, qualified(revocation.user_name, domain)
             for place in self._domains.of_tenant(
                 domain.tenant_id

@@ -16,6 +16,7 @@ from sallyport.areas.domains.domain import Domain, DomainTable
 from sallyport.areas.dynamic import repo
 from sallyport.areas.dynamic.repo import Target
 from sallyport.areas.dynamic.sender import Nas, NasAnswer, RequestOutcome, Sender
+from sallyport.areas.login.identity import qualified
 from sallyport.areas.policy.rules.rule import Reply
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.sessions.repo import end_unknown
@@ -284,10 +285,3 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
     address = ipaddress.ip_address(target.client_ip)
     kind = NAS_IP_ADDRESS if address.version == 4 else NAS_IPV6_ADDRESS
     return [(kind, address.packed), (NAS_IDENTIFIER, name)]
-
-
-def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return all names of a user that contain a realm, such as `user@realm` and `REALM\user`. A device may send such a
-    name in any domain of the tenant."""
-    realms = (domain.name, *domain.realms)
-    return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

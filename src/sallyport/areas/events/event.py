@@ -129,6 +129,22 @@ class EventRow:
             title="Second factor, ms",
         ),
     ]
+    role: Annotated[
+        str | None,
+        Wire("Role that the login got from this rule. Empty if none.", empty=True, after="node"),
+    ]
+    role_source: Annotated[
+        str | None,
+        Wire(
+            "Why the NAS got its set of the role's attributes: its `tag`, its `product`, or `default`, because the "
+            "role has no set for it. `none`: the role has no default set either, and nothing of it was sent. Empty "
+            "without a role.",
+            "roleSource",
+            empty=True,
+            after="role",
+            title="Set of the role",
+        ),
+    ]
     attributes: str | None
     detail: Annotated[
         str | None,

@@ -154,6 +154,7 @@ EVENTS = RetainedTable(
         *(n for n, kind in get_type_hints(EventRow).items() if kind is str),
         "coalesce(attributes, '')",
         "coalesce(detail, '')",
+        "coalesce(role, '')",
     ),
     60,
 )

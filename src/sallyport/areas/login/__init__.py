@@ -8,6 +8,7 @@
     second/        second factor: each login has one prompt and one Access-Accept
     decision       the `Decision` by rules, second factor and mode; the attributes of an Access-Reject
     pipeline       takes a login through these steps, and through login rules, MAC bypass and lock-outs (`policy`)
+    limit          changes an Access-Accept into an Access-Reject if the user has too many parallel sessions
     journal        stores decided logins; their answers are sent after that
 
 One decision function, `decision.decide`, serves live logins, monitoring and the impact preview. For each login the

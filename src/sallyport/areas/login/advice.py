@@ -157,7 +157,13 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
     ),
     **_of(
         Step.RULE,
-        {Reason.BLOCKED: ("A login rule blocks this login.", "See which rule decides, and change it or its order.")},
+        {
+            Reason.BLOCKED: ("A login rule blocks this login.", "See which rule decides, and change it or its order."),
+            Reason.TOO_MANY_SESSIONS: (
+                "The user has as many parallel sessions as the login rule allows.",
+                "See the user's live sessions. End one, or raise the limit of the rule.",
+            ),
+        },
     ),
     **_of(
         Step.SECOND,

@@ -18,6 +18,7 @@ from sallyport.areas.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.areas.login.first.trial import Trials
 from sallyport.areas.login.first.winbind.helpers import Helpers
 from sallyport.areas.login.journal import Journal
+from sallyport.areas.login.limit import EndsSessions, SessionLimits
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.login import Login
@@ -34,6 +35,7 @@ from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.lockouts.failures import WINDOW_US
 from sallyport.areas.policy.lockouts.service import MINUTE_US, Lockouts
+from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.service import Sessions
 from sallyport.areas.tenancy.area import TenancyArea
@@ -77,9 +79,11 @@ class LoginArea(Area):
         users_area: UsersArea,
         principals: Principals,
         rules: LoginRules,
+        roles: Roles,
         bypass: Bypass,
         lockouts: Lockouts,
         mfa: MfaArea,
+        ending: EndsSessions,
         *,
         credentials: Callable[[], Credentials | None],
         patience: Callable[[Login, Attached], float],
@@ -113,6 +117,7 @@ class LoginArea(Area):
         users_area.seeds.find_people_with(self.people.find)
         users.on_change(self._forget_enrolments)
         lockouts.on_unlock(self.calls.forget_codes)
+        self.limits = SessionLimits(store, domains.snapshot, ending, clock)
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
@@ -122,8 +127,10 @@ class LoginArea(Area):
             first=self.first,
             sightings=devices.service.sightings,
             rules=rules,
+            roles=roles,
             providers=providers,
             second=self.second,
+            limits=self.limits,
         )
         self.eap = EapRounds(
             self.pipeline,
@@ -149,7 +156,7 @@ class LoginArea(Area):
         self.senders = Senders()
         self.node_senders = self._senders_of_nodes()
         self.node_tasks = (self.node_senders.run, self._winbind.run)
-        self.leader_tasks = (self.journal.purge,)
+        self.leader_tasks = (self.journal.purge, self.limits.purge)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of first factors."""

@@ -7,6 +7,8 @@
     second factor  approved: accept; pending: challenge; otherwise: reject. If the user cannot be asked, fallbackAction
                    decides
     mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
+
+A limit of parallel sessions is checked later, in the transaction that stores the answer (`limit`, `over_limit`).
 """
 
 from functools import cache
@@ -61,6 +63,7 @@ _CODES: Final = {
     Reason.PASSWORD_MUST_CHANGE: ErrorCode.PASSWORD_EXPIRED,
     Reason.CHANGES_PASSWORD: ErrorCode.CHANGING_PASSWORD,
     Reason.BLOCKED: ErrorCode.NO_DIALIN_PERMISSION,
+    Reason.TOO_MANY_SESSIONS: ErrorCode.NO_DIALIN_PERMISSION,
 }
 _MAY_RETRY: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER})
 
@@ -84,6 +87,17 @@ def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
     """Return the decision to refuse a login that did not pass its first factor. Both modes refuse it."""
     mode = Mode.MONITOR if domain is None else domain.mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
+
+
+@cache
+def over_limit(decision: Decision) -> Decision:
+    """Return the decision on a login that all steps accept, but whose user has too many parallel sessions."""
+    is_monitored = decision.mode == Mode.MONITOR
+    applied = Verdict.ACCEPT if is_monitored else Verdict.REJECT
+    would_have_been = Verdict.REJECT.value if is_monitored else ""
+    reason = Reason.TOO_MANY_SESSIONS
+    outcome = _outcome(Verdict.REJECT, applied, reason)
+    return Decision(Verdict.REJECT, applied, would_have_been, reason, decision.mode, outcome)
 
 
 def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) -> tuple[Verdict, Reason]:

@@ -1,5 +1,6 @@
 """Find the domain and the user of a request, the user's groups, and the facts that login rules compare."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -43,6 +44,13 @@ def split_realm(name: str) -> tuple[str, str]:
     elif "@" in name:
         name, _, realm = name.rpartition("@")
     return name, realm
+
+
+def qualified(user: str, domain: Domain) -> Sequence[str]:
+    r"""Return all names of a user that contain a realm, such as `user@realm` and `REALM\user`. A device may send such a
+    name in any domain of the tenant."""
+    realms = (domain.name, *domain.realms)
+    return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]
 
 
 def identify(arrival: Arrival, domains: DomainTable) -> tuple[Domain | None, Domain | None, str, Reason]:

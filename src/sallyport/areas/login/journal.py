@@ -26,6 +26,7 @@ from sallyport.areas.devices.sightings import Sighting, write_first_sightings
 from sallyport.areas.events.repo import COUNTER
 from sallyport.areas.login.accounting import write_accounting
 from sallyport.areas.login.identity import kind
+from sallyport.areas.login.limit import SessionLimit
 from sallyport.areas.login.login import NO_WAITS, AccountingRecord, Answered, Login
 from sallyport.areas.login.spool import Spool
 from sallyport.areas.policy.rules.conditions import AccountKind
@@ -57,7 +58,7 @@ with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail")
-"""The columns of a login that has waited, or whose answer has attributes."""
+"""The columns of a login that has waited, whose answer has attributes, or that has a detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,19 +266,7 @@ class _Batch:
         Events refer to devices. The totals come last, because other work may wait while this transaction locks
         them."""
         sightings = self._sightings(tx)
-        alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
-        records: list[AccountingRecord] = []
-        self.lost = []
-        for entry in self.entries:
-            if isinstance(entry, Login):
-                if entry.keep is None or entry.keep(tx) is not False:
-                    for write in entry.locks:
-                        write(tx, entry.device)
-                    alike[_likeness(entry)].append(entry)
-                else:
-                    self.lost.append(entry)
-            elif isinstance(entry, AccountingRecord):
-                records.append(entry)
+        alike, records = self._decided(tx)
         totals: defaultdict[tuple[int, str], int] = defaultdict(int)
         rows: list[NewRows] = []
         for logins in alike.values():
@@ -294,6 +283,31 @@ class _Batch:
         rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))]))
         tx.insert_all([*rows, counters.shared(tx, totals)])
         return sightings
+
+    def _decided(self, tx: Tx) -> tuple[Mapping[Hashable, list[Login]], list[AccountingRecord]]:
+        """Return the logins that this node answers, by their `_likeness`, and the accounting records. Write what the
+        decisions depend on: results of second factors, locks, and the logins of users with a limit of sessions."""
+        alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
+        records: list[AccountingRecord] = []
+        limited: list[tuple[SessionLimit, Login]] = []
+        self.lost = []
+        for entry in self.entries:
+            if isinstance(entry, Login):
+                if entry.keep is None or entry.keep(tx) is not False:
+                    for write in entry.locks:
+                        write(tx, entry.device)
+                    if entry.limit is None:
+                        alike[_likeness(entry)].append(entry)
+                    else:
+                        limited.append((entry.limit, entry))
+                else:
+                    self.lost.append(entry)
+            elif isinstance(entry, AccountingRecord):
+                records.append(entry)
+        for limit, login in sorted(limited, key=lambda each: each[0].place):  # all nodes lock users in the same order
+            limit.apply(tx, self.at)
+            alike[_likeness(login)].append(login)
+        return alike, records
 
     def _long_event(self, login: Login) -> tuple[Value, ...]:
         sent = login.answer.attributes
@@ -343,9 +357,9 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _is_short(login: Login) -> bool:
-    """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, and its answer has no
-    attributes."""
-    return login.waits is NO_WAITS and not login.answer.attributes
+    """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, its answer has no
+    attributes, and there is no detail."""
+    return login.waits is NO_WAITS and not login.answer.attributes and not login.detail
 
 
 def _likeness(login: Login) -> Hashable:
@@ -361,6 +375,7 @@ def _likeness(login: Login) -> Hashable:
         service,
         _machine(login),
         rule and rule.id,
+        login.role,
         _is_short(login),
     )
 
@@ -369,6 +384,9 @@ def _common(login: Login) -> dict[str, Value]:
     """Return the column values of an event that are bound only once for all logins with the same `_likeness`."""
     decision, applied, would_have_been, reason = login.answer.decision.row
     rule_id, rule_name = (0, "") if login.rule is None else (login.rule.id, login.rule.name)
+    role: dict[str, Value] = {}
+    if login.role is not None and login.answer.decision.admits:
+        role = {"role": login.role.name, "role_source": login.role.source.value}
     return {
         "domain_id": _domain_id(login),
         "method": login.method,
@@ -381,6 +399,7 @@ def _common(login: Login) -> dict[str, Value]:
         "machine": _machine(login),
         "rule_id": rule_id,
         "rule_name": rule_name,
+        **role,
     }
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from sallyport.areas.directory.principals import Membership
     from sallyport.areas.domains.domain import Domain
     from sallyport.areas.login.eap.login import Ending
+    from sallyport.areas.login.limit import SessionLimit
     from sallyport.areas.policy.lockouts.service import Write
+    from sallyport.areas.policy.roles.role import GivenRole
     from sallyport.areas.policy.rules.rule import Rule
     from sallyport.radius.duplicates import Entry
     from sallyport.radius.eap.certificate import NamedBy
@@ -77,6 +79,7 @@ class Reason(StrEnum):
     PROXY_LOOP = "the upstream server sends the login back: a proxy loop"
     # the rules
     BLOCKED = "blocked by rule"
+    TOO_MANY_SESSIONS = "too many sessions"
     # second factor
     ASKED = "second factor asked for"
     ENROLMENT_UNKNOWN = "enrolment not known yet"
@@ -266,10 +269,12 @@ class Login(Answered):
     proved its identity by a correct password or code.
 
     The login rules and the second factor:
-    rule: the login rule that decided, or None if no rule matched or no rule was read. attributes: the encoded
+    rule: the login rule that decided, or None if no rule matched or no rule was read. role: the role that this rule
+    gives, or None. attributes: the encoded
     attributes of the answer, if it is an Access-Accept or a challenge, without `Found.keys`. provider: the MFA provider
     of the domain, or the reason why it has none; `Pipeline.refresh` sets it again after a wait. approved: whether the
-    user has approved the second factor. detail: what the provider says about the outcome, for admins.
+    user has approved the second factor. detail: a text for admins: what the provider says about the outcome, and the
+    effect of a limit of parallel sessions. limit: the limit of the rule that admits the login, or None.
 
     Over time:
     waits: the time for which the login waited; in EAP, over all its rounds. continuation: a function that continues the
@@ -291,10 +296,12 @@ class Login(Answered):
     code: Code | None = None
     proven: bool = False
     rule: Rule | None = None
+    role: GivenRole | None = None
     attributes: bytes = b""
     provider: Attached | Unavailable = NO_PROVIDER
     approved: bool = False
     detail: str = ""
+    limit: SessionLimit | None = None
     waits: Waits = NO_WAITS
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
     ending: Ending | None = None

@@ -29,6 +29,7 @@ from sallyport.areas.login.first.password import (
 )
 from sallyport.areas.login.first.service import FirstFactors
 from sallyport.areas.login.identity import facts_of, hides_user, identify
+from sallyport.areas.login.limit import SessionLimits
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.forecast import UNAVAILABLE
@@ -37,6 +38,7 @@ from sallyport.areas.login.second.session import Asked
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.lockouts.service import Lockouts
+from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.users.service import MISSING, EndpointUsers
@@ -49,6 +51,7 @@ from sallyport.radius.attributes import (
     SESSION_TIMEOUT,
     STATE,
     combine,
+    combined,
     push_attribute,
 )
 from sallyport.radius.packet import as_text
@@ -75,8 +78,10 @@ class Pipeline:
     first: FirstFactors
     sightings: Sightings
     rules: LoginRules
+    roles: Roles
     providers: Providers
     second: SecondFactor
+    limits: SessionLimits
     now: Callable[[], float] = trio.current_time
 
     # --- arrival of a request ----------------------------------------------------------------------------------
@@ -347,8 +352,9 @@ class Pipeline:
         return decide(first, action, second, domain.mode, domain.fallback)
 
     def _apply_rules(self, login: Login, domain: Domain) -> Action:
-        """Return the action of the domain's login rules, and set the login's rule and reply attributes. Attributes of
-        the matching rule override attributes from the first factor."""
+        """Return the action of the domain's login rules, and set the login's rule, role and reply attributes.
+        Attributes of the matching rule override those of its role, and both override attributes from the first
+        factor."""
         rules, found = self.rules.of(domain.id), login.found.accept
         if login.found.session_s is not None:
             found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
@@ -358,8 +364,11 @@ class Pipeline:
         rule = rules.match(facts_of(login))
         if rule is None:
             return UNMATCHED
-        login.rule = rule
-        login.attributes = combine(found, rule.attributes) if found else rule.attributes
+        login.rule, chosen = rule, rule.attributes
+        if rule.role:
+            login.role = given = self.roles.given(domain.id, rule.role, login.device, login.arrival.client)
+            chosen = combined(given.attributes, chosen)
+        login.attributes = combine(found, chosen) if found else chosen
         return rule.action
 
     def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
@@ -428,7 +437,7 @@ class Pipeline:
     ) -> Decision:
         """Decide a login after its second factor, by the current user, rules and mode. The checked password must still
         be valid."""
-        login.rule = None  # the rules are read again
+        login.rule = login.role = None  # the rules are read again
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
         login.approved, login.detail = result.reason is PASSED, result.detail

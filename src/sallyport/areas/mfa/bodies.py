@@ -4,7 +4,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from sallyport.areas.mfa.circuit import LONGEST_TIMEOUT_S
+from sallyport.areas.mfa.provider import LONGEST_TIMEOUT_S
 from sallyport.base.model import Done, Success
 from sallyport.base.validation import Between
 from sallyport.web.bodies import InDomain, Name, Whole, few_members

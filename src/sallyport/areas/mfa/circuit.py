@@ -42,7 +42,6 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
 from sallyport.outgoing.pool import MOST_CONNECTIONS
 
-LONGEST_TIMEOUT_S: Final = 300
 FAILURES: Final = 5
 OPEN_S: Final = 30.0
 LONGEST_REST_S: Final = 60.0

@@ -12,6 +12,8 @@ from sallyport.radius.password import chap_holds
 
 NO_BREAK_SPACES: Final = (b"\xc2\xa0", b"\xa0")
 """A no-break space in UTF-8, and in Windows-1252."""
+LONGEST_TIMEOUT_S: Final = 300
+"""Maximum time that a user may take to answer, in seconds."""
 CHECK_USER: Final = "sallyport-check"
 """The user name that tests of a provider use. No provider should know this user."""
 

@@ -11,9 +11,9 @@ import trio
 from pydantic import SecretStr, ValidationError
 
 from sallyport.areas.mfa import repo
-from sallyport.areas.mfa.circuit import LONGEST_TIMEOUT_S, NO_PROVIDER, Attached, Guarded, Health, Meter, Unavailable
+from sallyport.areas.mfa.circuit import NO_PROVIDER, Attached, Guarded, Health, Meter, Unavailable
 from sallyport.areas.mfa.host import ConfiguredProvider, Fields, Host
-from sallyport.areas.mfa.provider import ProviderError
+from sallyport.areas.mfa.provider import LONGEST_TIMEOUT_S, ProviderError
 from sallyport.areas.mfa.repo import ProviderRow
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError

@@ -1,6 +1,7 @@
 """The policies of a domain. They decide on logins in addition to the two factors.
 
     rules     login rules: allow, block, or require a second factor; reply attributes
+    roles     named sets of reply attributes, one for each product
     bypass    stations that are admitted by their MAC address
     lockouts  users and stations that are refused after too many failures
 

@@ -7,6 +7,7 @@ from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.mfa.service import Providers
+from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.preview import operations as api
 from sallyport.areas.preview.enrolled import SecondFactors
@@ -27,12 +28,13 @@ class PreviewArea(Area):
         domains: DomainsArea,
         clients: Clients,
         rules: LoginRules,
+        roles: Roles,
         providers: Providers,
         login: LoginArea,
     ) -> None:
         self._translation = rules.translation
         enrolled = SecondFactors(providers, login.second.enrolments)
-        traffic = TrafficReader(parts.store, lambda host: clients.find((host, 0)))
+        traffic = TrafficReader(parts.store, roles, lambda host: clients.find((host, 0)))
         self.service = Preview(traffic, parts.configuration, domains.service, rules, enrolled, parts.clock)
         self.rule_test = RuleTest(parts.store, login.pipeline, enrolled, lambda: clients.table)
         domains.preview_with(self.service, providers)

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field
 
 from sallyport.areas.domains.bodies import AnyFallback
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
+from sallyport.areas.policy.roles.role import RoleSource
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import Action
 from sallyport.areas.preview.rule_test import Result
@@ -150,3 +151,17 @@ class LoginRulesTested(Done):
         "challenge was sent."
     )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")
+    role: str = Field(description="Role that the rule gives. Empty: none.")
+    roleSource: RoleSource | Literal[""] = Field(
+        description="Why the NAS gets its set of the role: its `tag`, its `product`, or `default`. `none`: the role "
+        "has no set for it. Empty without a role."
+    )
+    attributes: list[str] = Field(
+        description="Attributes that the rule and its role add to an Access-Accept, such as `Filter-Id = staff`."
+    )
+    maxSessions: int = Field(description="Limit of parallel sessions of the rule that decides; 0 for no limit.")
+    parallelSessions: int | None = Field(
+        description="Number of parallel sessions that the user has now; null if there is no limit, or it is not "
+        "applied."
+    )
+    sessionLimit: str = Field(description="Effect of the limit on this login, in words; empty if there is none.")

@@ -1,6 +1,8 @@
 """The HTTP operations of previews: /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
 from sallyport.areas.domains.bodies import Impact, Survey
+from sallyport.areas.domains.domain import MONITOR
+from sallyport.areas.login.limit import explained
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.preview.bodies import (
     CheckEnrolments,
@@ -68,13 +70,16 @@ def operations(
             groups=body.groups,
             ous=body.ous,
         )
-        return _tested(await tests.run(body.domainId, asked))
+        answer = await tests.run(body.domainId, asked)
+        return _tested(answer, translation.shown(answer.attributes).splitlines())
 
     return [previews, rules]
 
 
-def _tested(answer: RuleTestResult) -> LoginRulesTested:
+def _tested(answer: RuleTestResult, attributes: list[str]) -> LoginRulesTested:
+    role = answer.role
     domain, decision, rule = answer.domain, answer.decision, answer.rule
+    parallel = answer.parallel
     name = "no rule matches" if rule is None else f"rule {rule.id} decides"
     return LoginRulesTested(
         message=f"{name}: {answer.action.value}",
@@ -116,4 +121,10 @@ def _tested(answer: RuleTestResult) -> LoginRulesTested:
             for each in answer.prompts
         ],
         warnings=list(answer.warnings),
+        role="" if role is None else role.name,
+        roleSource="" if role is None else role.source,
+        attributes=attributes,
+        maxSessions=0 if rule is None else rule.definition.max_sessions,
+        parallelSessions=parallel.count if parallel is not None and parallel.is_applied else None,
+        sessionLimit="" if parallel is None else explained(parallel, is_monitored=domain.mode is MONITOR),
     )

@@ -20,16 +20,19 @@ from sallyport.areas.devices.device import DeviceQuery, DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
-from sallyport.areas.login.decision import LOCKED, decide
+from sallyport.areas.login.decision import LOCKED, decide, over_limit
 from sallyport.areas.login.first.password import check_vouched
 from sallyport.areas.login.identity import default_domain, facts_of, identify
-from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason
+from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
+from sallyport.areas.policy.roles.role import GivenRole, RoleSource
+from sallyport.areas.policy.roles.service import product_of
 from sallyport.areas.policy.rules.conditions import Facts, shown_values
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
+from sallyport.areas.sessions.parallel import Parallel, count
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.text import fold, folded
@@ -42,6 +45,7 @@ from sallyport.radius.attributes import (
     SERVICE_TYPE,
     USER_NAME,
     USER_PASSWORD,
+    combined,
     push_attribute,
 )
 from sallyport.radius.password import Method, hide_password
@@ -99,7 +103,9 @@ class RuleTestResult:
 
     rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
     if no rule matches. first, second: the result of each factor, or NONE if the login passes the factor. provider: the
-    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer.
+    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. role: the role that
+    the rule gives at this NAS, or None. attributes: the encoded attributes that the rule and its role add to an
+    Access-Accept. parallel: the parallel sessions of the user, or None if the rule has no limit for the login.
     """
 
     domain: Domain
@@ -115,6 +121,9 @@ class RuleTestResult:
     decision: Decision
     warnings: Sequence[str]
     prompts: Sequence[Session] = ()
+    role: GivenRole | None = None
+    attributes: bytes = b""
+    parallel: Parallel | None = None
 
 
 class RuleTest:
@@ -152,7 +161,12 @@ class RuleTest:
             action = pipeline.action_for_station(action)
         elif action is MFA_REQUIRED:
             second = await self._forecast(domain, login, row)
+        role, attributes = self._reply(domain, login, rule, warnings)
         attached = self._second.of(domain).attached
+        decision = decide(first, action, second, domain.mode, domain.fallback)
+        parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
+        if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
+            decision = over_limit(decision)
         return RuleTestResult(
             domain=domain,
             user=login.user,
@@ -164,9 +178,12 @@ class RuleTest:
             first=first,
             second=second,
             provider="" if attached is None else attached.name,
-            decision=decide(first, action, second, domain.mode, domain.fallback),
+            decision=decision,
             warnings=warnings,
             prompts=[] if bypass else await pipeline.second.pending(domain, login.principal),
+            role=role,
+            attributes=attributes,
+            parallel=parallel,
         )
 
     # --- the login --------------------------------------------------------------------------------------------
@@ -291,6 +308,37 @@ class RuleTest:
             if not steps:
                 break
         return read, decides
+
+    def _reply(
+        self, domain: Domain, login: Login, rule: Rule | None, warnings: list[str]
+    ) -> tuple[GivenRole | None, bytes]:
+        """Return the role that a rule gives at the NAS of the login, and all attributes that the rule adds."""
+        if rule is None or not rule.role:
+            return None, b"" if rule is None else rule.attributes
+        role = self._pipeline.roles.given(domain.id, rule.role, login.device, login.arrival.client)
+        if role.source is RoleSource.NONE:
+            warnings.append(
+                f"the role {role.name} has no set for this NAS and no default set, so nothing of it is sent"
+            )
+        elif role.source is RoleSource.DEFAULT:
+            product = (
+                product_of(login.device.nas_device_type, login.arrival.client.product) or "a NAS of unknown product"
+            )
+            warnings.append(f"the role {role.name} has no set for {product}, so its default set is sent")
+        return role, combined(role.attributes, rule.attributes)
+
+    async def _parallel(
+        self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]
+    ) -> Parallel | None:
+        """Count the parallel sessions of the user. Return None if the rule has no limit, or the device is unknown."""
+        if rule is None or not rule.definition.max_sessions or not login.user:
+            return None
+        if row is None:
+            warnings.append("the limit of parallel sessions depends on the device: give the client and the NAS")
+            return None
+        login.rule, login.device.id = rule, row.id
+        asked = self._pipeline.limits.admission(login, domain, login.device, rule.attributes, login.arrival.at)
+        return await self._store.search(lambda tx: count(tx, asked))
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
         """Predict the result of asking the user for a second factor."""

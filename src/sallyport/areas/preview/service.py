@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import trio
 
-from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RuleImpact, Survey, UserImpact
+from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RoleImpact, RuleImpact, Survey, UserImpact
 from sallyport.areas.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS
 from sallyport.areas.domains.service import Domains
@@ -96,7 +96,7 @@ class Preview:
             return Impact(
                 users=users.kept(),
                 devices=devices.kept(),
-                rules=_rules(rules, traffic),
+                rules=await self._of_rules(rules, traffic, until),
                 counts=Counts(users=users.tally(), devices=devices.tally(), denied=denied + denied_devices),
                 logins=traffic.logins,
                 since=iso(traffic.since),
@@ -173,6 +173,31 @@ class Preview:
             await time_slice()
         return worst, denied
 
+    async def _of_rules(self, rules: Sequence[Rule], traffic: Traffic, now: int) -> list[RuleImpact]:
+        """Return the logins by the rule that decides them, the most logins first. now: the time in microseconds."""
+        known, found = {rule.id: rule for rule in rules}, list[RuleImpact]()
+        for rule_id, decided in traffic.decided.items():
+            rule = None if rule_id is None else known[rule_id]
+            limit = 0 if rule is None else rule.definition.max_sessions
+            found.append(
+                RuleImpact(
+                    ruleId=rule_id,
+                    name="" if rule is None else rule.name,
+                    action=UNMATCHED if rule is None else rule.action,
+                    logins=decided.logins,
+                    users=len(decided.users),
+                    lastSeen=iso(decided.last_at),
+                    role="" if rule is None else rule.definition.role,
+                    roleSets=[
+                        RoleImpact(product=product, source=given.source.value, logins=number)
+                        for (product, given), number in decided.given.most_common()
+                    ],
+                    maxSessions=limit,
+                    unlimitedDevices=await self._traffic.without_interims(traffic, rule, now) if rule and limit else [],
+                )
+            )
+        return sorted(found, key=lambda each: (-each.logins, each.ruleId or 0))
+
 
 def _needs_factor(user: User) -> bool:
     return user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.variants)
@@ -225,23 +250,6 @@ def effect_of(decision: Decision) -> Effect:
     if decision.reason is Reason.ENROLMENT_UNKNOWN and decision.applied is Verdict.CHALLENGE:
         return Effect.UNKNOWN
     return Effect(decision.applied.value)
-
-
-def _rules(rules: Sequence[Rule], traffic: Traffic) -> list[RuleImpact]:
-    """Return the logins by the rule that decides them, the most logins first."""
-    known = {rule.id: rule for rule in rules}
-    found = [
-        RuleImpact(
-            ruleId=rule_id,
-            name="" if rule_id is None else known[rule_id].name,
-            action=UNMATCHED if rule_id is None else known[rule_id].action,
-            logins=decided.logins,
-            users=len(decided.users),
-            lastSeen=iso(decided.last_at),
-        )
-        for rule_id, decided in traffic.decided.items()
-    ]
-    return sorted(found, key=lambda each: (-each.logins, each.ruleId or 0))
 
 
 def _severity(decided: tuple[Effect, str]) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """Read the recorded logins of a domain, by user and by device, together with the action that login rules choose."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -10,8 +11,11 @@ from sallyport.areas.devices.device import UNKNOWN
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.identity import kept
+from sallyport.areas.login.limit import interim_us
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
+from sallyport.areas.policy.roles.role import GivenRole
+from sallyport.areas.policy.roles.service import Roles, product_of
 from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Rule
@@ -19,12 +23,16 @@ from sallyport.areas.preview import repo
 from sallyport.areas.preview.periods import Span, spans_of
 from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
 from sallyport.areas.preview.tally import TimeSlice
+from sallyport.areas.sessions.parallel import interval_us
 from sallyport.base.text import fold
 from sallyport.radius.password import Method
 from sallyport.store.model import Store, Tx
 
 SLICE_EVENTS: Final = 20_000  # events in one search of the store, which takes about 0.3 s; the limit is 10 s
 SLICE_SPANS: Final = 500
+MOST_CHECKED: Final = 1000
+"""Maximum number of a rule's devices whose interim updates are looked up."""
+MOST_NAMED: Final = 100
 
 
 class User:
@@ -45,19 +53,25 @@ class User:
 
 
 class Decided:
-    """The logins that a rule decides. users: the case-folded names of their users."""
+    """The logins that a rule decides. users: the case-folded names of their users. given: the numbers of logins by the
+    product of the NAS and the role that it gets. devices: the ids of their devices, as in events."""
 
-    __slots__ = ("last_at", "logins", "users")
+    __slots__ = ("devices", "given", "last_at", "logins", "users")
 
     def __init__(self) -> None:
         self.logins = 0
         self.users: set[str] = set()
+        self.given: Counter[tuple[str, GivenRole]] = Counter()
+        self.devices: set[int] = set()
         self.last_at = 0
 
-    def note(self, group: Group) -> None:
-        """Count the logins of a group."""
+    def note(self, group: Group, given: tuple[str, GivenRole] | None) -> None:
+        """Count the logins of a group. given: the product of the NAS and the role that the logins get, or None."""
+        if given is not None:
+            self.given[given] += group.logins
         self.logins += group.logins
         self.users.add(fold(group.user_name))
+        self.devices.add(group.device_id)
         self.last_at = max(self.last_at, group.last_at)
 
 
@@ -93,9 +107,15 @@ class TrafficReader:
     """
 
     def __init__(
-        self, store: Store, find_client: Callable[[str], Client | None], *, slice_events: int = SLICE_EVENTS
+        self,
+        store: Store,
+        roles: Roles,
+        find_client: Callable[[str], Client | None],
+        *,
+        slice_events: int = SLICE_EVENTS,
     ) -> None:
         self._store = store
+        self._roles = roles
         self._find_client = find_client
         self._slice_events = slice_events
 
@@ -142,12 +162,26 @@ class TrafficReader:
                         rule = rules.match(self._facts(domain, group, device, member, moments[group.period]))
                     action = UNMATCHED if rule is None else rule.action
                     _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device, until))
-                    traffic.of_rule(None if rule is None else rule.id).note(group)
+                    given = self._given(domain, rule, group, device) if rule is not None and rule.role else None
+                    traffic.of_rule(None if rule is None else rule.id).note(group, given)
                     await time_slice()
             end = start
         if end > begin:
             traffic.since = end
         return traffic
+
+    async def without_interims(self, traffic: Traffic, rule: Rule, at: int) -> list[str]:
+        """Return the names of the devices of a rule's logins at which a limit of parallel sessions is not applied, at
+        most MOST_NAMED. at: the time in microseconds."""
+        seen = (traffic.devices.get(each) for each in traffic.of_rule(rule.id).devices)
+        found = {each.id: each.device_name for each in seen if each is not None}
+        devices = sorted(found.items())[:MOST_CHECKED]
+        sent_us = interim_us(rule.attributes)
+
+        def search(tx: Tx) -> list[str]:
+            return [name for device_id, name in devices if interval_us(tx, device_id, sent_us, at) is None]
+
+        return (await self._store.search(search))[:MOST_NAMED]
 
     async def _begin_of_slice(self, domain: Domain, since: int, until: int) -> int:
         number = self._slice_events
@@ -188,11 +222,23 @@ class TrafficReader:
     def _client_name(self, domain: Domain, source: str) -> str:
         """Return the name of the RADIUS client that now has this source address. Return an empty text if there is
         none."""
+        client = self._client(domain, source)
+        return "" if client is None else client.name
+
+    def _client(self, domain: Domain, source: str) -> Client | None:
         try:
             client = self._find_client(source)
         except ValueError:
-            return ""
-        return client.name if client is not None and client.tenant_id == domain.tenant_id else ""
+            return None
+        return client if client is not None and client.tenant_id == domain.tenant_id else None
+
+    def _given(self, domain: Domain, rule: Rule, group: Group, device: KnownDevice | None) -> tuple[str, GivenRole]:
+        """Return the product of the NAS of a group, and what it gets for the role of a rule."""
+        client = self._client(domain, group.ip_address)
+        product = product_of(
+            UNKNOWN if device is None else device.nas_product, "" if client is None else client.product
+        )
+        return product or UNKNOWN, self._roles.given_to(domain.id, rule.role, product)
 
 
 def _note(

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from sallyport.base.clock import SECOND
+from sallyport.base.text import fold_name
 from sallyport.radius.attributes import (
     ACCT_DELAY_TIME,
     ACCT_INPUT_GIGAWORDS,
@@ -74,9 +75,9 @@ INTEGERS: Final = (
 
 FACTS: Final = (
     "user_name", "station", "called_station", "class", "multi_session_id", "nas_port", "nas_port_id", "nas_port_type",
-    "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix",
+    "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix", "user_key",
 )  # fmt: skip
-"""Descriptive columns of a session, in the order of `Report.facts`."""
+"""Descriptive columns of a session, in the order of `Report.facts`. user_key: the case-folded User-Name."""
 USER, STATION, MULTI_SESSION = (FACTS.index(name) for name in ("user_name", "station", "multi_session_id"))
 COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets", "output_packets")
 """Columns that only grow, in the order of `Report.counts`; session_time in seconds."""
@@ -111,7 +112,12 @@ class Report:
         self.begun = begun if begun > 0 else 0
         self.user = as_text(first.get(USER_NAME, b""))
         self.station = as_text(first.get(CALLING_STATION_ID, b""))
-        self.facts = (self.user or None, self.station or None, *_facts(first, port, port_type))
+        self.facts = (
+            self.user or None,
+            self.station or None,
+            *_facts(first, port, port_type),
+            fold_name(self.user) or None,
+        )
         self.counts = (
             time_s or 0,
             _octets(octets_in or 0, rounds_in or 0),
@@ -135,7 +141,7 @@ def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
 
 
 def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> "tuple[Value, ...]":
-    """Return the descriptive values of a record in the order of FACTS, without user and station."""
+    """Return the descriptive values of a record in the order of FACTS, except those of the user and the station."""
     get = first.get
     return (
         _text(get(CALLED_STATION_ID)),

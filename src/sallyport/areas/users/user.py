@@ -1,13 +1,10 @@
 """An endpoint user in the form that logins use, and the enrolment of the user's one-time-password seed."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sallyport.base.text import fold, password_spellings
 from sallyport.base.totp import clock_off
-
-if TYPE_CHECKING:
-    from sallyport.radius.mschap import NtKey
+from sallyport.radius.mschap import NtKey, nt_hash
 
 METHODS_TEXT = (
     "Authentication methods: SSH, DID and Password, separated by commas. If it is empty, all methods are allowed."
@@ -58,13 +55,10 @@ class User:
         self._nt_key: NtKey | None = None
 
     @property
-    def nt_key(self) -> "NtKey | None":
+    def nt_key(self) -> NtKey | None:
         """The key with which MS-CHAP verifies the password, or None if the user has no password. The key is computed
         when it is first needed."""
         if self._nt_key is None and self.passwords:
-            # This import takes 25 ms. Commands that import this module need no key.
-            from sallyport.radius.mschap import NtKey, nt_hash
-
             self._nt_key = NtKey(nt_hash(self.passwords[0]))  # it is decoded, since MS-CHAP hashes characters
         return self._nt_key
 

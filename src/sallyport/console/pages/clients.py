@@ -10,7 +10,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
 from sallyport.console.pages import senders
 from sallyport.console.pages.devices import device_columns
-from sallyport.console.pages.reading import number_at, rights
+from sallyport.console.pages.reading import lines, number_at, rights, tag_changes
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.radius.vendors import PRODUCTS
@@ -22,7 +22,7 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS
 pages = Pages()
 LIST: Final = "/network_device/ListClients"
 UPDATE: Final = "/network_device/UpdateClient"
-FILTERS: Final = (Filter("search", "Search"),)
+FILTERS: Final = (Filter("search", "Search"), Filter("tag", "Tag (key=value)"))
 SIGNATURES: Final = (
     ("auto", "auto: after its first signed request"),
     ("yes", "yes: drop every unsigned request"),
@@ -50,7 +50,7 @@ async def clients(visit: Visit) -> Context:
     names = {domain.id: domain.name for domain in visit.domains()}
     own = row_columns(
         Client,
-        *("name", "address", "product", "signatureRequired", "requireMessageAuthenticator", "warnings"),
+        *("name", "address", "product", "signatureRequired", "requireMessageAuthenticator", "tags", "warnings"),
         links={"name": lambda row: f"/clients/{row['clientId']}"},
     )
     last = Column("lastUnsigned", "Last unsigned request", "age", is_chosen=False)
@@ -60,7 +60,7 @@ async def clients(visit: Visit) -> Context:
         columns,
         LIST,
         "clients",
-        {"search": visit.query.get("search", "")},
+        {"search": visit.query.get("search", ""), "tag": visit.query.get("tag", "")},
         filters=FILTERS,
         empty="No RADIUS client yet. Add one: only known addresses are answered.",
         most=LONG,
@@ -84,6 +84,7 @@ async def new(visit: Visit) -> Context:
 async def add(visit: Visit) -> Context:
     """Add a client, and show its secret once."""
     body: dict[str, JSON] = {**_settings(visit), **_trust(visit), "secret": visit.fields.get("secret", "")}
+    body |= {"tags": lines(visit.fields.get("tags", "")), "note": visit.fields.get("note", "")}
     added = await visit.call("/network_device/AddClient", body)
     return {"title": f"{body['name']} is added", "number": added["clientId"], **_shown(added)}
 
@@ -139,6 +140,28 @@ async def trust(visit: Visit) -> Context:
 async def change_trust(visit: Visit) -> Redirect:
     """Change domains, signatures, certificate and MAC authentication."""
     return await _changed(visit, _trust(visit), "The trust is changed, from the next request on.")
+
+
+@pages.show("/clients/{client}/tags", "Tags and note", roles=OPERATORS, template="tags.html")
+async def own_tags(visit: Visit) -> Context:
+    """Show the form of the tags and the note of a client."""
+    found = await _client(visit)
+    return {
+        "title": f"Tags and note of {found['name']}",
+        "name": found["name"],
+        "tags": found["tags"],
+        "inherited": [],
+        "note": found["note"],
+        "back": f"/clients/{found['clientId']}",
+        **rights(visit),
+    }
+
+
+@pages.submit("/clients/{client}/tags", roles=OPERATORS)
+async def change_tags(visit: Visit) -> Redirect:
+    """Change the tags and the note of the client."""
+    found = await _client(visit)
+    return await _changed(visit, tag_changes(visit, found["tags"]), "Tags and note are changed.")
 
 
 @pages.show("/clients/{client}/unlatch", "Unlatch a RADIUS client", roles=ADMINS, template="client_unlatch.html")

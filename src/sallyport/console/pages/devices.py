@@ -11,7 +11,7 @@ from sallyport.console.columns import Column, row_columns
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.people import login_columns
-from sallyport.console.pages.reading import number, number_at, rights
+from sallyport.console.pages.reading import number, number_at, rights, tag_changes
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import SEARCHED, Filter, RowSelection, has_slow_filter, listed
 from sallyport.console.visit import Pages, Visit, address
@@ -32,6 +32,7 @@ FILTERS: Final = (
     Filter("search", "Search"),
     Filter("by", "Field", [(name, TITLES[name]) for name in COLUMN_OF]),
     Filter("is", "Value of the field"),
+    Filter("tag", "Tag (key=value)"),
 )
 STATION_FILTERS: Final = (Filter("search", "Station or user"), Filter("deviceId", "Device id"))
 HISTORY_COLUMNS: Final = row_columns(HistoryRow, "time", "event", "actor", "client_ip", "ip_address")[:5]
@@ -46,7 +47,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
     return row_columns(
         DeviceRow,
         *("device_name", "device_type", "client_ip", "ip_address", "nas_port_type", "last_seen", "request_count"),
-        "safe_to_require",
+        *("safe_to_require", "tags"),
         links={"device_name": lambda row: f"/devices/{row['device_id']}?domain={domain_id}"},
     )
 
@@ -74,7 +75,7 @@ async def devices(visit: Visit) -> Context:
         device_columns(domain.id),
         "/network_device/ListDevices",
         "network_devices",
-        {"search": query.get("search", ""), "filter": chosen},
+        {"search": query.get("search", ""), "filter": chosen, "tag": query.get("tag", "")},
         domain=domain.id,
         filters=FILTERS,
         empty="No device yet. Add a RADIUS client, and point the device to this service: it registers itself.",
@@ -130,6 +131,32 @@ async def device(visit: Visit) -> Context:
         "log_url": _log(domain.id, device=found["device_name"]),
         **rights(visit),
     }
+
+
+@pages.show("/devices/{device}/tags", "Tags and note", roles=OPERATORS, template="tags.html")
+async def own_tags(visit: Visit) -> Context:
+    """Show the form of the tags and the note of a device."""
+    domain, found = visit.domain(), await _device(visit, number_at(visit, "device"))
+    own, name = found["own_tags"], found["device_name"]
+    every_tag = found["tags"] if isinstance(found["tags"], list) else []
+    return {
+        "title": f"Tags and note of {name}",
+        "name": name,
+        "tags": own,
+        "inherited": [each for each in every_tag if each not in (own if isinstance(own, list) else [])],
+        "note": found["note"],
+        "back": f"/devices/{found['device_id']}?domain={domain.id}",
+        **rights(visit),
+    }
+
+
+@pages.submit("/devices/{device}/tags", roles=OPERATORS)
+async def change_tags(visit: Visit) -> Redirect:
+    """Change the tags and the note of the device."""
+    domain, found = visit.domain(), await _device(visit, number_at(visit, "device"))
+    body = {"deviceId": found["device_id"], **tag_changes(visit, found["own_tags"])}
+    await visit.call("/network_device/UpdateDevice", body, domain=domain.id)
+    return Redirect(f"/devices/{found['device_id']}?domain={domain.id}", "Tags and note are changed.")
 
 
 @pages.show("/devices/{device}/reset", "Forget what was learned", roles=OPERATORS, template="device_reset.html")

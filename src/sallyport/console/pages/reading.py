@@ -7,6 +7,7 @@ from typing import Final
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.tags import key_of
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.visit import Visit
@@ -69,6 +70,19 @@ def domain_at(visit: Visit) -> Domain:
 def lines(text: str) -> list[JSON]:
     """Return the lines of a text field without spaces around them, and without empty lines."""
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def tag_changes(visit: Visit, present: JSON) -> dict[str, JSON]:
+    """Return the fields `tags` and `note` of a change, from the form `tags.html`. A present tag whose line was removed
+    is removed. present: the tags before."""
+    found: dict[str, JSON] = {"note": visit.fields.get("note", "")}
+    if "tags" in visit.fields:
+        given = lines(visit.fields["tags"])
+        before = present if isinstance(present, list) else []
+        keys = {str(line).partition("=")[0].strip().lower() for line in given}
+        removed = [f"{key}=" for tag in before if (key := key_of(str(tag))) not in keys]
+        found["tags"] = [*given, *removed] if given else []
+    return found
 
 
 def pairs(text: str, form: str, field: str) -> dict[str, JSON]:

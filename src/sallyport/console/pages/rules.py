@@ -9,6 +9,7 @@ from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.rule import IDENTITIES
 from sallyport.areas.policy.rules.window import DAYS
 from sallyport.base.errors import Refused
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
@@ -39,6 +40,10 @@ ACTIONS: Final = (
     ("allow", "Allow without a second factor"),
     ("block", "Block"),
 )
+OVER_LIMITS: Final = (
+    ("reject", "Reject the login"),
+    ("end_oldest", "Ask the devices to end the oldest sessions"),
+)
 COLUMNS: Final = (
     Column("position", "Order", "number"),
     Column("name", "Rule", link=lambda row: f"/rules/{row['ruleId']}/edit?domain={row['domainId']}"),
@@ -55,6 +60,7 @@ DECIDED: Final = (
     Column("logins", "Logins", "number"),
     Column("users", "Users", "number"),
     Column("lastSeen", "Last login", "age"),
+    Column("limit", "Limit of sessions"),
 )
 CHANGED: Final = (
     Column("user", "User", "code"),
@@ -250,11 +256,12 @@ def _row(rule: Row) -> Row:
         parts.append(f"{days} {window['from']}-{window['until']} {window['timezone']}".strip())
     replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])]
     reply = [f"VLAN {rule['vlan']}"] if rule["vlan"] else []
+    limit = [f"at most {counted(rule['maxSessions'], 'session')} of a user"] if rule["maxSessions"] else []
     return {
         **rule,
         "actionText": dict(ACTIONS)[str(rule["action"])],
         "scope": "; ".join(parts) or "all logins",
-        "reply": ", ".join([*reply, *replies]),
+        "reply": ", ".join([*reply, *replies, *limit]),
     }
 
 
@@ -278,9 +285,17 @@ def _decided(impact: Row, domain: Domain, unsaved: JSON = None) -> list[Row]:
             "shownName": each["name"] or "no rule matches",
             "address": of("/rules" if each["name"] in ("", unsaved) else f"/rules/{each['ruleId']}/edit", domain),
             "actionText": dict(ACTIONS)[str(each["action"])],
+            "limit": _limit(each),
         }
         for each in entries(impact["rules"])
     ]
+
+
+def _limit(decided: Row) -> str:
+    """Return the limit of parallel sessions of a rule as text, with the devices at which it is not applied."""
+    devices = joined(decided["unlimitedDevices"])
+    limit = str(decided["maxSessions"] or "")
+    return f"{limit}; not applied without interim updates: {devices}" if devices else limit
 
 
 # --- the form ---------------------------------------------------------------------------------------------------------
@@ -293,6 +308,7 @@ def _form(domain: Domain, rule: Row | None) -> dict[str, object]:
         "domain": domain,
         "rule": rule,
         "actions": ACTIONS,
+        "over_limits": OVER_LIMITS,
         "conditions": CONDITIONS,
         "days": choices(DAYS),
         "replies": "\n".join(replies),
@@ -312,6 +328,8 @@ def _body(visit: Visit) -> Row:
         "vlan": fields.get("vlan", ""),
         "replyAttributes": replies(fields.get("replyAttributes", "")),
         "time": "",
+        "maxSessions": fields.get("maxSessions") or "0",
+        "overLimit": fields.get("overLimit") or "reject",
     }
     for each in CONDITIONS:
         body[each.field] = list[JSON](fields.getlist(each.field)) if each.choices else lines(fields.get(each.field, ""))

@@ -56,6 +56,9 @@ def statements_of(file: Path, dialect: Dialect) -> Iterator[str]:
     yield from (statement for statement in text.split(";\n") if statement.strip())
 
 
+LAST_COUNTED: Final = "0018"
+
+
 @dataclass(frozen=True, slots=True)
 class StepFile:
     """The file of a step after the baseline. name: the name of the step, which the database stores. topic: the file's
@@ -70,15 +73,19 @@ def step_files(letter: str, folders: Sequence[Path] = (PACKAGE,), *, has_nodes: 
     """Return the files of the steps after the baseline, oldest first. Raises ValueError if two files have the same
     number.
 
-    letter: the first letter of the names of an engine's steps. The names count the steps of the engine. folders: the
-    folders of areas. has_nodes: whether several nodes use a database of the engine.
+    A name contains the number of its file, so that a later step with a smaller number renames no step. Only the names
+    up to LAST_COUNTED count the steps of the engine: databases have these names already.
+
+    letter: the first letter of the names of an engine's steps. folders: the folders of areas. has_nodes: whether
+    several nodes use a database of the engine.
     """
     files = sorted((file for folder in folders for file in folder.rglob("schema/[0-9]*_*.sql")), key=lambda f: f.name)
     if twice := [number for number, count in Counter(file.name[:4] for file in files).items() if count > 1]:
         raise ValueError(f"two steps of the schema have the number {twice[0]}")
     of_engine = [file for file in files if has_nodes or file.parents[1].name != OF_NODES]
-    topics = [(number, file, file.stem.partition("_")[2]) for number, file in enumerate(of_engine, start=2)]
-    return [StepFile(f"{letter}{number:04}_{topic}", topic, file) for number, file, topic in topics]
+    counted = {file: f"{count:04}" for count, file in enumerate(of_engine, start=2) if file.name[:4] <= LAST_COUNTED}
+    topics = [(counted.get(file, file.name[:4]), file.stem.partition("_")[2], file) for file in of_engine]
+    return [StepFile(f"{letter}{number}_{topic}", topic, file) for number, topic, file in topics]
 
 
 def _triggers(dialect: Dialect) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Signers for tests. They have a fixed key of each curve and its did:key."""
 
 from sallyport.areas.did.crypto.documents import key_did, resolve
+from sallyport.areas.did.crypto.encoding import CURVES, ED25519, Curve
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.crypto.keys import CURVES, ED25519, Curve, PrivateKey
+from sallyport.areas.did.crypto.keys import PrivateKey
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON

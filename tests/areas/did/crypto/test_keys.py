@@ -5,18 +5,8 @@ from collections.abc import Callable
 import pytest
 from joserfc.jwk import ECKey, OKPKey
 
-from sallyport.areas.did.crypto.encoding import from_base64url, to_base58
-from sallyport.areas.did.crypto.keys import (
-    CURVES,
-    ED25519,
-    P256,
-    SECP256K1,
-    Curve,
-    PrivateKey,
-    from_jwk,
-    from_multikey,
-    public_key,
-)
+from sallyport.areas.did.crypto.encoding import CURVES, ED25519, P256, SECP256K1, Curve, from_base64url, to_base58
+from sallyport.areas.did.crypto.keys import PrivateKey, from_jwk, from_multikey, public_key
 from sallyport.base.errors import CredentialError
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON

@@ -4,9 +4,9 @@ import pytest
 
 from sallyport.areas.did.crypto import proofs
 from sallyport.areas.did.crypto.documents import ASSERTION, AUTHENTICATION, Method, of_methods, resolve
-from sallyport.areas.did.crypto.encoding import from_base58
+from sallyport.areas.did.crypto.encoding import ED25519, from_base58
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.crypto.keys import ED25519, PrivateKey, from_multikey
+from sallyport.areas.did.crypto.keys import PrivateKey, from_multikey
 from sallyport.areas.did.crypto.vc import LEEWAY
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError

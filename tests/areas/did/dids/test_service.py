@@ -9,8 +9,8 @@ import trio
 import trio.testing
 
 from sallyport.areas.did.crypto.documents import ASSERTION, AUTHENTICATION, MAX_METHODS, parse, resolve
-from sallyport.areas.did.crypto.encoding import to_base64url
-from sallyport.areas.did.crypto.keys import ED25519, PrivateKey
+from sallyport.areas.did.crypto.encoding import ED25519, to_base64url
+from sallyport.areas.did.crypto.keys import PrivateKey
 from sallyport.areas.did.dids import repo
 from sallyport.areas.did.dids.did import DidKind, Search
 from sallyport.areas.did.dids.operations import day_first

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.areas.did.crypto.documents import resolve
-from sallyport.areas.did.crypto.keys import CURVES
+from sallyport.areas.did.crypto.encoding import CURVES
 from sallyport.areas.did.holder.wallet import WalletFile, new_key, read, write
 from sallyport.base.errors import CredentialError, StartError
 

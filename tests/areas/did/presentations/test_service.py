@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.areas.did.crypto import jws, proofs
 from sallyport.areas.did.crypto.documents import AUTHENTICATION
-from sallyport.areas.did.crypto.keys import CURVES
+from sallyport.areas.did.crypto.encoding import CURVES
 from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.dids.service import Dids
 from sallyport.areas.did.presentations.request import State

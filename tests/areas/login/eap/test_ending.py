@@ -8,17 +8,19 @@ import trio
 import trio.testing
 
 from sallyport.areas.domains.domain import Mode
+from sallyport.areas.login.decision import EAP_FAILURE
 from sallyport.areas.login.eap.login import EapLogin
 from sallyport.areas.login.listen.exchange import RadiusService
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
-from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
+from sallyport.radius.eap.packet import IDENTITY, RESPONSE, SUCCESS, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas.login.eap.conftest import Ended, Nas
 from tests.areas.login.eap.sides import ANN, NO_PROVIDER, SIDES, ttls
 from tests.areas.login.listen.conftest import NAS as SOURCE
 from tests.areas.login.listen.conftest import WINDOW_S
+from tests.areas.login.listen.limits import limit, sends_interims
 from tests.areas.login.listen.second import joined, prompted
 from tests.areas.login.second.scripted import Script
 from tests.packets import attributes
@@ -178,6 +180,29 @@ async def test_a_blocked_login_ends_too(nas: Nas) -> None:
     last, ended = await accepted(nas, ttls(in_ttls_pap(ANN, b"hello")))
     assert (ended.code, (await last.send()).code) == (ACCESS_REJECT, ACCESS_REJECT)
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.BLOCKED, Reason.CHALLENGE_OVER]
+
+
+async def test_a_login_over_the_limit_of_sessions_ends_too(nas: Nas) -> None:
+    """A login that has passed EAP, but not the limit of parallel sessions, gets EAP-Failure and no keys."""
+    wire = nas.wire
+    await sends_interims(wire, b"ap 1", b"\xc6\x33\x64\x01")
+    await limit(wire.areas, 1)
+    first = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello")), ANN, DEVICE)
+    assert (first.code, first.eap[0], len(first.keys)) == (ACCESS_ACCEPT, SUCCESS, 64)
+    for _ in range(4):  # more than the failures that lock a user
+        other = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello")), ANN, body(b"02-00-00-00-00-02"))
+        assert (other.code, other.eap[0], other.keys) == (ACCESS_REJECT, EAP_FAILURE, b"")
+    assert [reason for reason, *_ in await nas.outcomes()] == ["", *[Reason.TOO_MANY_SESSIONS] * 4]
+
+
+async def test_a_copy_after_a_refusal_for_the_limit(nas: Nas) -> None:
+    """A copy of the last response of a login over the limit gets no Access-Accept."""
+    await sends_interims(nas.wire, b"ap 1", b"\xc6\x33\x64\x01")
+    await limit(nas.wire.areas, 1)
+    await nas.log_in(ttls(in_ttls_pap(ANN, b"hello")), ANN, body(b"02-00-00-00-00-02"))
+    last, ended = await accepted(nas, ttls(in_ttls_pap(ANN, b"hello")))
+    assert (ended.code, (await last.send()).code) == (ACCESS_REJECT, ACCESS_REJECT)
+    assert [reason for reason, *_ in await nas.outcomes()] == ["", Reason.TOO_MANY_SESSIONS, Reason.CHALLENGE_OVER]
 
 
 async def test_copies_while_a_push_waits(nas: Nas, script: Script) -> None:

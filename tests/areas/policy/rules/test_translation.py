@@ -156,14 +156,14 @@ def test_reserved_reply_attributes_are_refused(name: str) -> None:
     shown = dictionary().attribute(name)
     shown = dictionary().find(shown.vendor, shown.number) or shown
     text = refusal(("Class", "a"), (name, "0x00"))
-    assert text == f"invalid replyAttributes: entry 2: a rule cannot set {shown.name}"
+    assert text == f"invalid replyAttributes: entry 2: a rule or role cannot set {shown.name}"
 
 
 @pytest.mark.parametrize("name", ["Tunnel-Password", "Tunnel-Password:1", "Attr-69", "Digest-HA1", "Ruckus-DPSK"])
 def test_a_secret_reply_attribute_is_refused(name: str) -> None:
     """A secret attribute is refused, because it would be stored, listed and sent in plain text."""
     text = refusal((name, "hunter2"))
-    assert "hunter2" not in text and ("secret" in text or "a rule cannot set" in text or "no RADIUS" in text)
+    assert "hunter2" not in text and ("secret" in text or "a rule or role cannot set" in text or "no RADIUS" in text)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,15 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from sallyport.areas.did.crypto.encoding import canonical, from_base58, from_base64url, read_object, to_base64url
-from sallyport.areas.did.crypto.keys import CURVES, PublicKey, from_jwk, from_multikey
+from sallyport.areas.did.crypto.encoding import (
+    CURVES,
+    canonical,
+    from_base58,
+    from_base64url,
+    read_object,
+    to_base64url,
+)
+from sallyport.areas.did.crypto.keys import PublicKey, from_jwk, from_multikey
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 

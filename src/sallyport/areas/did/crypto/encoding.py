@@ -1,9 +1,13 @@
-"""Strict base64url, base58btc and JSON. Each octet string has exactly one text in base64url and in base58btc."""
+"""Strict base64url, base58btc and JSON, and the curves of keys with their names and prefixes.
+
+Each octet string has exactly one text in base64url and in base58btc.
+"""
 
 import binascii
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
 from typing import Final
 
 import rfc8785
@@ -19,6 +23,35 @@ MAX_BASE58: Final = 512
 square of the length."""
 _EXACT: Final = 1 << 53
 """Integers below this number are exact in a double."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A curve of keys. name: the `crv` in a JWK. algorithms: the names of the JOSE algorithms; tokens are signed with
+    the first algorithm. prefix: the multicodec prefix of a public key. octets: the size of a public key without the
+    prefix. order: the order of the group of an ECDSA curve; 0 for Ed25519."""
+
+    name: str
+    kty: str
+    algorithms: tuple[str, ...]
+    prefix: bytes
+    octets: int
+    order: int = 0
+
+    @property
+    def algorithm(self) -> str:
+        """Return the JOSE algorithm with which this service signs tokens."""
+        return self.algorithms[0]
+
+
+ED25519: Final = Curve("Ed25519", "OKP", ("EdDSA", "Ed25519"), b"\xed\x01", 32)
+P256: Final = Curve(
+    "P-256", "EC", ("ES256",), b"\x80\x24", 33, 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+)
+SECP256K1: Final = Curve(
+    "secp256k1", "EC", ("ES256K",), b"\xe7\x01", 33, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+)
+CURVES: Final = {curve.name: curve for curve in (ED25519, P256, SECP256K1)}
 
 
 def to_base64url(octets: bytes) -> str:

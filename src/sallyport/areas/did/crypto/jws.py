@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.areas.did.crypto.encoding import from_base64url, read_object, to_base64url
-from sallyport.areas.did.crypto.keys import CURVES, PrivateKey, PublicKey
+from sallyport.areas.did.crypto.encoding import CURVES, from_base64url, read_object, to_base64url
+from sallyport.areas.did.crypto.keys import PrivateKey, PublicKey
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 

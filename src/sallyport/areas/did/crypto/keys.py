@@ -17,7 +17,16 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from sallyport.areas.did.crypto.encoding import from_base58, from_base64url, to_base58, to_base64url
+from sallyport.areas.did.crypto.encoding import (
+    CURVES,
+    ED25519,
+    P256,
+    Curve,
+    from_base58,
+    from_base64url,
+    to_base58,
+    to_base64url,
+)
 from sallyport.base.errors import CredentialError
 from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
@@ -25,35 +34,6 @@ from sallyport.base.wire import JSON
 _ECDSA: Final = ec.ECDSA(SHA256())
 _FIELD: Final = 2**255 - 19
 _D: Final = -121665 * pow(121666, -1, _FIELD) % _FIELD
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A curve of keys. name: the `crv` in a JWK. algorithms: the names of the JOSE algorithms; tokens are signed with
-    the first algorithm. prefix: the multicodec prefix of a public key. octets: the size of a public key without the
-    prefix. order: the order of the group of an ECDSA curve; 0 for Ed25519."""
-
-    name: str
-    kty: str
-    algorithms: tuple[str, ...]
-    prefix: bytes
-    octets: int
-    order: int = 0
-
-    @property
-    def algorithm(self) -> str:
-        """Return the JOSE algorithm with which this service signs tokens."""
-        return self.algorithms[0]
-
-
-ED25519: Final = Curve("Ed25519", "OKP", ("EdDSA", "Ed25519"), b"\xed\x01", 32)
-P256: Final = Curve(
-    "P-256", "EC", ("ES256",), b"\x80\x24", 33, 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-)
-SECP256K1: Final = Curve(
-    "secp256k1", "EC", ("ES256K",), b"\xe7\x01", 33, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-)
-CURVES: Final = {curve.name: curve for curve in (ED25519, P256, SECP256K1)}
 
 
 @dataclass(frozen=True, slots=True)

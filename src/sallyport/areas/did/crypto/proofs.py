@@ -9,9 +9,8 @@ from typing import Final
 
 from sallyport.areas.did.crypto import jws
 from sallyport.areas.did.crypto.documents import ASSERTION, Document
-from sallyport.areas.did.crypto.encoding import as_list, canonical, from_base58, to_base58
+from sallyport.areas.did.crypto.encoding import ED25519, P256, Curve, as_list, canonical, from_base58, to_base58
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.crypto.keys import ED25519, P256, Curve
 from sallyport.areas.did.crypto.vc import LEEWAY
 from sallyport.base.clock import from_iso, iso_seconds
 from sallyport.base.errors import CredentialError

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
-from sallyport.areas.did.crypto.keys import CURVES, ED25519
+from sallyport.areas.did.crypto.encoding import CURVES, ED25519
 from sallyport.areas.did.dids.did import DidKind, Record
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from sallyport.areas.did.credentials.repo import users_of_holder
 from sallyport.areas.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
-from sallyport.areas.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
+from sallyport.areas.did.crypto.encoding import CURVES
+from sallyport.areas.did.crypto.keys import PrivateKey, PublicKey, from_jwk
 from sallyport.areas.did.dids import repo
 from sallyport.areas.did.dids.did import DidKind, NewDid, Record, Search
 from sallyport.areas.did.dids.repo import NO_ISSUER

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from sallyport.areas.did.crypto.keys import CURVES
+from sallyport.areas.did.crypto.encoding import CURVES
 from sallyport.areas.did.holder.wallet import (
     DEFAULT,
     NoAnswer,

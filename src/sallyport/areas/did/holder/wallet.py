@@ -16,9 +16,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from sallyport.areas.did.crypto import jws, vc
 from sallyport.areas.did.crypto.documents import key_did, resolve
-from sallyport.areas.did.crypto.encoding import from_base64url, to_base64url
+from sallyport.areas.did.crypto.encoding import CURVES, from_base64url, to_base64url
 from sallyport.areas.did.crypto.jws import Signer
-from sallyport.areas.did.crypto.keys import CURVES, PrivateKey
+from sallyport.areas.did.crypto.keys import PrivateKey
 from sallyport.areas.did.presentations import definition
 from sallyport.base.clock import now_us
 from sallyport.base.errors import CredentialError, NotFound, StartError

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from sallyport.areas.did.wallets.key import LONGEST
 from sallyport.areas.did.wallets.wallet import ListedWallet
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import unfit
@@ -55,7 +54,7 @@ WalletUrl = Annotated[LongText, AfterValidator(_url)]
 WalletId = Annotated[Id, Field(description="Id of the wallet, as registerWalletUser returns it.")]
 WalletKey = Annotated[
     SecretStr,
-    Field(max_length=LONGEST, description="Key of the wallet, from registerWalletUser."),
+    Field(max_length=128, description="Key of the wallet, from registerWalletUser."),
     BeforeValidator(_key),
 ]
 

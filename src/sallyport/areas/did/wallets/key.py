@@ -22,7 +22,6 @@ from sallyport.base.errors import SecretError
 from sallyport.base.secret import token_hash
 
 PREFIX = "wk_"
-LONGEST = 128
 _PUBLIC, _NONCE = 32, 12
 
 

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from sallyport.areas.directory.directory import split_url
 from sallyport.areas.directory.entry.dn import parsed
 from sallyport.areas.directory.reading.search import checked
-from sallyport.areas.directory.reading.server import split_url
 from sallyport.base.errors import Invalid
 from sallyport.base.validation import unfit
 

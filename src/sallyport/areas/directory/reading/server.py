@@ -7,13 +7,13 @@ import ssl
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import trio
 
+from sallyport.areas.directory.directory import split_url
 from sallyport.areas.directory.reading.answers import message_size
 from sallyport.areas.directory.reading.requests import message, start_tls
-from sallyport.base.addresses import is_host, is_loopback
+from sallyport.base.addresses import is_loopback
 from sallyport.outgoing.certificate import verification_error, why_refused
 from sallyport.outgoing.errors import ProviderError, no_connection
 from sallyport.outgoing.tls import secured
@@ -30,25 +30,6 @@ if TYPE_CHECKING:
 _ANSWER: Final = b"\x02\x01\x01\x78"
 _ENUMERATED: Final = b"\x0a\x01"
 _MAX_ANSWER: Final = 4096
-
-
-def split_url(url: str) -> tuple[str, str, int]:
-    """Return the scheme, the host without brackets, and the port of an LDAP URL. Raises ValueError if the text is
-    not an LDAP URL."""
-    parts = urlsplit(url)  # urlsplit removes some control characters, so `url` is checked below
-    if (
-        not url.isprintable()
-        or parts.scheme not in ("ldap", "ldaps")
-        or parts.path.strip("/")
-        or parts.query
-        or parts.fragment
-        or "@" in url
-        or parts.hostname is None
-        or not is_host(parts.hostname)
-    ):
-        raise ValueError("the text is not the URL of a directory server")
-    default = 636 if parts.scheme == "ldaps" else 389
-    return parts.scheme, parts.hostname, parts.port or default
 
 
 def in_clear(url: str) -> bool:

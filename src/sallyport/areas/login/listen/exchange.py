@@ -366,7 +366,9 @@ class Exchange:
         if not login.noted:
             self._note(login)
         login.answer = Answer(decision, attributes, self._clock() - arrival.at)
-        if decision.outcome:
+        if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
+            self._pipeline.limits.bind(login)  # the transaction may still change the decision
+        if decision.outcome and login.limit is None:
             self._counts.decided(0 if login.domain is None else login.domain.id, decision)
         self._journal.add(login)
 
@@ -414,8 +416,11 @@ class Exchange:
 
     def committed(self, entry: Answered, now: int) -> None:
         """Answer an entry that is on disk. A reject is sent after its delay. now: the time in microseconds."""
-        if isinstance(entry, Login) and entry.ending is not None:
-            entry.ending.end(entry)
+        if isinstance(entry, Login):
+            if entry.ending is not None:
+                entry.ending.end(entry)
+            if entry.limit is not None and entry.domain is not None:
+                self._counts.decided(entry.domain.id, entry.answer.decision)
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:

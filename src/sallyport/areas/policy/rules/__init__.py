@@ -19,5 +19,5 @@ the fact *may* match. Then the stricter outcome applies:
 - An `allow` rule that may match is skipped.
 - A `block` or `mfa_required` rule that may match is kept as the minimum. The next rules are still read, because one of
   them may match with certainty and be stricter. So a client cannot turn a block into a prompt by omitting an attribute.
-- The reply attributes of a rule that may match are not sent.
+- The role and the reply attributes of a rule that may match are not sent.
 """

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from sallyport.areas.clients.service import Clients
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules import operations as api
+from sallyport.areas.policy.rules import repo
 from sallyport.areas.policy.rules.names import Names
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.store.erasure import Rows
@@ -18,11 +20,12 @@ class RulesArea(Area):
 
     erased_rows = (Rows("login_rules", "login rules"),)
 
-    def __init__(self, parts: Parts, domains: Domains, clients: Clients) -> None:
+    def __init__(self, parts: Parts, domains: Domains, clients: Clients, roles: Roles) -> None:
         def client_names(tenant_id: int) -> Mapping[str, str]:
             return {each.name_key: each.name for each in clients.of_tenant(tenant_id)}
 
-        self.service = LoginRules(parts.configuration, parts.dictionary, parts.clock)
+        self.service = LoginRules(parts.configuration, parts.dictionary, parts.clock, roles.check)
+        roles.used_by.append(repo.roles_in_use)
         self.names = Names(parts.store, lambda domain_id: domains.table.present(domain_id), client_names)  # noqa: PLW0108
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

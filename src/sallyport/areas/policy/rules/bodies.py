@@ -18,7 +18,15 @@ from pydantic import (
 )
 
 from sallyport.areas.policy.rules.conditions import CONDITIONS, AccountKind, Condition
-from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY, MAX_PRIORITY, MAX_REPLY_OCTETS, Action, Reply
+from sallyport.areas.policy.rules.rule import (
+    DEFAULT_PRIORITY,
+    MAX_PRIORITY,
+    MAX_REPLY_OCTETS,
+    MAX_SESSIONS,
+    Action,
+    OverLimit,
+    Reply,
+)
 from sallyport.areas.policy.rules.window import DAYS, END_OF_DAY, MIDNIGHT, Window, minutes
 from sallyport.base.model import Done, Model, SentModel
 from sallyport.base.validation import Between, one_or_several, unfit
@@ -79,6 +87,7 @@ Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), WrapValidator(_e
 Kinds = Annotated[list[Annotated[AccountKind, BeforeValidator(_lower)]], WrapValidator(_entries)]
 _TYPES: Final[Mapping[str, Any]] = {"kinds": Kinds}
 """The types of conditions in a request. The others are `Entries`."""
+AnyOverLimit = Annotated[OverLimit, BeforeValidator(_lower)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Between(0, MAX_PRIORITY)]
 Clock = Annotated[str, AfterValidator(_clock)]
@@ -94,6 +103,18 @@ BEFORE: Final = (
 ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
 TIME: Final = "Time of day at which the rule applies."
 VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. If it is empty, no VLAN is set."
+ROLE: Final = (
+    "Role of the domain that the login gets: its reply attributes for the product of the NAS are sent. The rule's own "
+    "VLAN and reply attributes replace those of the role that have the same type."
+)
+MAX_PARALLEL: Final = (
+    "Maximum number of parallel sessions of each user whose login the rule admits, over all devices of the tenant. 0 "
+    "sets no limit. It is not applied at devices that send no interim updates."
+)
+OVER_LIMIT: Final = (
+    "What happens above the limit. reject: the login is rejected. end_oldest: the devices are asked to end the oldest "
+    "sessions."
+)
 EVERYONE: Final = "Confirms that an allow or block rule without a scope decides every login of the domain."
 WARNINGS: Final = "Users, groups and clients that do not exist yet, each with the most similar existing name."
 REPLIES: Final = (
@@ -178,6 +199,9 @@ class RuleFields(_WithConditions):
     vlan: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=VLAN)
     replyAttributes: Replies | None = Field(default=None, description=REPLIES)
     everyone: Flag = Field(default=False, description=EVERYONE)
+    role: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=ROLE)
+    maxSessions: Annotated[Whole, Between(0, MAX_SESSIONS)] | None = Field(default=None, description=MAX_PARALLEL)
+    overLimit: AnyOverLimit | None = Field(default=None, description=f"{OVER_LIMIT} A new rule has reject.")
 
     def given(self) -> dict[str, object]:
         """Return the fields that the request contains, except conditions with values. The keys are the names in
@@ -188,8 +212,14 @@ class RuleFields(_WithConditions):
             values["time"] = self.time.window()
         if self.vlan is not None:
             values["vlan"] = self.vlan.strip()
+        if self.role is not None:
+            values["role"] = self.role.strip()
         if self.replyAttributes is not None:
             values["reply_attributes"] = replies(self.replyAttributes)
+        if self.maxSessions is not None:
+            values["max_sessions"] = self.maxSessions
+        if self.overLimit is not None:
+            values["over_limit"] = self.overLimit
         return values
 
     def conditions(self) -> dict[str, tuple[str, ...]]:
@@ -285,7 +315,12 @@ class RuleEntry(_EntryWithConditions):
     vlan: str = Field(description=VLAN)
     replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)
     exemptsAll: bool = Field(description="Whether the rule allows every login of the domain without a second factor.")
-    encoded: str = Field(description="Reply attributes as sent, in hexadecimal; the attributes of the VLAN come first.")
+    encoded: str = Field(
+        description="Own reply attributes as sent, in hexadecimal; the attributes of the VLAN come first."
+    )
+    role: str = Field(description=f"{ROLE} Empty: none.")
+    maxSessions: int = Field(description=MAX_PARALLEL)
+    overLimit: OverLimit = Field(description=OVER_LIMIT)
 
 
 class RuleList(Model):

@@ -8,9 +8,10 @@ import click
 
 from sallyport.areas.policy.rules.bodies import AddLoginRule, RuleFields, UpdateLoginRule
 from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.rule import MAX_SESSIONS
 from sallyport.areas.policy.rules.window import DAYS
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.base.text import fold
+from sallyport.base.text import counted, fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named, note_warnings
 from sallyport.shell.fields import field_argument, option, options, pass_body
@@ -76,6 +77,13 @@ def settings(command: CommandT) -> CommandT:
             option(RuleFields, "vlan"),
             option(RuleFields, "replyAttributes", "--reply", type=Pair(allows_empty=True), metavar="NAME=VALUE"),
             option(RuleFields, "everyone"),
+            option(RuleFields, "role"),
+            option(
+                RuleFields,
+                "maxSessions",
+                help=f"Maximum number of parallel sessions of each user, up to {MAX_SESSIONS}. 0 sets no limit.",
+            ),
+            option(RuleFields, "overLimit", help="What happens above the limit of sessions."),
         ]
     ):
         command = decorate(command)
@@ -253,7 +261,9 @@ def _reply(row: Row) -> str:
         if isinstance(replies, list)
         else []
     )
-    return ", ".join(([f"vlan {row['vlan']}"] if row["vlan"] else []) + named)
+    own = [f"{key} {row[key]}" for key in ("role", "vlan") if row[key]]
+    limit = [f"at most {counted(row['maxSessions'], 'session')} ({row['overLimit']})"] if row["maxSessions"] else []
+    return ", ".join([*own, *named, *limit])
 
 
 def _outcome(tested: Row) -> list[str]:
@@ -266,6 +276,8 @@ def _outcome(tested: Row) -> list[str]:
     else:
         steps.append(f"first factor: {tested['firstFactor']}, {password or 'taken as passed'}")
         steps.append(f"second factor: {provider}, {second or 'not asked'}")
+    if tested["maxSessions"]:
+        steps.append(f"limit of {tested['maxSessions']} parallel sessions: {tested['sessionLimit'] or 'not reached'}")
     if tested["lockedOut"]:
         steps.append("locked out; `sallyport lockout remove` ends the lock-out")
     reason = f" ({tested['reason']})" if tested["reason"] else ""
@@ -273,7 +285,15 @@ def _outcome(tested: Row) -> list[str]:
     decided = f"decision: {tested['decision']}{reason}"
     if tested["decision"] != tested["appliedDecision"]:
         decided += f"; sent: {tested['appliedDecision']}"
-    return [*steps, f"domain {tested['domainName']}: {mode}", decided]
+    return [*steps, f"domain {tested['domainName']}: {mode}", decided, *_sent(tested)]
+
+
+def _sent(tested: Row) -> list[str]:
+    """Return the role of a test and the attributes that it sends, as lines."""
+    role = f"role: {tested['role']}, set by {tested['roleSource']}" if tested["role"] else ""
+    attributes = tested["attributes"]
+    sent = f"reply: {', '.join(map(str, attributes))}" if isinstance(attributes, list) and attributes else ""
+    return [each for each in (role, sent) if each]
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:

@@ -48,8 +48,8 @@ class DomainRules:
     def match(self, facts: Facts) -> Rule | None:
         """Return the rule that decides a login, or None if no rule matches. The method raises no errors.
 
-        If a fact is missing, the result may be a rule that needs this fact. In this case the returned rule has no reply
-        attributes.
+        If a fact is missing, the result may be a rule that needs this fact. In this case the returned rule has neither
+        reply attributes nor a role.
         """
         seen = Seen(facts, self._index)
         if not seen.user:
@@ -71,14 +71,14 @@ class DomainRules:
 
 
 class _Prepared:
-    """A rule with the tests of its conditions, the cheap ones first. bare: a copy of the rule without reply attributes.
-    It is used if a fact is missing."""
+    """A rule with the tests of its conditions, the cheap ones first. bare: a copy of the rule without reply attributes
+    and role. It is used if a fact is missing."""
 
     __slots__ = ("bare", "rule", "tests", "users")
 
     def __init__(self, rule: Rule, bit: int, index: Index) -> None:
         self.rule = rule
-        self.bare = replace(rule, attributes=b"")
+        self.bare = replace(rule, attributes=b"", role="")
         self.users = folded(tuple(map(str, rule.definition.values("users"))))
         self.tests = dict(_tests(rule.definition, Preparation(index, bit, rule.action is Action.ALLOW)))
 

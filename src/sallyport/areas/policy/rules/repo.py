@@ -29,6 +29,13 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
+class _WithRole:
+    role: str
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class OfDomain:
     """The rules of a domain. rules: all rules, ordered by id. enabled: the enabled rules, prepared for `match`, or None
     if all are disabled."""
@@ -73,7 +80,8 @@ def _same(one: Rule, other: Rule) -> bool:
 
 def _rule(row: _Row) -> Rule:
     definition = Definition.parse(row.definition)
-    return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition)
+    role = fold(definition.role)
+    return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition, role)
 
 
 def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
@@ -100,9 +108,9 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
     rule_id = tx.value(
         int,
-        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, created_at, "
-        "updated_at) values (:domain, :name, :priority, :enabled, :action, :definition, :attributes, :at, :at) "
-        "returning id",
+        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, role, "
+        "created_at, updated_at) values (:domain, :name, :priority, :enabled, :action, :definition, :attributes, "
+        ":role, :at, :at) returning id",
         domain=domain_id,
         name=definition.name,
         priority=definition.priority,
@@ -110,6 +118,7 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         action=definition.action,
         definition=json.dumps(definition.as_json()),
         attributes=attributes,
+        role=fold(definition.role),
         at=at,
     )
     assert rule_id is not None  # noqa: S101  an insert returns its row
@@ -130,17 +139,27 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
     """Update a domain's rule. Raises Conflict if the domain's rules would be too long together."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
-        "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",
+        "definition = :definition, attributes = :attributes, role = :role, updated_at = :at where id = :id",
         name=definition.name,
         priority=definition.priority,
         enabled=int(definition.enabled),
         action=definition.action,
         definition=json.dumps(definition.as_json()),
         attributes=attributes,
+        role=fold(definition.role),
         at=at,
         id=rule_id,
     )
     _must_fit(tx, domain_id)
+
+
+def roles_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:
+    """Return the rules of a domain that have a role, as `rule ID NAME`, by the case-folded name of the role."""
+    found = dict[str, list[str]]()
+    sql = "select role, id, name from login_rules where domain_id = :domain and role <> '' order by id"
+    for row in tx.all(_WithRole, sql, domain=domain_id):
+        found.setdefault(row.role, []).append(f"rule {row.id} {row.name}")
+    return found
 
 
 def delete(tx: Tx, rule_id: int) -> None:

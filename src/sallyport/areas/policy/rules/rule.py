@@ -16,6 +16,8 @@ MAX_CHARACTERS: Final = 2 << 20
 accented letters."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
+MAX_SESSIONS: Final = 100
+"""The highest limit of parallel sessions."""
 MAX_PRIORITY: Final = 1_000_000
 
 
@@ -25,6 +27,14 @@ class Action(StrEnum):
     ALLOW = "allow"
     BLOCK = "block"
     MFA_REQUIRED = "mfa_required"
+
+
+class OverLimit(StrEnum):
+    """What happens to a login if its user has too many parallel sessions: the login is rejected, or the oldest sessions
+    end."""
+
+    REJECT = "reject"
+    END_OLDEST = "end_oldest"
 
 
 IDENTITIES: Final = ("users", "groups", "ous")
@@ -47,7 +57,9 @@ class Definition:
     """A rule as an admin has written it, with two exceptions. Service-Types are numbers. Media are the names that the
     inventory uses.
 
-    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`.
+    conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`. role: the name of a
+    role of the domain; empty for none. max_sessions: the maximum number of parallel sessions of each user whose login
+    the rule admits, or 0 for no limit.
     """
 
     name: str
@@ -58,6 +70,9 @@ class Definition:
     time: Window | None = None
     vlan: str = ""
     reply_attributes: tuple[Reply, ...] = ()
+    role: str = ""
+    max_sessions: int = 0
+    over_limit: OverLimit = OverLimit.REJECT
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
@@ -73,6 +88,9 @@ class Definition:
             time=None if time is None else Window(tuple(time["days"]), time["from"], time["until"], time["timezone"]),
             vlan=kept["vlan"],
             reply_attributes=tuple(Reply(each["name"], each["value"]) for each in kept["replyAttributes"]),
+            role=kept.get("role", ""),
+            max_sessions=kept.get("maxSessions", 0),
+            over_limit=OverLimit(kept.get("overLimit", OverLimit.REJECT)),
         ).changed({}, {each.field: tuple(kept.get(each.field, ())) for each in CONDITIONS})
 
     def values(self, field: str) -> Values:
@@ -90,6 +108,9 @@ class Definition:
             "time": None if self.time is None else self.time.as_json(),
             "vlan": self.vlan,
             "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
+            "role": self.role,
+            "maxSessions": self.max_sessions,
+            "overLimit": self.over_limit.value,
         }
 
     @property
@@ -132,7 +153,8 @@ class Given(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A login rule with its id. attributes: encoded attributes for the Access-Accept."""
+    """A login rule with its id. attributes: encoded attributes for the Access-Accept. role: the case-folded name of its
+    role, whose attributes are sent too; empty if it has none."""
 
     id: int
     domain_id: int
@@ -140,6 +162,7 @@ class Rule:
     action: Action
     attributes: bytes
     definition: Definition
+    role: str = ""
 
     @property
     def place(self) -> tuple[int, int, int]:

@@ -1,6 +1,6 @@
 """The login rules of all domains, and their changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from sallyport.areas.policy.rules import repo
@@ -11,6 +11,7 @@ from sallyport.areas.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, D
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.radius.dictionary import Dictionary
 from sallyport.store import audit
@@ -24,11 +25,25 @@ _EFFECT: Final[Mapping[Action, str]] = {
 """The effect of a rule without a scope."""
 
 
-class LoginRules:
-    """The login rules of all domains, in memory. A change applies when its call returns."""
+def _as_given(_tx: Tx, _domain_id: int, role: str) -> str:
+    return role
 
-    def __init__(self, configuration: Configuration, dictionary: Dictionary, clock: Clock = now_us) -> None:
+
+class LoginRules:
+    """The login rules of all domains, in memory. A change applies when its call returns.
+
+    check_role: returns the name of a domain's role as it is stored. It raises Invalid if the domain has no such role.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        dictionary: Dictionary,
+        clock: Clock = now_us,
+        check_role: Callable[[Tx, int, str], str] = _as_given,
+    ) -> None:
         self.translation = Translation(dictionary)
+        self._check_role = check_role
         self._configuration = configuration
         self._clock = clock
         self._table = configuration.hold(self._load, RuleTable())
@@ -57,8 +72,9 @@ class LoginRules:
         at = self._clock()
 
         def transaction(tx: Tx) -> int:
-            rule_id = repo.add(tx, domain_id, definition, attributes, at)
-            _record(tx, "rule.add", domain_id, f"{rule_id} {definition.name}", at, {}, definition.as_json())
+            checked = self._with_role(tx, domain_id, definition)
+            rule_id = repo.add(tx, domain_id, checked, attributes, at)
+            _record(tx, "rule.add", domain_id, f"{rule_id} {checked.name}", at, {}, checked.as_json())
             return rule_id
 
         return await self._configuration.change(transaction)
@@ -73,7 +89,7 @@ class LoginRules:
         before = own[place].definition if place < len(own) else Definition("", UNMATCHED)
         now = before.changed(fields.given(), self._translated(fields))
         last = max((rule.id for rule in own), default=0)
-        own[place : place + 1] = [Rule(rule_id or last + 1, domain_id, now.name, now.action, b"", now)]
+        own[place : place + 1] = [Rule(rule_id or last + 1, domain_id, now.name, now.action, b"", now, fold(now.role))]
         return own
 
     async def update(self, domain_id: int, rule_id: int, fields: Given, *, before: int | None = None) -> None:
@@ -86,7 +102,7 @@ class LoginRules:
 
         def transaction(tx: Tx) -> None:
             kept = repo.get(tx, domain_id, rule_id)
-            definition = kept.changed(changes, conditions)
+            definition = self._with_role(tx, domain_id, kept.changed(changes, conditions))
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
             _check_scope(kept, definition, everyone=fields.everyone)
             _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
@@ -110,6 +126,13 @@ class LoginRules:
             return len(wanted)
 
         return await self._configuration.change(transaction)
+
+    def _with_role(self, tx: Tx, domain_id: int, definition: Definition) -> Definition:
+        """Return a definition with the name of its role as it is stored. Raises Invalid if the domain has no such
+        role."""
+        if not definition.role:
+            return definition
+        return definition.changed({"role": self._check_role(tx, domain_id, definition.role)})
 
     def _translated(self, fields: Given) -> dict[str, Values]:
         """Return the values of the conditions that are present, in the form of `Definition`. Raises Invalid."""

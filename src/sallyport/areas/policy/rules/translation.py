@@ -119,17 +119,15 @@ class Translation:
             media.append(medium)
         return list(dict.fromkeys(media))
 
-    def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
-        """Return the encoded reply attributes of a rule. The attributes for the VLAN come first (RFC 3580 section
-        3.31). Raises Invalid."""
+    def replies(self, vlan: str, entries: Sequence[Reply], most: int = MAX_REPLY_OCTETS) -> bytes:
+        """Return the encoded reply attributes of a rule or role, at most `most` octets. The attributes for the VLAN
+        come first (RFC 3580 section 3.31). Raises Invalid."""
         octets = self.vlan_attributes(vlan)
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
-            if len(octets) > MAX_REPLY_OCTETS:
+            if len(octets) > most:
                 raise _invalid(
-                    "replyAttributes",
-                    place,
-                    f"must fit into {MAX_REPLY_OCTETS} octets, together with the entries before",
+                    "replyAttributes", place, f"must fit into {most} octets, together with the entries before"
                 )
         return octets
 
@@ -165,9 +163,9 @@ class Translation:
     def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
         attribute = self._attribute(place, entry)
         if attribute.number in _REFUSED.get(attribute.vendor, ()):
-            raise _wrong_reply(place, f"a rule cannot set {attribute.name}")
+            raise _wrong_reply(place, f"a rule or role cannot set {attribute.name}")
         if attribute.secret:
-            raise _wrong_reply(place, f"{attribute.name} is a secret, and rules do not store secrets")
+            raise _wrong_reply(place, f"{attribute.name} is a secret, and rules and roles do not store secrets")
         if with_vlan and attribute.name in _VLAN:
             raise _wrong_reply(place, f"{attribute.name} is already set by the field vlan")
         try:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.areas.did.crypto.keys import CURVES
+from sallyport.areas.did.crypto.encoding import CURVES
 from sallyport.areas.did.dids.bodies import METHODS
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row

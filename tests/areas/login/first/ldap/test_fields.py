@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from sallyport.areas.directory.reading.server import split_url
+from sallyport.areas.directory.directory import split_url
 from sallyport.areas.login.first.fields import DEFAULT_FILTER, LdapFields
 from sallyport.outgoing.fields import revealed, shown
 from tests.peers.authority import Authority

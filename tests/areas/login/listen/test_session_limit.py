@@ -1,0 +1,220 @@
+"""Logins over the limit of parallel sessions of their rule: the answer, the event and the copies agree."""
+
+import pytest
+
+from sallyport.areas.domains.domain import Mode
+from sallyport.areas.events.event import EventQuery
+from sallyport.areas.login.limit import NOT_APPLIED, REASON
+from sallyport.areas.sessions.report import Status
+from sallyport.areas.sessions.session import SessionQuery
+from sallyport.radius.attributes import pull_attributes
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.areas import Areas, allow, refuse
+from tests.areas.login.listen.conftest import Wire
+from tests.areas.login.listen.limits import (
+    INTERVAL_S,
+    NAS_NAME,
+    last_event,
+    limit,
+    login,
+    record,
+    sends_interims,
+)
+from tests.packets import attributes, mschap2
+
+
+async def codes(wire: Wire, *datagrams: bytes) -> list[int]:
+    """Send logins that arrive in one wake-up, and return the codes of their answers."""
+    wire.put(*datagrams)
+    return [(await wire.take())[0][0] for _ in datagrams]
+
+
+async def test_concurrent_logins_of_one_transaction(wire: Wire, areas: Areas) -> None:
+    """Of ten logins in one transaction, exactly as many as the limit are accepted. The others are not failures."""
+    await sends_interims(wire)
+    await limit(areas, 3)
+    found = await codes(wire, *(login(number) for number in range(10)))
+    assert (found.count(ACCESS_ACCEPT), found.count(ACCESS_REJECT)) == (3, 7)
+    rows, _ = await areas.events.page(EventQuery(areas.domain, limit=100))
+    refused = [each for each in rows if each.applied_decision == "reject"]
+    assert {(each.decision, each.reason, each.rule_name) for each in refused} == {
+        ("reject", "too many sessions", "limited")
+    }
+    assert refused[0].detail == "the user has 3 parallel sessions, and the limit is 3"
+    labels = {"domain": str(areas.domain), "mode": "enforce"}
+    counts = [
+        areas.sample("sallyport_mfa_decisions_total", **labels, decision=outcome) for outcome in ("allow", "deny")
+    ]
+    assert counts == [3, 7]
+    assert not areas.lockouts.some
+
+
+async def test_a_retransmission_gets_the_same_refusal(wire: Wire, areas: Areas) -> None:
+    """The stored answer of a refused login is the Access-Reject, also after a restart."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert await codes(wire, login(1)) == [ACCESS_ACCEPT]
+    again = login(2)
+    wire.put(again)
+    reply, _ = await wire.take()
+    wire.put(again)
+    assert (reply[0], (await wire.take())[0]) == (ACCESS_REJECT, reply)
+    kept = await areas.journal.recent()
+    assert [each.reply for each in kept if each.identifier == 2] == [reply]
+
+
+async def test_a_session_is_counted_once(wire: Wire, areas: Areas) -> None:
+    """A login counts until its session begins, then the session counts until it ends."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert await codes(wire, login(1)) == [ACCESS_ACCEPT]
+    assert await codes(wire, login(2)) == [ACCESS_REJECT]
+    await record(wire, Status.START, 1)
+    areas.clock.pass_by(90)
+    assert await codes(wire, login(2)) == [ACCESS_REJECT]
+    await record(wire, Status.STOP, 1)
+    assert await codes(wire, login(2)) == [ACCESS_ACCEPT]
+    await record(wire, Status.START, 2)
+    areas.clock.pass_by(1)
+    await record(wire, Status.STOP, 2)  # within the time for which its login would count
+    assert await codes(wire, login(3)) == [ACCESS_ACCEPT]
+
+
+async def test_a_login_without_a_session_expires(wire: Wire, areas: Areas) -> None:
+    """A login whose session does not begin counts for a minute."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert await codes(wire, login(1)) == [ACCESS_ACCEPT]
+    areas.clock.pass_by(59)
+    assert await codes(wire, login(2)) == [ACCESS_REJECT]
+    areas.clock.pass_by(2)
+    assert await codes(wire, login(2)) == [ACCESS_ACCEPT]
+
+
+async def test_a_silent_session_does_not_count(wire: Wire, areas: Areas) -> None:
+    """A session whose last record is older than twice the interval of its device does not count."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    await record(wire, Status.START, 1)
+    areas.clock.pass_by(2 * INTERVAL_S - 1)
+    assert await codes(wire, login(2)) == [ACCESS_REJECT]
+    areas.clock.pass_by(2)
+    assert await codes(wire, login(2)) == [ACCESS_ACCEPT]
+
+
+async def test_the_same_station(wire: Wire, areas: Areas) -> None:
+    """A station that logs in again, or moves to another access point, is no parallel session."""
+    await sends_interims(wire)
+    await sends_interims(wire, b"ap-2")
+    await limit(areas, 1)
+    assert await codes(wire, login(1), login(2, station="02-00-00-00-00-01")) == [ACCESS_ACCEPT, ACCESS_ACCEPT]
+    await record(wire, Status.START, 1)
+    assert await codes(wire, login(3, station="0200.0000.0001", name=b"ap-2")) == [ACCESS_ACCEPT]
+
+
+@pytest.mark.parametrize("name", ["Ann", "ann@corp", "CORP\\ann", " ann"])
+async def test_each_name_of_the_user_counts(wire: Wire, areas: Areas, name: str) -> None:
+    """Sessions count under each spelling that a device sends."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    await record(wire, Status.START, 1, name)
+    assert await codes(wire, login(2)) == [ACCESS_REJECT]
+    assert await codes(wire, login(3, user="ann@corp")) == [ACCESS_REJECT]
+
+
+async def test_a_device_without_interim_updates(wire: Wire, areas: Areas) -> None:
+    """The limit is not applied at a device that sends no interim updates, and the event says so."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert await codes(wire, login(1), login(2, name=b"ap-9"), login(3, name=b"ap-9")) == [ACCESS_ACCEPT] * 3
+    assert (await last_event(areas)).detail == NOT_APPLIED
+    await record(wire, Status.START, 2, name=b"ap-9")
+    await record(wire, Status.STOP, 1)
+    areas.clock.pass_by(61)
+    assert await codes(wire, login(4)) == [ACCESS_ACCEPT]  # its session does not count at other devices
+
+
+async def test_the_interval_that_the_rule_sends(wire: Wire, areas: Areas) -> None:
+    """A device that gets Acct-Interim-Interval is expected to send interim updates, until a session lacks them."""
+    await limit(areas, 1, replyAttributes=[{"name": "Acct-Interim-Interval", "value": "120"}])
+    await record(wire, Status.START, 1)
+    assert await codes(wire, login(2)) == [ACCESS_REJECT]
+    areas.clock.pass_by(241)
+    assert await codes(wire, login(2)) == [ACCESS_ACCEPT]
+    assert NOT_APPLIED in str((await last_event(areas)).detail)
+
+
+async def test_monitor_mode_records_the_refusal(wire: Wire, areas: Areas) -> None:
+    """In monitor mode the login is accepted with the attributes of the rule. The event has the refusal."""
+    await sends_interims(wire)
+    await limit(areas, 1, mode=Mode.MONITOR, vlan="20")
+    wire.put(login(1), login(2))
+    replies = [(await wire.take())[0] for _ in range(2)]
+    assert [reply[0] for reply in replies] == [ACCESS_ACCEPT, ACCESS_ACCEPT]
+    kinds = [{kind for kind, _ in pull_attributes(reply, 20)} for reply in replies]
+    assert kinds[0] == kinds[1]
+    event = await last_event(areas)
+    assert (event.decision, event.applied_decision, event.would_have_been) == ("reject", "accept", "reject")
+    assert (event.reason, event.detail) == (
+        "too many sessions", "the user has 1 parallel session, and the limit is 1",
+    )  # fmt: skip
+
+
+async def test_the_oldest_session_ends(wire: Wire, areas: Areas) -> None:
+    """With end_oldest the login is accepted, and the device is asked to end the oldest session. It is asked once."""
+    await sends_interims(wire)
+    await limit(areas, 2, "end_oldest")
+    for number in (1, 2):
+        await record(wire, Status.START, number)
+        areas.clock.pass_by(1)
+    assert await codes(wire, login(3)) == [ACCESS_ACCEPT]
+    event = await last_event(areas)
+    assert event.detail == "the user has 2 parallel sessions, and the limit is 2: the login ends the oldest"
+    await record(wire, Status.START, 3)
+    assert await codes(wire, login(4)) == [ACCESS_ACCEPT]
+    rows = await areas.store.read(lambda tx: tx.rows("select session_id, reason from revocations order by id"))
+    found, _ = await areas.sessions.page(SessionQuery(areas.domain, user_name="ann"))
+    ids = {each.acct_session_id: each.id for each in found}
+    assert rows == [(ids[b"1"], REASON), (ids[b"2"], REASON)]
+
+
+async def test_no_session_can_end_yet(wire: Wire, areas: Areas) -> None:
+    """With end_oldest a login is refused if the sessions of the logins before it have not begun."""
+    await sends_interims(wire)
+    await limit(areas, 1, "end_oldest")
+    assert await codes(wire, login(1), login(2)) == [ACCESS_ACCEPT, ACCESS_REJECT]
+
+
+async def test_a_refused_login_by_mschap(wire: Wire, areas: Areas) -> None:
+    """A refused login by MS-CHAPv2 gets MS-CHAP-Error instead of the proof and the keys."""
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert await codes(wire, login(1)) == [ACCESS_ACCEPT]
+    wire.put(mschap2("ann", "hello", body=attributes(NAS_IDENTIFIER=NAS_NAME)))
+    reply, _ = await wire.take()
+    assert (reply[0], b"E=649 R=0" in reply) == (ACCESS_REJECT, True)
+
+
+async def test_a_failed_transaction_is_counted_again(wire: Wire, areas: Areas) -> None:
+    """If a transaction fails and its logins are written one by one, the limit is still exact."""
+    await sends_interims(wire)
+    await limit(areas, 2)
+    await refuse(areas.store, "before insert on events", "new.station = '02-00-00-00-00-00'")
+    wire.put(*(login(number) for number in range(4)))
+    assert [(await wire.take())[0][0] for _ in range(3)] == [ACCESS_ACCEPT, ACCESS_ACCEPT, ACCESS_REJECT]
+    await allow(areas.store, "events")
+
+
+async def test_rows_of_old_logins_are_deleted(wire: Wire, areas: Areas) -> None:
+    """The row of a user is deleted some time after the last login."""
+    await sends_interims(wire)
+    await limit(areas, 2)
+    await codes(wire, login(1))
+
+    async def rows() -> list[tuple[object, ...]]:
+        await areas.login.limits.delete_old()
+        return list(await areas.store.read(lambda tx: tx.rows("select user_key from session_limits")))
+
+    assert await rows() == [("ann",)]
+    areas.clock.pass_by(121)
+    assert await rows() == []

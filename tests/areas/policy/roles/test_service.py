@@ -1,0 +1,184 @@
+"""Tests of setting and removing roles, and of the choice of a set for a NAS."""
+
+import json
+
+import pytest
+
+from sallyport.areas.policy.roles.bodies import SetRole
+from sallyport.areas.policy.roles.role import (
+    MAX_ROLES,
+    MAX_SET_OCTETS,
+    MAX_SETS,
+    GivenRole,
+    ReplySet,
+    Role,
+    RoleSource,
+    read,
+    written,
+)
+from sallyport.areas.policy.roles.templates import TEMPLATES
+from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.policy.rules.rule import Reply
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.radius.vendors import PRODUCTS
+from tests.areas import Areas
+from tests.areas.policy.rules import facts
+
+VLAN_20 = bytes.fromhex("40060000000d4106000000065104") + b"20"
+SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1, "role": "staff"}
+FILTER = ReplySet(reply_attributes=(Reply("Filter-Id", "staff"),))
+ARUBA = ReplySet("Aruba Wireless", reply_attributes=(Reply("Aruba-User-Role", "staff"),))
+
+
+async def set_staff(areas: Areas) -> None:
+    """Set the role staff: a VLAN by default, and a role of its own for Aruba."""
+    await areas.roles.set(areas.domain, "staff", ReplySet(vlan="20"))
+    await areas.roles.set(areas.domain, "Staff", ARUBA)
+
+
+def rule(**given: object) -> RuleFields:
+    """Return the fields of a rule, as in a request body."""
+    return RuleFields.model_validate({"name": "r", "action": "allow", "everyone": True, **given})
+
+
+async def test_a_product_gets_its_set_and_others_the_default(areas: Areas) -> None:
+    """The choice is the same after a restart. A role without a default set sends nothing to other products."""
+    await set_staff(areas)
+    await areas.roles.set(areas.domain, "admins", ARUBA)
+    later = Areas(areas.store, areas.clock)
+    await later.configuration.reload()
+    aruba = bytes.fromhex("1a0d000039e7 01 07".replace(" ", "")) + b"staff"
+    for roles in (areas.roles, later.roles):
+        given = [roles.given_to(areas.domain, "staff", product) for product in ("Aruba Wireless", "Cisco IOS", "")]
+        assert given == [
+            GivenRole("staff", RoleSource.PRODUCT, aruba),
+            *[GivenRole("staff", RoleSource.DEFAULT, VLAN_20)] * 2,
+        ]
+        assert roles.given_to(areas.domain, "admins", "Cisco IOS") == GivenRole("admins", RoleSource.NONE)
+        assert roles.given_to(areas.domain, "gone", "Cisco IOS") == GivenRole("gone", RoleSource.NONE)
+
+
+async def test_a_set_is_replaced_as_a_whole(areas: Areas) -> None:
+    """The name of a role keeps its first spelling, and other sets are kept."""
+    await set_staff(areas)
+    await areas.roles.set(areas.domain, "STAFF", FILTER)
+    role = areas.roles.present(areas.domain, "sTaFF")
+    assert (role.name, [each.place for each in role.sets]) == ("staff", [("", ""), ("", "aruba wireless")])
+    assert role.sets[0].attributes == b"\x0b\x07staff"
+    assert read(written(role.sets)) == list(role.sets)
+
+
+async def test_a_role_of_a_rule_is_not_removed(areas: Areas) -> None:
+    """The error names the rules, also disabled ones. After the last rule is changed, the role is removed."""
+    await set_staff(areas)
+    first = await areas.rules.add(areas.domain, rule(name="one", role="STAFF"))
+    second = await areas.rules.add(areas.domain, rule(name="two", role="staff", enabled=False))
+    with pytest.raises(Conflict, match=f"the role staff is used by rule {first} one, rule {second} two"):
+        await areas.roles.remove(areas.domain, "staff")
+    assert await areas.roles.uses(areas.domain) == {"staff": [f"rule {first} one", f"rule {second} two"]}
+    assert [each.definition.role for each in areas.rules.all_of(areas.domain)] == ["staff", "staff"]
+    await areas.rules.delete(areas.domain, [first])
+    await areas.rules.update(areas.domain, second, RuleFields(role=""))
+    await areas.roles.remove(areas.domain, "Staff")
+    assert not areas.roles.of(areas.domain)
+
+
+async def test_a_single_set_is_removed(areas: Areas) -> None:
+    await set_staff(areas)
+    await areas.roles.remove(areas.domain, "staff", ARUBA.place)
+    assert areas.roles.given_to(areas.domain, "staff", "Aruba Wireless").source is RoleSource.DEFAULT
+    with pytest.raises(NotFound, match="the role staff has no such set"):
+        await areas.roles.remove(areas.domain, "staff", ARUBA.place)
+    with pytest.raises(NotFound, match="role not found"):
+        await areas.roles.remove(areas.domain, "stuff")
+
+
+async def test_a_rule_needs_an_existing_role(areas: Areas) -> None:
+    """A role of another domain does not exist. A refused rule is not stored."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    await areas.roles.set(other, "staff", FILTER)
+    await areas.roles.set(areas.domain, "guests", FILTER)
+    with pytest.raises(Invalid) as refused:
+        await areas.rules.add(areas.domain, rule(role="staff"))
+    (wrong,) = refused.value.fields
+    assert (wrong.field, wrong.message) == ("role", "must be a role of the domain; existing: guests")
+    assert areas.rules.all_of(areas.domain) == ()
+
+
+async def test_a_rule_that_matches_for_lack_of_a_fact_gives_no_role(areas: Areas) -> None:
+    """The rule still blocks or requires a second factor, but it has neither attributes nor a role."""
+    await set_staff(areas)
+    fields = {"action": "mfa_required", "everyone": False, "stations": ["020000000001"], "role": "staff"}
+    await areas.rules.add(areas.domain, rule(**fields, vlan="9"))
+    own = areas.rules.of(areas.domain)
+    assert own is not None
+    known, unknown = own.match(facts(station="02-00-00-00-00-01")), own.match(facts(station=""))
+    assert known is not None and unknown is not None and known.id == unknown.id
+    assert (known.role, unknown.role, unknown.attributes) == ("staff", "", b"")
+
+
+async def test_changes_are_in_the_audit_trail(areas: Areas) -> None:
+    await areas.roles.set(areas.domain, "staff", FILTER)
+    await areas.roles.remove(areas.domain, "staff")
+    sql = "select action, target, changes from audit_trail where action like 'role.%' order by id"
+    rows = await areas.store.read(lambda tx: list(tx.rows(sql)))
+    assert [(action, target) for action, target, _ in rows] == [
+        ("role.set", "role staff"),
+        ("role.remove", "role staff"),
+    ]
+    ((before, after),) = json.loads(str(rows[0][2])).values()
+    assert before is None and after["replyAttributes"] == [{"name": "Filter-Id", "value": "staff"}]
+
+
+async def test_a_removed_domain_takes_its_roles_along(areas: Areas) -> None:
+    branch = await areas.domains.add(areas.tenant, "branch")
+    await areas.roles.set(branch, "staff", FILTER)
+    await areas.rules.add(branch, rule(role="staff"))
+    await areas.removal.remove(branch)
+    await areas.removal.erase()
+    assert not await areas.store.read(lambda tx: list(tx.rows("select id from login_roles")))
+
+
+async def test_the_limits_of_roles(areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A domain has limited roles, a role has limited sets, and a set has limited octets."""
+    long = ReplySet(reply_attributes=(Reply("Filter-Id", "x" * 250),) * (MAX_SET_OCTETS // 252 + 1))
+    with pytest.raises(Invalid, match=f"entry 5 must fit into {MAX_SET_OCTETS} octets"):
+        await areas.roles.set(areas.domain, "long", long)
+    monkeypatch.setattr("sallyport.areas.policy.roles.repo.MAX_ROLES", 2)
+    for name in ("one", "two"):
+        await areas.roles.set(areas.domain, name, FILTER)
+    with pytest.raises(Conflict, match="a domain has at most 2 roles"):
+        await areas.roles.set(areas.domain, "three", FILTER)
+    await areas.roles.set(areas.domain, "two", ARUBA)
+    monkeypatch.setattr("sallyport.areas.policy.roles.service.MAX_SETS", 2)
+    with pytest.raises(Conflict, match="a role has at most 2 sets"):
+        await areas.roles.set(areas.domain, "two", ReplySet("Cisco IOS", vlan="3"))
+    monkeypatch.setattr("sallyport.areas.policy.roles.repo.MAX_CHARACTERS", 400)
+    with pytest.raises(Conflict, match="the roles of a domain have at most 400 characters"):
+        await areas.roles.set(areas.domain, "two", ReplySet(reply_attributes=(Reply("Filter-Id", "x" * 250),)))
+    assert len(areas.roles.present(areas.domain, "two").sets) == 2
+    assert (MAX_ROLES, MAX_SETS) == (200, 100)
+
+
+@pytest.mark.parametrize("product", TEMPLATES)
+async def test_a_template_can_be_sent(areas: Areas, product: str) -> None:
+    """Each template names a known product, and its attributes are in the dictionary."""
+    assert product in PRODUCTS
+    template = TEMPLATES[product]
+    octets = areas.roles.translation.replies("20" if template.takes_vlan else "", template.replies("staff"))
+    assert b"staff" in octets or not template.attribute
+
+
+def test_a_template_needs_a_product() -> None:
+    """The error names the products with a template. A product may be written in any case, and need not be known."""
+    assert SetRole.model_validate({**SCOPE, "product": "Acme AP"}).product == "Acme AP"
+    assert SetRole.model_validate({**SCOPE, "product": "cisco ios"}).product == "Cisco IOS"
+    for wrong in ({"template": True}, {"template": True, "product": "pam_radius"}):
+        with pytest.raises(ValueError, match="Aruba Wireless, Cisco"):
+            SetRole.model_validate({**SCOPE, **wrong})
+
+
+def test_an_empty_set_differs_from_no_set() -> None:
+    role = Role(1, "staff", (FILTER, ReplySet("pam_radius")))
+    assert role.given("pam_radius") == GivenRole("staff", RoleSource.PRODUCT)
+    assert role.without(("", "pam_radius")).given("pam_radius").source is RoleSource.DEFAULT
