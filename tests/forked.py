@@ -4,8 +4,8 @@
     process.terminate()
     assert process.wait(15.0) == 0
 
-The fork server of multiprocessing has imported the service, and forks a child for each start. The child sets arguments,
-environment, directory and streams, and runs the program's `main`.
+The fork server of multiprocessing has imported the service and read its dictionaries, and forks a child for each start.
+The child sets arguments, environment, directory and streams, and runs the program's `main`.
 """
 
 import multiprocessing
@@ -17,7 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sallyport.cli.main import main
+from sallyport.radius.dictionary import load
 
+load()  # the fork server imports this module, so that its children have the dictionaries
+vars(sys.modules["__main__"]).pop("__file__", None)  # else each child runs this file again, which imports pytest
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(
     ["sallyport.cli.serve", "sallyport.service.serve", "sallyport.cli.connection", "tests.forked"]

@@ -47,7 +47,7 @@ from sallyport.settings.settings import Settings
 from sallyport.settings.values import ANYWHERE
 from sallyport.store.data_folder import Reserve
 from sallyport.store.erasure import Rows
-from sallyport.store.migrations import migrations_of
+from sallyport.store.migrations import ALL, migrations_of
 from sallyport.store.model import Engine
 from sallyport.store.postgres.engine import PostgresStore
 from sallyport.store.postgres.migration import steps_of
@@ -138,7 +138,7 @@ async def running_store(
         metrics,
         Reserve(path.with_name("reserve"), reserve),
         limits,
-        migrations=migrations_of((PACKAGE, *folders)),
+        migrations=migrations_of((PACKAGE, *folders)) if folders else ALL,
     )
     try:
         async with trio.open_nursery() as nursery:

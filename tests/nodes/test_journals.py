@@ -19,7 +19,7 @@ Sightings = list[Sighting]
 
 
 async def submitted(store: PostgresStore, work: Callable[[Tx], Sightings], found: list[Sightings]) -> None:
-    """Write in the journal's lane."""
+    """Write over the journal's connection."""
     finished = trio.Event()
 
     def done(result: Sightings | None, error: BaseException | None) -> None:

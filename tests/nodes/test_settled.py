@@ -49,7 +49,7 @@ async def test_an_id_is_settled_once_no_smaller_one_can_appear(
     assert await store.settled("events") == 0
     found: list[int] = []
     with closing(connect(database_in(tmp_path))) as first:
-        first.execute("begin; select number from restores for share")  # it begins first, as the lane of a node does
+        first.execute("begin; select number from restores for share")  # it begins first, as a writer of a node does
         late.execute("select number from restores for share")
         insert(late, "late")
         insert(first, "early")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from sallyport.store.items import MAX_BATCH
 from sallyport.store.model import Engine, Tx
-from sallyport.store.postgres.lane import MOST
+from sallyport.store.postgres.writer import MOST
 from sallyport.store.sqlite import SqliteStore
-from sallyport.store.writer import MAX_BATCH
 from tests.areas import SetClock, running_postgres, running_store
 from tests.peers.postgres import needs_postgres
 

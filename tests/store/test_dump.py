@@ -61,11 +61,11 @@ async def test_every_row_comes_back(store: PostgresStore, tmp_path: Path) -> Non
     assert await store.read(lambda tx: tx.value(str, "select name from domains")) == "corp"
 
 
-async def test_another_lane_writes_as_the_restore_ends(
+async def test_another_connection_writes_as_the_restore_ends(
     store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write in another lane just after the commit of a restore is refused. After the caches were reloaded, writes are
-    accepted."""
+    """A write over another connection just after the commit of a restore is refused. After the caches were reloaded,
+    writes are accepted."""
     committed, resumed = trio.Event(), threading.Event()
     token = trio.lowlevel.current_trio_token()
     await trio.to_thread.run_sync(store.write_dump, tmp_path / "all.dump")

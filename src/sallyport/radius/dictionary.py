@@ -17,9 +17,10 @@ import difflib
 import logging
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
@@ -162,6 +163,16 @@ def load(*directories: Path) -> Dictionary:
     others are skipped, and `notes` lists them. Raises DictionaryError if a file cannot be read or parsed. The message
     contains the file and the line.
     """
+    return _load(directories) if directories else _packaged_alone()
+
+
+@cache
+def _packaged_alone() -> Dictionary:
+    """Return the dictionaries of the package. They are read once in a process, because that takes 50 ms."""
+    return _load(())
+
+
+def _load(directories: Sequence[Path]) -> Dictionary:
     loader = _Loader()
     loader.read(packaged() / "dictionary")
     if loader.notes:

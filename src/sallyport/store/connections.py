@@ -4,9 +4,9 @@ read connections."""
 import json
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from types import NoneType
@@ -17,7 +17,8 @@ import trio
 from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError, TookTooLong
 from sallyport.base.text import fold
 from sallyport.settings.limits import DEFAULTS
-from sallyport.store.model import NOTHING, NewRows, Tx, V, Value, Work
+from sallyport.store.cursor import CursorTx
+from sallyport.store.model import NewRows, Tx, Value, Work
 from sallyport.store.turns import TimeSlices
 
 T = TypeVar("T")
@@ -102,23 +103,20 @@ class FtsSearch:
         tx.execute(f"insert into {index} ({index}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
 
 
-class SqliteTx:
+class SqliteTx(CursorTx):
     """A transaction on one connection of the embedded database."""
 
     search = FtsSearch()
     share = ""
 
     def __init__(self, connection: Statements, waiting: Sized = ()) -> None:
+        super().__init__(connection.execute, waiting)
         self._connection = connection
-        self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
         """Return this transaction with a limit of CPU time. After `limit_s` seconds of CPU time, each statement raises
         Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
-
-    def others_wait(self) -> bool:
-        return len(self._waiting) > 0
 
     def lock(self, table: str) -> str:
         return ""
@@ -128,55 +126,18 @@ class SqliteTx:
         rows = json.dumps([*zip(*columns.values(), strict=True)])
         return f"(select {names} from json_each(:given)) as given", {"given": rows}  # noqa: S608
 
-    def execute(self, sql: str, /, **parameters: Value) -> int:
-        return self._connection.execute(sql, parameters).rowcount
-
-    def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
-        cursor = self._connection.execute(sql, parameters)
-        row = cursor.fetchone()
-        return None if row is None else shape(**dict(zip((each[0] for each in cursor.description), row, strict=True)))
-
-    def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
-        cursor = self._connection.execute(sql, parameters)
-        # faster than a generator, which would cost a call for each row
-        names = tuple([column[0] for column in cursor.description])
-        rows = cursor.fetchall()
-        # the shape is a dataclass whose fields are these columns, in this order
-        if names == getattr(shape, "__match_args__", None):
-            return [shape(*row) for row in rows]
-        return [shape(**dict(zip(names, row, strict=True))) for row in rows]
-
-    def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
-        return self._connection.execute(sql, parameters).fetchall()
-
-    def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
-        row = self._connection.execute(sql, parameters).fetchone()
-        return None if row is None or row[0] is None else kind(row[0])
-
-    def insert(
-        self,
-        table: str,
-        columns: Sequence[str],
-        rows: Iterable[Sequence[Value]],
-        *,
-        same: Mapping[str, Value] = NOTHING,
-        on_conflict: str = "",
-    ) -> None:
+    def insert_all(self, parts: Sequence[NewRows]) -> None:
         """Insert rows in statements of up to 64 rows.
 
         A few large statements are better than many small ones. While SQLite runs a statement, sqlite3 does not hold the
         interpreter lock, and the event loop can run. After each statement, the thread must get the lock again. Values
         of `same` are bound once for each statement.
         """
-        left = list(rows)
-        while left:
-            part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
-            sql = _insert_sql(table, tuple(columns), tuple(same), len(part), on_conflict)
-            self._connection.execute(sql, [*same.values(), *chain.from_iterable(part)])
-
-    def insert_all(self, parts: Sequence[NewRows]) -> None:
-        for each in parts:
-            self.insert(each.table, each.columns, each.rows, same=each.same, on_conflict=each.on_conflict)
+        for new in parts:
+            for start in range(0, len(new.rows), LONGEST_INSERT):
+                part = new.rows[start : start + LONGEST_INSERT]
+                sql = _insert_sql(new.table, tuple(new.columns), tuple(new.same), len(part), new.on_conflict)
+                self._connection.execute(sql, [*new.same.values(), *chain.from_iterable(part)])
 
 
 @lru_cache(maxsize=1024)
@@ -286,14 +247,16 @@ class QuickReader:
 
 
 class Readers:
-    """A pool of read-only connections. Each connection serves one read at a time.
+    """A pool of read-only connections, opened when needed. Each connection serves one read at a time.
 
-    running: the number of reads that run at the same time. If it is less than `count`, the reads share the time in
-    slices of SLICE_S seconds, so that no read waits for the end of a long one.
+    count: the maximum number of connections. running: the number of reads that run at the same time. If it is less than
+    `count`, the reads share the time in slices of SLICE_S seconds, so that no read waits for the end of a long one.
     """
 
     def __init__(self, path: Path, count: int, running: int | None = None) -> None:
-        self._idle = [open_connection(path, read_only=True) for _ in range(count)]
+        self._open = partial(open_connection, path, read_only=True)
+        self._idle: list[sqlite3.Connection] = []
+        self._is_closed = False
         self._limit = trio.CapacityLimiter(count)
         self._slices = TimeSlices(running or count)
 
@@ -301,13 +264,16 @@ class Readers:
         """Run `work` in a read transaction. Raises StoreError if the engine fails, or if the work runs for longer than
         `timeout_s`."""
         async with self._limit:
-            connection = self._idle.pop()
+            if self._is_closed:
+                raise StoreError("the store is closed")
+            connection = self._idle.pop() if self._idle else await trio.to_thread.run_sync(self._open)
             try:
                 return await trio.to_thread.run_sync(_read, connection, work, Allowance(timeout_s, self._slices))
             finally:
                 self._idle.append(connection)
 
     def close(self) -> None:
+        self._is_closed = True
         for connection in self._idle:
             connection.close()
 

@@ -84,8 +84,9 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Migrations =
             raise SchemaError(f"{path} is a database of another program")
         if reason := incompatibility(path, applied, migrations):
             raise SchemaError(reason)
-        pending = [each.name for each in migrations.pending(database)]
-        migrations.apply(database)
+        pending = [each.name for each in migrations._migrations if each.name not in applied]
+        if pending:
+            migrations.apply(database)
     except sqlite3.DatabaseError as error:
         raise SchemaError(f"{path}: {error}") from error
     return pending

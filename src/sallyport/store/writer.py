@@ -23,16 +23,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from typing import TypeVar, cast
 
 import structlog
 import trio
 
-from sallyport.base.actor import acting
 from sallyport.base.errors import StoreError, StoreFull
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import (
@@ -46,13 +43,12 @@ from sallyport.store.connections import (
     primary_code,
 )
 from sallyport.store.data_folder import Reserve
-from sallyport.store.items import QueuedWrite, finish, nobody, runs_of
+from sallyport.store.items import QueuedWrite, QueuedWriter, nobody, runs_of
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.slices import BATCH_S
 
 T = TypeVar("T")
 
-MAX_BATCH = 500
 PROBE_S = 1.0
 # After so many transactions on the event loop, one runs in the thread, so that the log is merged in time.
 MERGE_EVERY = 64
@@ -62,53 +58,33 @@ _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT
 log = structlog.get_logger()
 
 
-class Writer:
-    """The writer of the embedded database. Writes may be submitted only while `run` is running.
+class Writer(QueuedWriter):
+    """The writer of the embedded database.
 
     path: the database file, for messages. connection: a connection that only the writer uses.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, metrics: StoreMetrics, reserve: Reserve) -> None:
+        super().__init__("store writer", metrics)
         self._path = path
         self._connection = connection
-        self._metrics = metrics
         self._reserve = reserve
         self._using = Lock()  # protects the connection and the values of the next three lines
-        self._failing = self._full = False
+        self._full = False
         self._written_generation = 0  # number of replacements of the database (see `exclusive`)
         self._manner = (BUSY_MS, LONG_LOG)
         self._refill_at = 0.0
-        self._queue: SimpleQueue[QueuedWrite | None] = SimpleQueue()
         self._first: deque[QueuedWrite] = deque()  # submitted items that have not started
-        self._own: deque[QueuedWrite] = deque()  # items of the service that have not started
         self._pending = 0  # items in the queue or in the thread; only the event loop uses this and the next values
         self._generation = 0
-        self._stopped = False
         self._until_merge = MERGE_EVERY
         self._slow_until = 0.0
-        self.changes = 0
-        """The number of commits (see `Store.changes`)."""
-        metrics.watch_queue(self._queue.qsize)
-
-    @property
-    def ready(self) -> bool:
-        """Return whether the last write was committed."""
-        return not self._failing
+        metrics.watch_queue(self.queued)
 
     @property
     def is_replaced(self) -> bool:
         """Return whether the database was replaced and `acknowledge` was not called yet."""
         return self._generation != self._written_generation
-
-    async def write(self, work: Work[T]) -> T:
-        """Run `work`, and return when its changes are on disk (see `Store.write`)."""
-        context = copy_context()  # the caller's context variables, which the writer's thread uses
-        return cast(
-            T,
-            await self._wait(
-                QueuedWrite(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service")
-            ),
-        )
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """Run `work` on the connection, outside a transaction, while no write runs.
@@ -141,30 +117,6 @@ class Writer:
             self._own.append(item)
         self._queue.put(item)
 
-    async def _wait(self, item: QueuedWrite) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts no write
-        finished = trio.Event()
-        item.done = lambda _result, _error: finished.set()
-        self._put(item)
-        with trio.CancelScope(shield=True):  # the caller must learn whether its write was committed
-            await finished.wait()
-        if item.error is not None:
-            raise item.error
-        return item.result
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
-        thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
-        thread.start()
-        task_status.started()
-        try:
-            await trio.sleep_forever()
-        finally:
-            self._stopped = True
-            self._queue.put(None)
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(thread.join)
-
     # --- on the event loop ------------------------------------------------------------------------------------
 
     def _write_here(self, item: QueuedWrite) -> bool:
@@ -187,7 +139,7 @@ class Writer:
             self._slow_until = started + SLOW_FOR_S
         if error is not None:
             self._put(QueuedWrite(nobody, work=_probe))  # the thread will notice that the disk fails
-        self._tell([item], error, seconds)
+        self._report([item], error, seconds)
         return True
 
     def _begin_here(self) -> bool:
@@ -203,24 +155,14 @@ class Writer:
     def _finish(self, items: list[QueuedWrite], error: StoreError | None, seconds: float) -> None:
         """Tell the callers that the thread has processed their items."""
         self._pending -= len(items)
-        self._tell(items, error, seconds)
-
-    def _tell(self, items: list[QueuedWrite], error: StoreError | None, seconds: float) -> None:
-        self._metrics.commits.seconds.observe(seconds)
-        self._metrics.commits.callers.observe(len(items))
-        if error is None:
-            self.changes += 1
-        else:
-            self._metrics.errors.labels("commit").inc()
-        finish(items, error)
+        self._report(items, error, seconds)
 
     # --- in the writer's thread -------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Process the queue in the writer's thread until the queue is closed."""
         ended, left = False, list[QueuedWrite]()
         while left or not ended:
-            items, is_last = self._take(waits=not left)
+            items, is_last = self._next_items(waits=not left)
             ended |= is_last
             runs = [*runs_of([*left, *self._begin(items)])]
             for together in runs:
@@ -234,7 +176,7 @@ class Writer:
             if self._failing and not items:
                 self._together([QueuedWrite(nobody, work=_probe)])
 
-    def _take(self, *, waits: bool) -> tuple[list[QueuedWrite], bool]:
+    def _next_items(self, *, waits: bool) -> tuple[list[QueuedWrite], bool]:
         """Return the next items of the queue, and whether the queue is closed. Once a second while the reserved disk
         space is released, try to reserve the space again.
 
@@ -244,17 +186,8 @@ class Writer:
         if self._reserve.released and time.monotonic() >= self._refill_at:
             self._refill_at = time.monotonic() + PROBE_S
             self._reserve.refill()
-        items: list[QueuedWrite] = []
-        try:
-            item = self._queue.get(waits, timeout=PROBE_S if self._failing or self._reserve.released else None)
-            while item is not None:
-                items.append(item)
-                if len(items) == MAX_BATCH:
-                    return items, False
-                item = self._queue.get_nowait()
-        except Empty:
-            return items, False
-        return items, True
+        wait_s = PROBE_S if self._failing or self._reserve.released else None
+        return self._take(wait_s, waits=waits)
 
     def _begin(self, items: list[QueuedWrite]) -> list[QueuedWrite]:
         """Return the items that have not joined an earlier transaction, and mark them as started."""

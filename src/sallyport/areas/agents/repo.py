@@ -11,6 +11,7 @@ from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, decode
+from sallyport.store.inserts import insert_row, put_row
 from sallyport.store.model import ListQuery, Tx, Value, columns_of
 
 MOST_OPEN: Final = 50
@@ -102,15 +103,17 @@ def page(tx: Tx, stretch: ListQuery, status: str = "") -> tuple[list[Agent], int
 
 def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: str, at: int) -> None:
     """Add the agent of an instance. If the instance has an agent already, update its machine id and version."""
-    tx.execute(
-        "insert into agents (instance_id, domain_id, machine, agent_version, enrolled_at, seen_at) "
-        "values (:i, :d, :m, :version, :at, :at) on conflict (instance_id) do update set machine = excluded.machine, "
-        "agent_version = excluded.agent_version",
-        i=instance_id,
-        d=domain_id,
-        m=machine,
-        version=agent_version,
-        at=at,
+    put_row(
+        tx,
+        "agents",
+        "instance_id",
+        kept="domain_id, enrolled_at, seen_at",
+        instance_id=instance_id,
+        domain_id=domain_id,
+        machine=machine,
+        agent_version=agent_version,
+        enrolled_at=at,
+        seen_at=at,
     )
 
 
@@ -293,11 +296,7 @@ def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[st
             return each.id
     if len(waiting) >= MOST_OPEN:
         return 0
-    sql = (
-        "insert into agent_orders (instance_id, kind, accounts, ordered_at) values (:i, :kind, :accounts, :at) "
-        "returning id"
-    )
-    return tx.value(int, sql, i=instance_id, kind=kind.value, accounts=text, at=at) or 0
+    return insert_row(tx, "agent_orders", instance_id=instance_id, kind=kind.value, accounts=text, ordered_at=at)
 
 
 def end_order(tx: Tx, instance_id: int, order_id: int, error: str, at: int) -> bool:

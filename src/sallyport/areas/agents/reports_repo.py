@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Final
 
 from sallyport.agentwire.report import Drift, DriftKind
@@ -10,6 +10,7 @@ from sallyport.areas.users.accounts.account import DISCOVERED
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
+from sallyport.store.inserts import insert_new
 from sallyport.store.model import LISTED, Tx, Value, columns_of, listed
 from sallyport.store.slices import SLICE, delete_slice
 
@@ -92,25 +93,16 @@ _DISCOVERED: Final = ", ".join(columns_of(Discovered))
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
     """Store a report. Delete all reports of the machine except the newest KEPT_REPORTS reports. Return False if the
     report is stored already."""
-    kept = tx.execute(
-        "insert into agent_reports (domain_id, instance_id, number, at, version, outcome, told) "
-        "values (:d, :i, :number, :at, :version, :outcome, :told) on conflict (instance_id, number) do nothing",
-        d=domain_id,
-        i=report.instance_id,
-        number=report.number,
-        at=report.at,
-        version=report.version,
-        outcome=report.outcome,
-        told=report.told,
-    )
-    if kept:
+    columns = {name: value for name, value in asdict(report).items() if name != "id"}
+    added = insert_new(tx, "agent_reports", "instance_id, number", domain_id=domain_id, **columns)
+    if added is not None:
         tx.execute(
             "delete from agent_reports where instance_id = :i and id <= (select id from agent_reports "
             "where instance_id = :i order by id desc limit 1 offset :kept)",
             i=report.instance_id,
             kept=KEPT_REPORTS,
         )
-    return kept > 0
+    return added is not None
 
 
 def reports(tx: Tx, instance_id: int, limit: int, offset: int = 0) -> list[StoredReport]:

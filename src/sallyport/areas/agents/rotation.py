@@ -36,6 +36,7 @@ from sallyport.base.wire import JSON
 from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.store.audit import HIDDEN, record_in
+from sallyport.store.inserts import insert_row
 from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
@@ -122,16 +123,17 @@ class Rotations:
         for old in open_ones[: max(0, len(open_ones) + 1 - MOST_CANDIDATES)]:
             tx.execute("update agent_passwords set state = 'former' where id = :id", id=old.id)
             self._forget_former(tx, agent.instance_id, message.user)
-        row_id = tx.value(
-            int,
-            "insert into agent_passwords (domain_id, instance_id, account, rotation, password, hash, state, stored_at) "
-            "values (:d, :i, :account, :rotation, :none, :none, 'candidate', :at) returning id",
-            d=agent.domain_id,
-            i=agent.instance_id,
+        row_id = insert_row(
+            tx,
+            "agent_passwords",
+            domain_id=agent.domain_id,
+            instance_id=agent.instance_id,
             account=message.user,
             rotation=message.id,
-            none=b"",
-            at=self._clock(),
+            password=b"",
+            hash=b"",
+            state="candidate",
+            stored_at=self._clock(),
         )
         tx.execute(
             "update agent_passwords set password = :password, hash = :hash where id = :id",

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from sallyport.areas.directory.schedules.bodies import SetSchedule
 from sallyport.areas.directory.set_cli import LIST, add, check, set_
 from sallyport.base.errors import NotFound, StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named
-from sallyport.shell.fields import field_argument, field_option, pass_body
+from sallyport.shell.fields import field_argument, option, options, pass_body
 from sallyport.shell.options import Group, InputFile, in_domain, json_form
 
 COLUMNS = (
@@ -214,25 +215,10 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @directory.command()
 @field_argument("directoryName", "name", expose_value=True, required=False)
 @in_domain
-@field_option(
-    "everyMinutes", "--every", type=int, default=0, help="Read the directory again after this number of minutes."
-)
-@field_option(
-    "timesOfDay",
-    "--at",
-    multiple=True,
-    metavar="HH:MM",
-    help="Time of the day, HH:MM. Repeat --at for several times.",
-)
-@field_option("timeZone", "--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@field_option(
-    "fullEvery",
-    "--full-every",
-    type=int,
-    default=24,
-    show_default=True,
-    help="Read all entries every n-th time, and only changes in between.",
-)
+@option(SetSchedule, "everyMinutes", "--every")
+@option(SetSchedule, "timesOfDay", "--at", metavar="HH:MM")
+@option(SetSchedule, "timeZone", "--zone")
+@options(SetSchedule, "fullEvery")
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
 @pass_body

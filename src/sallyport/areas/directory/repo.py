@@ -4,7 +4,7 @@ A directory's secret is encrypted with `directories/ID/secret` as associated dat
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from sallyport.areas.directory.directory import Directory
@@ -15,12 +15,10 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.erasure import PRESENT
-from sallyport.store.model import Tx, Value
+from sallyport.store.inserts import insert_row, put_row
+from sallyport.store.model import Tx, Value, columns_of
 
-_SELECT: Final = (
-    "select id, domain_id, name, kind, account_name, app_url, settings, secret, cursor, mapping, created_at, "
-    "updated_at from directories"
-)
+_SELECT: Final = f"select {', '.join(columns_of(Directory))} from directories"
 
 
 def identity(directory_id: int) -> str:
@@ -75,19 +73,9 @@ def settings_with_certificates(tx: Tx) -> list[tuple[int, str]]:
 
 def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
     """Add a directory without settings."""
-    added = tx.one(
-        Directory,
-        "insert into directories (domain_id, name, name_key, kind, account_name, app_url, settings, created_at, "
-        "updated_at) values (:d, :name, :key, :kind, '', '', '{}', :at, :at) returning id, domain_id, name, kind, "
-        "account_name, app_url, settings, secret, cursor, mapping, created_at, updated_at",
-        d=domain_id,
-        name=name,
-        key=fold(name),
-        kind=kind,
-        at=at,
-    )
-    assert added is not None  # noqa: S101  an insert returns its row
-    return added
+    new = Directory(0, domain_id, name, kind, "", "", "{}", None, "", "{}", at, at)
+    columns = {column: value for column, value in asdict(new).items() if column != "id"}
+    return replace(new, id=insert_row(tx, "directories", name_key=fold(name), **columns))
 
 
 def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> None:
@@ -135,19 +123,19 @@ def schedules_of_domain(tx: Tx, domain_id: int) -> list[Schedule]:
 
 def put_schedule(tx: Tx, schedule: Schedule, at: int) -> None:
     """Set a directory's schedule."""
-    tx.execute(
-        "insert into directory_schedules (directory_id, domain_id, every_minutes, times, zone, full_every, next_at, "
-        "updated_at) values (:id, :d, :every, :times, :zone, :full, :next, :at) on conflict (directory_id) do update "
-        "set every_minutes = excluded.every_minutes, times = excluded.times, zone = excluded.zone, "
-        "full_every = excluded.full_every, next_at = excluded.next_at, updated_at = excluded.updated_at",
-        id=schedule.directory_id,
-        d=schedule.domain_id,
-        every=schedule.every_minutes,
+    put_row(
+        tx,
+        "directory_schedules",
+        "directory_id",
+        kept="domain_id",
+        directory_id=schedule.directory_id,
+        domain_id=schedule.domain_id,
+        every_minutes=schedule.every_minutes,
         times=schedule.times,
         zone=schedule.zone,
-        full=schedule.full_every,
-        next=schedule.next_at,
-        at=at,
+        full_every=schedule.full_every,
+        next_at=schedule.next_at,
+        updated_at=at,
     )
 
 
@@ -207,18 +195,17 @@ def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
 def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, at: int) -> int:
     """Add a run in which an agent sends the entries of a directory. Return the id of the run. node_id: the node that
     has the file of the run."""
-    run_id = tx.value(
-        int,
-        "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at, node_id) "
-        "values (:d, :dir, :file, 0, :at, :at, :node) returning id",
-        d=domain_id,
-        dir=directory_id,
+    return insert_row(
+        tx,
+        "directory_runs",
+        domain_id=domain_id,
+        directory_id=directory_id,
         file=file,
-        at=at,
-        node=node_id,
+        complete=0,
+        created_at=at,
+        updated_at=at,
+        node_id=node_id,
     )
-    assert run_id is not None  # noqa: S101  an insert returns its row
-    return run_id
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:

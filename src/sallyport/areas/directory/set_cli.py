@@ -9,12 +9,13 @@ from typing import TypeVar
 
 import click
 
+from sallyport.areas.directory.bodies import SaveDirectory
 from sallyport.areas.directory.directory import READ_BY_SERVICE, DirectoryKind, kind_of
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, named
-from sallyport.shell.fields import by_options, check_is_dash, field_argument, field_option, pass_body
+from sallyport.shell.fields import by_options, check_is_dash, field_argument, field_option, option, pass_body
 from sallyport.shell.options import in_domain
 
 LIST = ("/api/v1/directory/list", "directories")
@@ -38,49 +39,22 @@ def _certificates(_context: click.Context, _option: click.Parameter, path: str |
 
 _OPTIONS = (
     in_domain,
-    field_option(
-        "kind",
-        "--kind",
-        type=click.Choice([kind.value for kind in DirectoryKind]),
-        help="Kind of the directory (default: the kind that --url suggests).",
-    ),
-    field_option(
-        "appUrl",
-        "--url",
-        multiple=True,
-        callback=_joined,
-        metavar="URL",
-        help="URL such as ldaps://dc1.example.com. Repeat --url for several LDAP servers.",
-    ),
-    field_option("baseDN", "--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
-    field_option(
-        "filter",
-        "--filter",
-        metavar="FILTER",
-        help="LDAP: filter that selects the accounts. An empty filter selects all.",
-    ),
-    field_option(
-        "bindDN",
-        "--bind-dn",
-        metavar="DN",
-        help="LDAP: account that reads the directory. An empty name is an anonymous bind.",
-    ),
-    field_option("startTls", "--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
-    field_option(
+    option(SaveDirectory, "kind"),
+    option(SaveDirectory, "appUrl", "--url", multiple=True, callback=_joined, metavar="URL"),
+    option(SaveDirectory, "baseDN", "--base-dn", metavar="DN"),
+    option(SaveDirectory, "filter", metavar="FILTER"),
+    option(SaveDirectory, "bindDN", "--bind-dn", metavar="DN"),
+    option(SaveDirectory, "startTls", "--start-tls/--no-start-tls"),
+    option(
+        SaveDirectory,
         "caCertificate",
-        "--ca-certificate",
         callback=_certificates,
         metavar="FILE",
         help="PEM file with trusted authorities. An empty name selects those of the system.",
     ),
-    field_option("tenant", "--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
-    field_option("clientId", "--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
-    field_option(
-        "accountName",
-        "--account",
-        metavar="NAME",
-        help="Account that reads the directory, instead of --bind-dn or --client-id.",
-    ),
+    option(SaveDirectory, "tenant", "--entra-tenant", metavar="TENANT"),
+    option(SaveDirectory, "clientId", metavar="ID"),
+    option(SaveDirectory, "accountName", "--account", metavar="NAME"),
     field_option(
         "bindPassword",
         "--bind-password",

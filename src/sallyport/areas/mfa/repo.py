@@ -1,9 +1,10 @@
 """SQL for MFA providers. All fields of a provider are encrypted as one value, with `mfa_providers/DOMAIN/PROVIDER` as
 associated data."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from sallyport.store.erasure import PRESENT
+from sallyport.store.inserts import put_row
 from sallyport.store.model import Tx, columns_of
 
 
@@ -48,17 +49,7 @@ def find(tx: Tx, domain_id: int) -> ProviderRow | None:
 
 def save(tx: Tx, row: ProviderRow) -> None:
     """Store a domain's provider, in place of the previous one."""
-    tx.execute(
-        "insert into mfa_providers (domain_id, provider, fields, timeout_s, changed_at) "
-        "values (:domain_id, :provider, :fields, :timeout_s, :changed_at) on conflict (domain_id) do update set "
-        "provider = excluded.provider, fields = excluded.fields, timeout_s = excluded.timeout_s, "
-        "changed_at = excluded.changed_at",
-        domain_id=row.domain_id,
-        provider=row.provider,
-        fields=row.fields,
-        timeout_s=row.timeout_s,
-        changed_at=row.changed_at,
-    )
+    put_row(tx, "mfa_providers", "domain_id", **asdict(row))
 
 
 def delete(tx: Tx, domain_id: int) -> None:

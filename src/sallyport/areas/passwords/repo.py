@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sallyport.areas.passwords.policy import Fields, Policy, complete
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.store.inserts import insert_row
 from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.slices import delete_slice
 from sallyport.web.bodies import Page
@@ -77,17 +78,15 @@ def instances_of(tx: Tx, policy_id: int, limit: int) -> list[int]:
 def add(tx: Tx, tenant_id: int, fields: Fields, at: int) -> int:
     """Add a policy, and return its id. Raises Conflict if another policy of the tenant has the name."""
     _must_be_free(tx, tenant_id, fields["policyName"])
-    policy_id = tx.value(
-        int,
-        "insert into password_policies (tenant_id, name_key, fields, created_at, updated_at) "
-        "values (:tenant, :key, :fields, :at, :at) returning id",
-        tenant=tenant_id,
-        key=fields["policyName"].casefold(),
+    return insert_row(
+        tx,
+        "password_policies",
+        tenant_id=tenant_id,
+        name_key=fields["policyName"].casefold(),
         fields=json.dumps(dict(fields)),
-        at=at,
+        created_at=at,
+        updated_at=at,
     )
-    assert policy_id is not None  # noqa: S101  an insert returns its row
-    return policy_id
 
 
 def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from sallyport.areas.signin.person import Administrator, Identity, Session
 from sallyport.base.errors import SecretError
 from sallyport.store.foreign import CLOCKS_US
+from sallyport.store.inserts import insert_row
 from sallyport.store.model import Tx
 from sallyport.store.slices import delete_slice
 from sallyport.store.vault import Vault
@@ -65,20 +66,17 @@ class Secrets:
 
 def add_administrator(tx: Tx, name: str, name_key: str, role: str, tenant_id: int | None, at: int) -> int:
     """Insert an administrator without secrets, and return its id. Set the secrets in the same transaction."""
-    made = tx.value(
-        int,
-        "insert into administrators (name, name_key, role, tenant_id, password, seed, created_at)"
-        " values (:name, :key, :role, :tenant, :none, :none, :at) returning id",
+    return insert_row(
+        tx,
+        "administrators",
         name=name,
-        key=name_key,
+        name_key=name_key,
         role=role,
-        tenant=tenant_id,
-        none=b"",
-        at=at,
+        tenant_id=tenant_id,
+        password=b"",
+        seed=b"",
+        created_at=at,
     )
-    if made is None:
-        raise LookupError("an insert returned no id")
-    return made
 
 
 def set_password(tx: Tx, vault: Vault, administrator_id: int, hashed: str) -> None:
@@ -173,24 +171,20 @@ def add_session(
 ) -> int:
     """Insert a session, and delete some of the sessions whose end has passed. Return the id of the session."""
     delete_slice(tx, "console_sessions", "id", "ends_at <= :at", at=at)
-    made = tx.value(
-        int,
-        "insert into console_sessions (hash, token_id, administrator_id, identity_id, tenant_id, source, agent,"
-        " created_at, seen_at, ends_at) values (:hash, :token, :administrator, :identity, :tenant, :source, :agent,"
-        " :at, :at, :ends) returning id",
+    return insert_row(
+        tx,
+        "console_sessions",
         hash=hashed,
-        token=token_id,
-        administrator=administrator_id,
-        identity=identity_id,
-        tenant=tenant_id,
+        token_id=token_id,
+        administrator_id=administrator_id,
+        identity_id=identity_id,
+        tenant_id=tenant_id,
         source=source,
         agent=agent,
-        at=at,
-        ends=ends_at,
+        created_at=at,
+        seen_at=at,
+        ends_at=ends_at,
     )
-    if made is None:
-        raise LookupError("an insert returned no id")
-    return made
 
 
 def put_identity(

@@ -1,6 +1,6 @@
 """Checks of the service's data: RADIUS clients, domains, dropped packets, devices, agents, directories and nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
 
@@ -8,6 +8,7 @@ from cryptography import x509
 
 from sallyport.areas.directory.imports.bodies import ended_readings
 from sallyport.areas.directory.schedules.bodies import is_overdue
+from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.base.clock import now_us
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
@@ -89,16 +90,34 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
         serving = [client for client in clients if _serves(client, domain)]
         if not serving:
             yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; run sallyport client add --domain")
-        yield from _exempting_all(examination, domain)
+        rules = list(examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"])))
+        yield from _exempting_all(rules, domain)
+        yield from _claiming(rules, serving, domain)
         if domain["firstFactor"] == "none":
             yield _trusted_clients(domain, serving)
         elif domain["firstFactor"] != "local":
             yield from _unconfigured(examination, domain)
 
 
-def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
+def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
+    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims."""
+    unproven = [
+        str(client["name"])
+        for client in serving
+        if not client["signatureRequired"] or ip_network(str(client["address"])).num_addresses > 1
+    ]
+    for rule in rules if unproven else ():
+        claims = [each.option for each in CONDITIONS if each.is_claim and rule[each.field]]
+        if claims and rule["enabled"] and rule["action"] == "allow":
+            yield warning(
+                f"{domain['domainName']}: rule {rule['ruleId']} {rule['name']} allows by {', '.join(claims)}: it "
+                "exempts no unsigned login, and no login of an address range; clients concerned: "
+                f"{', '.join(unproven[:LISTED])}; require signatures, and give each client a single address"
+            )
+
+
+def _exempting_all(rules: Sequence[Row], domain: Row) -> Iterator[Finding]:
     """Report each login rule that exempts all logins of a domain from the second factor."""
-    rules = examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"]))
     for rule in rules:
         if rule["exemptsAll"] and rule["enabled"]:
             yield warning(

@@ -73,7 +73,7 @@ async def domain(visit: Visit) -> Context:
 async def settings(visit: Visit) -> Context:
     """Show the form of the settings."""
     found = domain_at(visit)
-    return {"title": f"Settings of {found.name}", "domain": found}
+    return {"title": f"Settings of {found.name}", "domain": found, **rights(visit)}
 
 
 @pages.submit("/domains/{domain}/settings", roles=OPERATORS)
@@ -90,6 +90,8 @@ async def change(visit: Visit) -> Redirect:
         "addRealms": [each for each in given if each not in found.realms],
         "removeRealms": [each for each in found.realms if each not in given],
     }
+    if fields.get("unknown", found.unknown_stations) != found.unknown_stations:
+        body["unknownStations"] = fields["unknown"]
     await visit.call("/ad/UpdateDomain", body, domain=found.id)
     return Redirect(f"/domains/{found.id}", "The settings are changed, from the next request on.")
 

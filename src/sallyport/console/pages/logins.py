@@ -22,7 +22,7 @@ from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
-from sallyport.console.pages.rules import ACTIONS, READ, rules_read
+from sallyport.console.pages.rules import ACTIONS, READ, SETS, rules_read
 from sallyport.console.table import LOGINS as LOG
 from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
 from sallyport.console.visit import Pages, Visit, address
@@ -113,6 +113,7 @@ async def login(visit: Visit) -> Context:
     return {
         "title": f"Login of {row['user'] or 'an unnamed user'}",
         "login": row,
+        "role_sets": SETS,
         "person_url": person_url(domain.id, str(row["user"])) if row["user"] else "",
         "domain": domain,
         "steps": steps(row, domain),
@@ -131,9 +132,11 @@ async def now(visit: Visit) -> Context:
     asked: Row = {"user": row["user"], "client": row["ip_address"], "station": row["station"]}
     if row["client_ip"] != row["ip_address"]:
         asked["nas"] = row["client_ip"]
+    asked |= {"ssid": row["ssid"], "port": row["port"]}
     tested = await visit.call("/ad/TestLoginRules", asked, domain=domain.id)
     return {
         "login": row,
+        "sets": SETS,
         "domain": domain,
         "tested": tested,
         "action": dict(ACTIONS)[str(tested["action"])],

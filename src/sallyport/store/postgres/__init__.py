@@ -3,22 +3,22 @@
 connection   opening a connection, and the conversion between Python's and PostgreSQL's values
 dialer       reconnecting after a connection was lost, not all nodes at once
 transaction  the `Tx` of this engine: named parameters, and inserts of many rows by arrays
-engine       the store: a pool of readers, and the lanes of writes
-lane         one connection that writes, with a thread of its own: group commit
-link         the connection of a lane; finds out the result of a commit if the answer is lost
+engine       the store: a pool of readers, and the connections that write
+writer       one connection that writes, with a thread of its own: group commit
+link         the connection of a writer; finds out the result of a commit if the answer is lost
 server       what the server must offer, and what may be lost when a standby takes over
 migration    the history of the schema, and how two versions run at the same time
 dump         backups by pg_dump
 schema       the tables of `store.schema` in the SQL of this engine, its functions and its triggers
 
-There are three lanes. The journal's lane commits logins. The pulse lane writes heartbeats and leases. The third lane
+There are three writers. The journal commits logins. The pulse writes heartbeats and leases. The third writer
 does all other writes, and takes an advisory lock in each transaction. So at most one node changes the configuration at
 a time. Work that reads before it writes is therefore as safe as with the only writer of SQLite.
 
-If the answer to a COMMIT is lost, the transaction may have been committed. Each transaction of a lane stores its number
-in the lane's row of `lanes`. After a reconnect, the row shows whether the transaction was committed.
+If the answer to a COMMIT is lost, the transaction may have been committed. Each transaction of a writer stores its
+number in the writer's row of `lanes`. After a reconnect, the row shows whether the transaction was committed.
 
-If the server hangs, the connections are closed after a few seconds (`engine.HUNG_S`). The journal's lane notices this,
+If the server hangs, the connections are closed after a few seconds (`engine.HUNG_S`). The journal notices this,
 because it tests its connection several times a second. The store counts as not ready even earlier, after
 `engine.LATE_S`.
 """

@@ -1,4 +1,4 @@
-"""The store on PostgreSQL: connections for reading, lanes for writing, and the listener for changes by other nodes."""
+"""The store on PostgreSQL: connections that read and that write, and the listener for changes by other nodes."""
 
 import sqlite3
 import time
@@ -21,12 +21,12 @@ from sallyport.store.postgres import server
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
 from sallyport.store.postgres.dialer import Dialer, Pause, cut
 from sallyport.store.postgres.dump import load_dump, write_dump
-from sallyport.store.postgres.lane import Restores, WriterConnection
 from sallyport.store.postgres.listener import Listener
 from sallyport.store.postgres.migration import STEPS, Steps, check_current, has_store, migrate
 from sallyport.store.postgres.rows import PostgresRows
 from sallyport.store.postgres.schema import set_limits
 from sallyport.store.postgres.transaction import Inserts, PostgresTx
+from sallyport.store.postgres.writer import Restores, WriterConnection
 from sallyport.store.transfer import SqliteFile, transfer, write_file
 from sallyport.store.turns import Turns
 
@@ -34,8 +34,8 @@ T = TypeVar("T")
 
 READERS: Final = 4
 SEARCHERS: Final = 4
-LANES: Final = ("journal", "others", "pulse")
-CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 2
+WRITERS: Final = ("journal", "others", "pulse")
+CONNECTIONS: Final = READERS + SEARCHERS + len(WRITERS) + 2
 """Maximum number of connections of a process, including the connection that listens and the connection for public
 documents."""
 READ_S: Final = 30.0
@@ -47,7 +47,7 @@ WRITE_S: Final = 1.0
 SETTLE_S: Final = 0.01
 """Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6
-"""Time in seconds after which a running transaction of the journal's lane counts as failed."""
+"""Time in seconds after which a running transaction of the journal counts as failed."""
 HUNG_S: Final = 5.0
 """Time in seconds after which the connections are closed if the server does not answer. The server itself ends work
 that
@@ -87,11 +87,11 @@ class PostgresStore:
         self._steps = steps
         self._restores = Restores(restores, restores)
         pause = Pause()
-        self._journal, self._others, self._pulse = self._lanes = tuple(
+        self._journal, self._others, self._pulse = self._writers = tuple(
             WriterConnection(
-                Dialer(url, pause), f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others"
+                Dialer(url, pause), f"{name}/{writer}", self._inserts, metrics, self._restores, alone=writer == "others"
             )
-            for lane in LANES
+            for writer in WRITERS
         )
         self._readers = _Readers(Dialer(url, pause), self._inserts, READERS, READ_S)
         self._searchers = _Readers(Dialer(url, pause), self._inserts, SEARCHERS, SEARCH_S)
@@ -100,7 +100,7 @@ class PostgresStore:
         self._turns = Turns(READERS, SEARCHERS)
         self._journal.connect()
         self.submit = self._journal.submit
-        self._listener = Listener(url, lambda: {each.server_process for each in self._lanes}, self._changed)
+        self._listener = Listener(url, lambda: {each.server_process for each in self._writers}, self._changed)
         self._on_foreign_change: list[Callable[[ForeignChange], None]] = []
         metrics.watch_queue(lambda: self._journal.queued() + self._others.queued())
 
@@ -169,18 +169,18 @@ class PostgresStore:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Process the queues of writes until cancelled. Then process the writes that are left in the queues."""
         async with trio.open_nursery() as nursery:
-            for lane in self._lanes:
-                await nursery.start(lane.run)
+            for writer in self._writers:
+                await nursery.start(writer.run)
             await nursery.start(self._listener.run)
             nursery.start_soon(self._watch)
             task_status.started()
 
     async def _watch(self) -> None:
-        """Give up the connections to a server that hangs. The journal's lane tests its connection all the time, and its
-        transactions are short. So if one transaction of this lane does not end, the server does not answer.
+        """Give up the connections to a server that hangs. The journal tests its connection all the time, and its
+        transactions are short. So if one transaction of the journal does not end, the server does not answer.
 
-        Then the journal's lane may get a new connection, for example to a standby that was promoted. Meanwhile, other
-        transactions may still wait for the server that hangs. So all transactions that began before the journal's lane
+        Then the journal may get a new connection, for example to a standby that was promoted. Meanwhile, other
+        transactions may still wait for the server that hangs. So all transactions that began before the journal
         last noticed the hanging server are given up, too.
         """
         hung_at = -inf
@@ -192,9 +192,9 @@ class PostgresStore:
                 for readers in self._pools:
                     readers.close_idle()
             least_s = max(HUNG_S, now - hung_at)
-            for lane in self._lanes:
-                if lane.in_flight_s > least_s:
-                    lane.cut()
+            for writer in self._writers:
+                if writer.in_flight_s > least_s:
+                    writer.cut()
             for readers in self._pools:
                 readers.cut(least_s)
 
@@ -241,8 +241,8 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close every connection."""
-        for lane in self._lanes:
-            lane.disconnect()
+        for writer in self._writers:
+            writer.disconnect()
         for readers in self._pools:
             readers.close()
 
@@ -288,7 +288,7 @@ def _writers(tx: Tx, table: str) -> set[str]:
 
 def _limited(work: Work[T]) -> Work[T]:
     def limited(tx: Tx) -> T:
-        assert isinstance(tx, PostgresTx)  # noqa: S101  a lane made it
+        assert isinstance(tx, PostgresTx)  # noqa: S101  a writer made it
         return work(tx.limited(WRITE_S))
 
     return limited

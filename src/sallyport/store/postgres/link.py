@@ -1,7 +1,7 @@
-"""The connection of a lane. A lost connection is opened again.
+"""The connection of a writer. A lost connection is opened again.
 
 If the answer to a COMMIT was lost, this module finds out whether the transaction was committed. Each transaction stores
-its number in the lane's row of `lanes`. The server process of the lost connection might still commit. So this server
+its number in the writer's row of `lanes`. The server process of the lost connection might still commit. So this server
 process is ended before the row is read.
 
 The server process may have been waiting for a synchronous standby. If it is ended then, its transaction becomes
@@ -31,7 +31,7 @@ if the node has lost its network or its power. Other nodes may wait for these lo
 
 
 class Link:
-    """The connection of one lane. name: the key of the lane's row in `lanes`."""
+    """The connection of one writer. name: the key of the writer's row in `lanes`."""
 
     def __init__(self, dialer: Dialer, name: str) -> None:
         self._name = name

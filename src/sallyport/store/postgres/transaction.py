@@ -2,15 +2,15 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from functools import lru_cache
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 from sallyport.base.errors import BODY, Invalid
-from sallyport.store.model import NOTHING, NewRows, Tx, V, Value
+from sallyport.store.cursor import CursorTx, ValueCursor
+from sallyport.store.model import NewRows, Tx, Value
 from sallyport.store.postgres.connection import Cursor
 
-T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
 """A pattern for a text in quotes or a named parameter. It also matches a test for null after the parameter, because
 such a test needs a cast: null has no type."""
@@ -91,25 +91,20 @@ class TrigramSearch:
         """Do nothing, because PostgreSQL merges its index by itself."""
 
 
-class PostgresTx:
+class PostgresTx(CursorTx):
     """A transaction on the connection of a cursor. limit_s: the time limit in seconds; after it, each statement raises
     Invalid."""
 
     search = TrigramSearch()
+    share = ""
 
     def __init__(
-        self,
-        cursor: Cursor,
-        inserts: Inserts,
-        waiting: Sized = (),
-        limit_s: float | None = None,
-        *,
-        share: str = "",
+        self, cursor: Cursor, inserts: Inserts, waiting: Sized = (), limit_s: float | None = None, *, share: str = ""
     ) -> None:
+        super().__init__(self._execute, waiting)
         self._cursor = cursor
         self.share = share
         self._inserts = inserts
-        self._waiting = waiting
         self._until = None if limit_s is None else time.monotonic() + limit_s
 
     def limited(self, limit_s: float) -> "PostgresTx":
@@ -124,48 +119,11 @@ class PostgresTx:
         parameters = {f"given_{name}": list(numbers) for name, numbers in columns.items()}
         return f"unnest({arrays}) as given ({', '.join(columns)})", cast("dict[str, Value]", parameters)
 
-    def others_wait(self) -> bool:
-        return len(self._waiting) > 0
-
-    def _run(self, sql: str, parameters: Mapping[str, Value]) -> Cursor:
+    def _execute(self, sql: str, parameters: Mapping[str, Value]) -> ValueCursor:
         if self._until is not None and time.monotonic() > self._until:
             raise Invalid.about("the request changes too much at once: split it into smaller requests", BODY)
         text, names = numbered(sql)
-        return self._cursor.execute(text, [parameters[name] for name in names])
-
-    def execute(self, sql: str, /, **parameters: Value) -> int:
-        return self._run(sql, parameters).rowcount
-
-    def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
-        cursor = self._run(sql, parameters)
-        row = cursor.fetchone()
-        return None if row is None else shape(**dict(zip(_names(cursor), row, strict=True)))
-
-    def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
-        cursor = self._run(sql, parameters)
-        names = _names(cursor)
-        # the shape is a dataclass whose fields are these columns, in this order
-        if names == getattr(shape, "__match_args__", None):
-            return [shape(*row) for row in cursor.fetchall()]
-        return [shape(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
-
-    def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
-        return self._run(sql, parameters).fetchall()  # type: ignore[return-value]
-
-    def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
-        row = self._run(sql, parameters).fetchone()
-        return None if row is None or row[0] is None else kind(row[0])  # type: ignore[call-overload,arg-type]
-
-    def insert(
-        self,
-        table: str,
-        columns: Sequence[str],
-        rows: Iterable[Sequence[Value]],
-        *,
-        same: Mapping[str, Value] = NOTHING,
-        on_conflict: str = "",
-    ) -> None:
-        self.insert_all([NewRows(table, columns, list(rows), same, on_conflict)])
+        return cast(ValueCursor, self._cursor.execute(text, [parameters[name] for name in names]))
 
     def insert_all(self, parts: Sequence[NewRows]) -> None:
         """Insert all parts in one statement, which gets one array for each column. For many rows, COPY is used instead,
@@ -191,7 +149,3 @@ class PostgresTx:
             copy.set_types([types[column] for column in columns])
             for row in rows:
                 copy.write_row((*row, *same))
-
-
-def _names(cursor: Cursor) -> tuple[str, ...]:
-    return tuple([column.name for column in cursor.description or ()])

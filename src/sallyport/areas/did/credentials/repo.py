@@ -9,6 +9,7 @@ from sallyport.areas.did.crypto.encoding import read_object
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import counters
+from sallyport.store.inserts import insert_row
 from sallyport.store.model import ListQuery, Tx, Value, columns_of
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
@@ -41,20 +42,17 @@ _SELECT = (
 
 def add_schema(tx: Tx, new: Schema, author_id: int, at: int) -> int:
     """Add a schema, and return its id. `new.id` is ignored."""
-    schema_id = tx.value(
-        int,
-        "insert into credential_schemas (tenant_id, domain_id, author_id, uuid, name, content, created_at) "
-        "values (:t, :d, :author, :uuid, :name, :content, :at) returning id",
-        t=new.tenant_id,
-        d=new.domain_id,
-        author=author_id,
+    return insert_row(
+        tx,
+        "credential_schemas",
+        tenant_id=new.tenant_id,
+        domain_id=new.domain_id,
+        author_id=author_id,
         uuid=new.uuid,
         name=new.name,
         content=new.content,
-        at=at,
+        created_at=at,
     )
-    assert schema_id is not None  # noqa: S101  it was inserted
-    return schema_id
 
 
 def schema(tx: Tx, domain_id: int, schema_id: int) -> Schema | None:
@@ -84,15 +82,9 @@ def schemas(tx: Tx, stretch: ListQuery, author: str, search: str) -> tuple[list[
 
 def add(tx: Tx, new: Credential, token: str, proof: JSON) -> int:
     """Add a credential, and return its id. `new.id` is ignored."""
-    columns = [name for name in _COLUMNS if name != "id"]
-    credential_id = tx.value(
-        int,
-        f"insert into credentials ({', '.join(columns)}, updated_at, place) "
-        f"values ({', '.join(f':{name}' for name in columns)}, :issued_at, :place) returning id",
-        place=counters.total(tx, new.domain_id, COUNTER) + 1,
-        **{name: getattr(new, name) for name in columns},
-    )
-    assert credential_id is not None  # noqa: S101  it was inserted
+    columns = {name: getattr(new, name) for name in _COLUMNS if name != "id"}
+    place = counters.total(tx, new.domain_id, COUNTER) + 1
+    credential_id = insert_row(tx, "credentials", updated_at=new.issued_at, place=place, **columns)
     tx.execute(
         "insert into credential_tokens (credential_id, jwt, proof) values (:id, :jwt, :proof)",
         id=credential_id,
@@ -232,10 +224,7 @@ def list_with_room(tx: Tx, issuer_id: int, most: int) -> StatusList | None:
 
 def add_list(tx: Tx, issuer_id: int, uuid: str, bits: bytes) -> StatusList:
     """Add a list."""
-    sql = "insert into status_lists (issuer_id, uuid, bits) values (:issuer, :uuid, :bits) returning id"
-    list_id = tx.value(int, sql, issuer=issuer_id, uuid=uuid, bits=bits)
-    assert list_id is not None  # noqa: S101  it was inserted
-    return StatusList(list_id, uuid, issuer_id, 0, 0)
+    return StatusList(insert_row(tx, "status_lists", issuer_id=issuer_id, uuid=uuid, bits=bits), uuid, issuer_id, 0, 0)
 
 
 def is_given(tx: Tx, list_id: int, index: int) -> bool:

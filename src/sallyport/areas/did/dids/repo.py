@@ -10,6 +10,7 @@ from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.counters import whole_page
 from sallyport.store.erasure import PRESENT
+from sallyport.store.inserts import insert_new, insert_row
 from sallyport.store.model import ListQuery, Tx, Value, columns_of
 from sallyport.store.search import MOST_COUNTED, SearchIndex
 from sallyport.store.search import page as page_of
@@ -41,22 +42,21 @@ def add(
     issuer_id: int | None,
 ) -> int:
     """Add a DID, and return the id of its record. Raises Conflict if the domain already has the DID."""
-    did_id = tx.value(
-        int,
-        "insert into dids (tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
-        "created_at, updated_at) "
-        "values (:t, :d, :did, :kind, :method, :name, :description, :wallet, :issuer, :at, :at) "
-        "on conflict (domain_id, did) do nothing returning id",
-        t=tenant_id,
-        d=new.domain_id,
+    did_id = insert_new(
+        tx,
+        "dids",
+        "domain_id, did",
+        tenant_id=tenant_id,
+        domain_id=new.domain_id,
         did=did,
         kind=kind.value,
         method=new.method,
         name=new.name,
         description=new.description,
-        wallet=wallet_id,
-        issuer=issuer_id,
-        at=at,
+        wallet_id=wallet_id,
+        issuer_id=issuer_id,
+        created_at=at,
+        updated_at=at,
     )
     if did_id is None:
         raise Conflict("the domain already has a DID with this key: give another key")
@@ -198,19 +198,10 @@ def _stretch(tx: Tx, ids: str, asked: Search, given: dict[str, Value]) -> list[R
 def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int:
     """Add a new signing key, and return its id. The former signing key is kept as retired."""
     tx.execute("update did_keys set state = :retired where did_id = :id", retired=RETIRED, id=did_id)
-    key_id = tx.value(
-        int,
-        "insert into did_keys (did_id, method_id, multikey, state, created_at) "
-        "values (:did, :method, :multikey, :state, :at) returning id",
-        did=did_id,
-        method=method_id,
-        multikey=key.multikey,
-        state=ACTIVE,
-        at=at,
-    )
     tx.execute("update dids set updated_at = :at where id = :id", at=at, id=did_id)
-    assert key_id is not None  # noqa: S101  it was inserted
-    return key_id
+    return insert_row(
+        tx, "did_keys", did_id=did_id, method_id=method_id, multikey=key.multikey, state=ACTIVE, created_at=at
+    )
 
 
 def count_keys(tx: Tx, did_id: int) -> int:

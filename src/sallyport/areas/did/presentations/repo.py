@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from sallyport.areas.did.presentations.request import Listed, NewRequest, Request, Status
 from sallyport.store.erasure import OF_TENANT
+from sallyport.store.inserts import insert_new
 from sallyport.store.model import Tx, columns_of
 from sallyport.store.slices import SLICE
 
@@ -19,15 +20,7 @@ _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 def add(tx: Tx, new: NewRequest, at: int) -> int:
     """Add a request, and return its id. If there already is a request for the same challenge, add nothing, and return
     the id of that request. Also delete some old requests that expired long ago."""
-    columns = asdict(new)
-    request_id = tx.value(
-        int,
-        f"insert into presentation_requests ({', '.join(columns)}, status, created_at) "
-        f"values ({', '.join(f':{each}' for each in columns)}, 'open', :at) "
-        "on conflict (challenge_id) do nothing returning id",
-        at=at,
-        **columns,
-    )
+    request_id = insert_new(tx, "presentation_requests", "challenge_id", status="open", created_at=at, **asdict(new))
     if request_id is None:
         request_id = tx.value(
             int, "select id from presentation_requests where challenge_id = :challenge", challenge=new.challenge_id

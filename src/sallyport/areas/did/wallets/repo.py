@@ -10,6 +10,7 @@ from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.counters import whole_page
 from sallyport.store.erasure import OF_TENANT, Rows
+from sallyport.store.inserts import insert_new
 from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
 from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
@@ -27,20 +28,19 @@ _LISTED = (
 
 def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
     """Add a wallet, and return its id. Raises Conflict if the domain already has a wallet with this e-mail address."""
-    wallet_id = tx.value(
-        int,
-        "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
-        "values (:d, :username, :email, :key, :url, :hash, :public, :token, :at) "
-        "on conflict (domain_id, email_key) do nothing returning id",
-        d=new.domain_id,
+    wallet_id = insert_new(
+        tx,
+        "wallets",
+        "domain_id, email_key",
+        domain_id=new.domain_id,
         username=new.username,
         email=new.email,
-        key=fold(new.email),
+        email_key=fold(new.email),
         url=new.url,
-        hash=key_hash(wallet_key),
-        public=public_of(wallet_key),
-        token=token_id,
-        at=at,
+        key_hash=key_hash(wallet_key),
+        public_key=public_of(wallet_key),
+        token_id=token_id,
+        created_at=at,
     )
     if wallet_id is None:
         raise Conflict(TAKEN)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from typing import Final
 
 from sallyport.areas.directory.imports.job import (
@@ -15,7 +16,8 @@ from sallyport.areas.directory.imports.job import (
     Removals,
 )
 from sallyport.base.errors import LeaseLost
-from sallyport.store.model import LISTED, Tx, Value, listed
+from sallyport.store.inserts import insert_row
+from sallyport.store.model import LISTED, Tx, listed
 
 _COLUMNS: Final = (
     "j.id, o.tenant_id, j.domain_id, j.directory_id, d.name as directory_name, d.kind as directory_kind, j.kind, "
@@ -32,23 +34,20 @@ _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 def add(tx: Tx, domain_id: int, new: NewJob, at: int, node_id: int) -> int:
     """Add a job and return its id. node_id: the node that must run the job; 0 for any node."""
-    job_id = tx.value(
-        int,
-        "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
-        "created_at, node_id) values (:d, :dir, :kind, 'QUEUED', :file_name, :file, :complete, :source, :at, :node) "
-        "returning id",
-        d=domain_id,
-        dir=new.directory_id,
+    return insert_row(
+        tx,
+        "directory_jobs",
+        domain_id=domain_id,
+        directory_id=new.directory_id,
         kind=new.kind.value,
+        state=JobState.QUEUED.value,
         file_name=new.file_name,
         file=new.file,
         complete=int(new.complete),
         source=new.source,
-        at=at,
-        node=node_id,
+        created_at=at,
+        node_id=node_id,
     )
-    assert job_id is not None  # noqa: S101  an insert returns its row
-    return job_id
 
 
 def get(tx: Tx, job_id: int) -> Job | None:
@@ -189,20 +188,13 @@ def progress(
 ) -> None:
     """Add the results of a transaction to the job. Call this function in that transaction. position: how many lines of
     the prepared file are written; with None, the stored number stays."""
-    columns: dict[str, Value] = {
-        "added": counts.added,
-        "updated": counts.updated,
-        "removed": counts.removed,
-        "skipped": counts.skipped,
-        "failed": counts.failed,
-    }
     tx.execute(
         "update directory_jobs set added = added + :added, updated = updated + :updated, removed = removed + :removed, "
         "skipped = skipped + :skipped, failed = failed + :failed, position = coalesce(:position, position) "
         "where id = :id",
         id=job_id,
         position=position,
-        **columns,
+        **asdict(counts),
     )
     if errors:
         _keep_errors(tx, job_id, errors)

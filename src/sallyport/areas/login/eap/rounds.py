@@ -61,12 +61,15 @@ class EapRounds:
 
     def station(self, login: Login, domain: Domain) -> Station | None:
         """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
-        bypass = self._steps.bypass
-        key = bypass.admits_by_eap(login.arrival, login.method, domain.id) if login.method == Method.EAP else ""
+        key = (
+            self._steps.bypass.requested_by_eap(login.arrival, login.method, domain)
+            if login.method == Method.EAP
+            else ""
+        )
         if not key:
             return None
         word = login.arrival.client.mac_password
-        return Station(key, None if word is None else word.reveal(), partial(bypass.has, domain.id, key))
+        return Station(key, None if word is None else word.reveal())
 
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""
@@ -105,7 +108,7 @@ class EapRounds:
         """
         fresh = self._steps.refresh(login, domain)
         if result.by_address:
-            return self._steps.admit_station(login, fresh)
+            return self._steps.decide_station(login, fresh)
         if result.refusal is not None:
             login.rule = result.rule
             return self._steps.settle(login, fresh, result.refusal)

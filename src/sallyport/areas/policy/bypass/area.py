@@ -16,16 +16,20 @@ class BypassArea(Area):
     """The stations that are admitted by their MAC address. vlan_attributes: returns the encoded attributes for a
     VLAN."""
 
-    erased_rows = (Rows("bypass_stations", "MAC bypass stations"),)
+    erased_rows = (Rows("bypass_stations", "MAC bypass stations"), Rows("unknown_stations", "unknown stations"))
 
     def __init__(self, parts: Parts, revocations: Revocations, *, vlan_attributes: Callable[[str], bytes]) -> None:
         self.service = Bypass(
             parts.configuration, parts.clock, revocations=revocations, vlan_attributes=vlan_attributes
         )
-        self.node_tasks = (self.service.run,)
+        self.node_tasks = (self.service.run, self.service.unknown.run)
         self.leader_tasks = (partial(self.service.watch, parts.leader_store),)
         self._clock = parts.clock
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of the lists of stations."""
         return [api.operations(self.service, gate, self._clock)]
+
+    def forget_all(self) -> None:
+        """Drop the sightings of unknown stations."""
+        self.service.unknown.forget()

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
+from sallyport.areas.domains.domain import RULES, Domain
 from sallyport.areas.policy.attempt import Arrival
-from sallyport.areas.policy.bypass import repo
+from sallyport.areas.policy.bypass import repo, unknown_repo
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.areas.policy.bypass.repo import Listed
 from sallyport.areas.policy.bypass.station import Entry, StationChange, StationRow
+from sallyport.areas.policy.bypass.unknown_service import UnknownStations
 from sallyport.areas.users.service import NoRevocations, Revocations
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.mac import mac_text, spellings, station_key
@@ -52,6 +54,7 @@ class Bypass:
         self._check_vlan = vlan_attributes
         self.vlan_attributes = lru_cache(4096)(vlan_attributes)
         self.some = False
+        self.unknown = UnknownStations(configuration.store)
         self._seen: dict[int, set[str]] = {}
         self._listed = configuration.hold(self._load, Listed(), self._adopt)
 
@@ -63,20 +66,23 @@ class Bypass:
 
     # --- logins -----------------------------------------------------------------------------------------------
 
-    def admits(self, arrival: Arrival, method: str, domain_id: int) -> bool:
-        """Return whether a login is a bypass request for a listed station. Raises PacketError if the password field is
-        malformed."""
-        if domain_id not in self._listed.value.lists:
-            return False
-        return self.entry(domain_id, requested_station(arrival, method), arrival.at) is not None
-
-    def admits_by_eap(self, arrival: Arrival, method: str, domain_id: int) -> str:
-        """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the station is not
-        listed."""
-        if domain_id not in self._listed.value.lists:
+    def requested(self, arrival: Arrival, method: str, domain: Domain) -> str:
+        """Return the station of a bypass request as 12 hex digits. Return an empty text if the login is no bypass
+        request, or if the station is not listed and the domain does not let rules decide. Raises PacketError if the
+        password field is malformed."""
+        if domain.id not in self._listed.value.lists and domain.unknown_stations is not RULES:
             return ""
-        station = requested_station_by_eap(arrival, method)
-        return station if self.entry(domain_id, station, arrival.at) is not None else ""
+        return self._decided_here(requested_station(arrival, method), arrival, domain)
+
+    def requested_by_eap(self, arrival: Arrival, method: str, domain: Domain) -> str:
+        """Return the station of a bypass request by EAP as `requested` does."""
+        if domain.id not in self._listed.value.lists and domain.unknown_stations is not RULES:
+            return ""
+        return self._decided_here(requested_station_by_eap(arrival, method), arrival, domain)
+
+    def _decided_here(self, station: str, arrival: Arrival, domain: Domain) -> str:
+        is_decided = domain.unknown_stations is RULES or self.entry(domain.id, station, arrival.at) is not None
+        return station if station and is_decided else ""
 
     def entry(self, domain_id: int, station: str, at: int) -> Entry | None:
         """Return the entry of a station. Return None if the domain does not list the station, or if the entry has
@@ -109,6 +115,7 @@ class Bypass:
 
         def transaction(tx: Tx) -> int:
             repo.put(tx, domain_id, wanted, at)
+            unknown_repo.delete(tx, domain_id, [each.station for each in wanted])
             self._record(tx, "bypass.add", domain_id, [each.station for each in wanted], at, _changed(wanted))
             return len(wanted)
 

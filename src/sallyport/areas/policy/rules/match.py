@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, Facts, Preparation, Seen, Test, time_condition
+from sallyport.areas.policy.rules.conditions import CONDITIONS, time_condition
+from sallyport.areas.policy.rules.facts import AccountKind, Facts, Preparation, Seen, Test
 from sallyport.areas.policy.rules.index import Index
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.base.text import folded
 
 _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
+UNKNOWN_STATION: Final = AccountKind.UNKNOWN
 _BY_RANK: Final = sorted(CONDITIONS, key=lambda each: each.rank)
 
 
@@ -30,13 +32,14 @@ class Step:
 
 class DomainRules:
     """The enabled rules of a domain, in the order in which they are read. groups: the case-folded names of all groups
-    that occur in these rules."""
+    that occur in these rules. compared: the fields of all conditions that these rules have."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = Index()
         in_order = sorted(rules, key=lambda rule: rule.place)
         ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
+        self.compared = frozenset(field for rule in in_order for field, _ in rule.definition.conditions)
         self._others = tuple(each for each in ordered if not each.users)
         # Rules with users come first in the order. They are looked up by user, so that no loop over them is needed.
         self._of_user: dict[str, list[_Prepared]] = {}
@@ -44,6 +47,7 @@ class DomainRules:
             for user in each.users:
                 self._of_user.setdefault(user, []).append(each)
         self._all = tuple(ordered)
+        self._of_unknown = tuple(each for each in ordered if _is_for_unknown(each.rule))
 
     def match(self, facts: Facts) -> Rule | None:
         """Return the rule that decides a login, or None if no rule matches. The method raises no errors.
@@ -52,6 +56,8 @@ class DomainRules:
         reply attributes nor a role.
         """
         seen = Seen(facts, self._index)
+        if facts.kind is UNKNOWN_STATION:
+            return _first(self._of_unknown, seen)
         if not seen.user:
             return _first(self._all, seen)
         own = self._of_user.get(seen.user)
@@ -63,7 +69,7 @@ class DomainRules:
     def explain(self, facts: Facts) -> list[Step]:
         """Return the result of each rule in the order of reading, up to the first rule that surely matches."""
         seen, steps = Seen(facts, self._index), list[Step]()
-        for each in self._all:
+        for each in self._of_unknown if facts.kind is UNKNOWN_STATION else self._all:
             steps.append(each.explain(seen))
             if steps[-1].matches:
                 break
@@ -104,13 +110,30 @@ class _Prepared:
         return Step(self.rule, None if doubt else True, doubt)
 
 
+def _is_for_unknown(rule: Rule) -> bool:
+    """Return whether a rule is read for stations that are on no list: it names their kind, or it blocks. Otherwise a
+    rule for everyone would admit invented addresses, or would hide the rule that is meant for them."""
+    return rule.action is Action.BLOCK or UNKNOWN_STATION in rule.definition.values("kinds")
+
+
 def _tests(definition: Definition, prepared: Preparation) -> Iterable[tuple[str, Test]]:
     """Yield the tests of a rule by the field of the condition."""
     for each in _BY_RANK:
         if values := definition.values(each.field):
-            yield each.field, each.prepare(values, prepared)
+            test = each.prepare(values, prepared)
+            yield each.field, _unless_claimed(each.field, test) if prepared.exempts and each.is_claim else test
     if definition.time is not None:
         yield "time", time_condition(definition.time)
+
+
+def _unless_claimed(field: str, test: Test) -> Test:
+    """Return a test for an `allow` rule. If the fact is only a claim of the sender, it is as good as missing."""
+
+    def holds(seen: Seen) -> bool | None:
+        found = test(seen)
+        return None if found and field in seen.facts.claims else found
+
+    return holds
 
 
 def _first(rules: Sequence[_Prepared], seen: Seen) -> Rule | None:

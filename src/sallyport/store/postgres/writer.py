@@ -1,12 +1,9 @@
-"""A lane: one connection that writes, with a thread and a queue of its own."""
+"""A connection that writes, with a thread and a queue of its own."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from random import uniform
 from threading import Event, Thread, Timer
 from typing import Final, TypeVar, cast
@@ -16,10 +13,9 @@ import psycopg
 import structlog
 import trio
 
-from sallyport.base.actor import acting
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
-from sallyport.store.items import QueuedWrite, finish, nobody, runs_of
+from sallyport.store.items import QueuedWrite, QueuedWriter, nobody, runs_of
 from sallyport.store.model import Done, Work
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours
 from sallyport.store.postgres.dialer import Dialer
@@ -56,43 +52,30 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Restores:
-    """Counters of restores. seen: the number of restores that the lane knows. accepted: the value of `seen` when the
+    """Counters of restores. seen: the number of restores that the writer knows. accepted: the value of `seen` when the
     caches were last reloaded."""
 
     seen: int = 0
     accepted: int = 0
 
 
-class WriterConnection:
+class WriterConnection(QueuedWriter):
     """The writes over one connection.
 
-    name: the key of the lane's row in `lanes`. alone: whether only one node at a time may have a transaction in this
-    lane.
+    name: the key of the connection's row in `lanes`. alone: whether only one node at a time may have a transaction over
+    such a connection.
     """
 
     def __init__(
         self, dialer: Dialer, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
     ) -> None:
-        self._name = name
+        super().__init__(f"store writer {name}", metrics)
         self._link = Link(dialer, name)
         self._share = "" if alone else f"@{crc32(name.encode()) % SHARES}"
         self._inserts = inserts
-        self._metrics = metrics
         self._restores = restores
         self._alone = alone
-        self._failing = False
         self._since: float | None = None  # the start of the current transaction or probe
-        self._queue: SimpleQueue[QueuedWrite | None] = SimpleQueue()
-        self._own: deque[QueuedWrite] = deque()  # queued items of the service that have not started
-        self._stopped = False
-        self.changes = 0
-        """The number of commits."""
-        self.queued = self._queue.qsize
-
-    @property
-    def ready(self) -> bool:
-        """Return whether the last write was committed."""
-        return not self._failing
 
     @property
     def in_flight_s(self) -> float:
@@ -109,23 +92,6 @@ class WriterConnection:
     def cut(self) -> None:
         """End the connection, because the server does not answer. The current transaction fails."""
         self._link.cut()
-
-    async def write(self, work: Work[T]) -> T:
-        """Run `work`, and return when its changes are on disk (see `Store.write`)."""
-        context = copy_context()
-        item = QueuedWrite(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service")
-        return cast(T, await self._wait(item))
-
-    async def _wait(self, item: QueuedWrite) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
-        finished = trio.Event()
-        item.done = lambda _result, _error: finished.set()
-        self._put(item)
-        with trio.CancelScope(shield=True):  # the caller must learn whether its write was kept
-            await finished.wait()
-        if item.error is not None:
-            raise item.error
-        return item.result
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """Run `work` without a waiting task (see `Store.submit`)."""
@@ -144,39 +110,18 @@ class WriterConnection:
             self._own.append(item)
         self._queue.put(item)
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
-        thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name=f"lane {self._name}")
-        thread.start()
-        task_status.started()
-        try:
-            await trio.sleep_forever()
-        finally:
-            self._stopped = True
-            self._queue.put(None)
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(thread.join, STOP_S)
-                while thread.is_alive():
-                    self.cut()
-                    await trio.to_thread.run_sync(thread.join, STOP_S)
-
-    def _finish(self, items: list[QueuedWrite], error: StoreError | None, seconds: float) -> None:
-        """Pass the results to the callers. This runs on the event loop."""
-        self._metrics.commits.seconds.observe(seconds)
-        self._metrics.commits.callers.observe(len(items))
-        if error is None:
-            self.changes += 1
-        else:
-            self._metrics.errors.labels("commit").inc()
-        finish(items, error)
+    async def _join(self, thread: Thread) -> None:
+        await trio.to_thread.run_sync(thread.join, STOP_S)
+        while thread.is_alive():
+            self.cut()
+            await trio.to_thread.run_sync(thread.join, STOP_S)
 
     # --- in the thread ----------------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Process the queue in the lane's thread until the queue is closed."""
         ended, left = False, list[QueuedWrite]()
         while left or not ended:
-            items, is_last = self._take(waits=not left)
+            items, is_last = self._take(PROBE_S, waits=not left)
             ended |= is_last
             for item in items:
                 if item.own:
@@ -192,20 +137,7 @@ class WriterConnection:
                 error, done = self._transaction(together)
             ids = {id(item) for item in done}
             left = [item for item in left if id(item) not in ids]
-            token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
-
-    def _take(self, *, waits: bool) -> tuple[list[QueuedWrite], bool]:
-        """Return the next items of the queue, and whether the queue is closed. waits: whether to wait up to PROBE_S for
-        the first item."""
-        items: list[QueuedWrite] = []
-        try:
-            item = self._queue.get(waits, timeout=PROBE_S)
-            while item is not None:
-                items.append(item)
-                item = self._queue.get_nowait()
-        except Empty:
-            return items, False
-        return items, True
+            token.run_sync_soon(self._report, done, error, time.perf_counter() - started)
 
     @contextmanager
     def _timed(self, is_timed: bool = True) -> Iterator[None]:
@@ -249,7 +181,7 @@ class WriterConnection:
             done = self._each(cursor, tx, items)
         self._link.commit(cursor)
         if done and done[0].alone:
-            self._restores.seen = number + 1  # another lane may already have read this number
+            self._restores.seen = number + 1  # another connection may already have read this number
         return done
 
     def _begin(self, cursor: Cursor) -> int:
