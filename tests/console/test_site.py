@@ -7,7 +7,6 @@ import httpx
 import pytest
 
 from sallyport.console.pages import ALL
-from sallyport.console.visit import Form
 from sallyport.web.scope import Role
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of
