@@ -30,6 +30,7 @@ SECTIONS: Sections = {
         "client": ("sallyport.areas.clients.cli:client", "RADIUS clients: addresses that may send requests."),
         "device": ("sallyport.areas.devices.cli:device", "The inventory of network devices."),
         "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does."),
+        "ssid": ("sallyport.areas.devices.cli:ssid", "SSIDs that logins have named."),
         "station": ("sallyport.areas.devices.cli:station", "Stations: the hosts behind network devices."),
         "session": ("sallyport.areas.sessions.cli:session", "User sessions at network devices, live and past."),
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),

@@ -63,6 +63,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ),
     ("POST", "/ad/CheckFirstFactor", _domain(userName="ann", password="Correct-Horse-7-Battery")),  # noqa: S106
     ("POST", "/network_device/GetDevice", _domain(deviceId=1)),
+    ("POST", "/network_device/ListSsids", _domain(search="corp")),
     ("POST", "/network_device/ResetDevice", _domain(deviceId=1)),
     ("POST", "/network_device/UpdateDevice", _domain(deviceId=1, tags=["site=Berlin/Floor 2"], note="Cabinet 4")),
     ("POST", "/network_device/DeleteDevice", _domain(deviceId=1)),

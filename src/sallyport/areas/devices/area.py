@@ -21,6 +21,7 @@ class DevicesArea(Area):
 
     erased_rows = (
         Rows("stations", "stations"),
+        Rows("device_usage", key="device_id, ssid, method, transport"),
         Rows("device_history", "entries of the device history"),
         Rows(
             "devices",

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Self
 from pydantic import AliasChoices, Field, model_validator
 
 from sallyport.areas.devices.device import MAX_DELETED, DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.usage import SsidRow
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import (
@@ -149,6 +150,24 @@ class DeviceStationList(Model):
     stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
+
+
+class ListSsids(InDomain, Paged):
+    """Request body of the operation `ListSsids`."""
+
+    search: Search = Field(default="", description="Part of an SSID. Leave it empty to list all SSIDs.")
+
+
+@answer_of(SsidRow)
+class SsidEntry(Model):
+    """An SSID of a domain."""
+
+
+class SsidList(Model):
+    """Response body of the operation `ListSsids`."""
+
+    ssids: list[SsidEntry] = Field(description="SSIDs of the page, ordered by name.")
+    totalCount: TotalCount
 
 
 class DeviceHistory(InDomain, Paged):

@@ -5,8 +5,9 @@ from itertools import islice
 
 import click
 
-from sallyport.areas.devices.bodies import ListDevices, ListStations, UpdateDevice
+from sallyport.areas.devices.bodies import ListDevices, ListSsids, ListStations, UpdateDevice
 from sallyport.areas.devices.device import DeviceRow, StationRow
+from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
@@ -35,6 +36,8 @@ CSV_COLUMNS = wire_names(
     *("device_id", "domain_id", "domain", "device_name", "device_type", "device_type_certainty", "ip_address"),
     *("client_ip", "nas_identifier", "nas_device_type"),
 )
+SSIDS = "/network_device/ListSsids"
+SSID_COLUMNS = wire_names(SsidRow, "domain")
 STATION_COLUMNS = wire_names(StationRow, "station", "user", "domain")
 SHOWN = (
     (
@@ -46,9 +49,11 @@ SHOWN = (
     ("stations", STATIONS, ("station", "user", "first_seen", "last_seen", "request_count")),
     ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
 )
-"""Each list in `device show`: field of the answer, operation, columns of the table."""
+"""Each list of its own operation in `device show`: field of the answer, operation, columns of the table."""
 SPARE = ("tags", "registrations", "nas_port_type", "client_ip", "nas_device_type", "request_count")
 """Columns that the table of devices leaves out at a narrow terminal, in this order, before it cuts an address."""
+USES = (("uses", wire_names(UsageRow)), ("ports", wire_names(PortRow)))
+"""Each list that GetDevice has, with the columns of its table."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
 _domain = click.option(
@@ -89,7 +94,7 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
     if as_json:
         line.print_json(found)
         return
-    lists = {_LISTS.get(field, field): columns for field, _, columns in SHOWN}
+    lists = {**dict(USES), **{_LISTS.get(field, field): columns for field, _, columns in SHOWN}}
     facts = {name: value for name, value in found.items() if name not in lists}
     facts["evidence"] = _evidence(found["evidence"])
     line.print_rows([{"device": name, "": value} for name, value in facts.items()], ("device", ""))
@@ -129,6 +134,23 @@ def delete(line: CommandLine, *, name: str, domain: str | None) -> None:
     """Delete a device. Its next request registers it again."""
     body, place = _find(line, name, domain)
     line.note(str(line.run("/network_device/DeleteDevice", body, domain=place)["message"]))
+
+
+@click.group(cls=Group)
+def ssid() -> None:
+    """SSIDs that logins have named."""
+
+
+@ssid.command("list")
+@any_domain
+@options(ListSsids, "search")
+@json_form
+@csv_form
+@pass_body
+def list_ssids(line: CommandLine, body: Row, *, domain: str | None, form: Form | None) -> None:
+    """List the SSIDs of a domain, each with its logins, devices and methods."""
+    found = (each for one in domains(line, domain) for each in _listed(line, one, SSIDS, "ssids", body))
+    line.print_rows(found, SSID_COLUMNS, form)
 
 
 @click.group(cls=Group)

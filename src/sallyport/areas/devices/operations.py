@@ -11,8 +11,10 @@ from sallyport.areas.devices.bodies import (
     GetDevice,
     HistoryList,
     ListDevices,
+    ListSsids,
     ListStations,
     ResetDevice,
+    SsidList,
     UpdateDevice,
 )
 from sallyport.areas.devices.device import AttributeName, DeviceQuery
@@ -44,17 +46,26 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
-        return Plain(
-            {"network_devices": answers(rows, now=clock(), client_tags=service.tags.of_client), **totals(total)}
-        )
+        usage = await service.usage(rows)
+        listed = answers(rows, now=clock(), client_tags=service.tags.of_client, usage=usage)
+        return Plain({"network_devices": listed, **totals(total)})
 
     @devices.post("/network_device/GetDevice", roles=READERS)
     async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
         """Read a network device as ListDevices lists it, with the evidence for its product."""
         row = await service.one(body.domainId, body.deviceId)
         _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
-        known = {"now": clock(), "attribute_name": attribute_name, "client_tags": service.tags.of_client}
-        return Plain(answer(row, detail=True, station_count=behind, **known))
+        usage = await service.usage([row])
+        values = {
+            "now": clock(),
+            "attribute_name": attribute_name,
+            "client_tags": service.tags.of_client,
+            "usage": usage,
+            "station_count": behind,
+            "uses": answers(usage.get(row.id, ())),
+            "ports": answers(await service.ports(body.domainId, row.id)),
+        }
+        return Plain(answer(row, detail=True, **values))
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
@@ -93,6 +104,14 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size, newest=body.newest
         )
         return Plain({"stations": answers(rows), **totals(total)})
+
+    @devices.post("/network_device/ListSsids", roles=READERS)
+    async def list_ssids(body: ListSsids, caller: Caller) -> Plain[SsidList]:
+        """List the SSIDs that logins of a domain have named, ordered by name. A device has at most 32 combinations of
+        SSID, method and transport; further logins count without an SSID."""
+        page = body.page()
+        rows, total = await service.ssids(body.domainId, body.search, offset=page.offset, limit=page.size)
+        return Plain({"ssids": answers(rows), "totalCount": total})
 
     @devices.post("/network_device/DeviceHistory", roles=READERS)
     async def device_history(body: DeviceHistory, caller: Caller) -> Plain[HistoryList]:

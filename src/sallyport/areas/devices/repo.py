@@ -292,6 +292,7 @@ def reset(tx: Tx, row: DeviceRow, at: int) -> None:
     """Forget the learned values of a device, and its counts of signed logins and of challenges. at: the time in
     microseconds."""
     tx.execute("delete from device_posture where device_id = :id", id=row.id)
+    tx.execute("delete from device_usage where device_id = :id", id=row.id)
     fresh = Posture(measured_at=at, challenged_at=at)
     tx.insert("device_posture", ("device_id", *_POSTURE), [(row.id, *(getattr(fresh, name) for name in _POSTURE))])
 

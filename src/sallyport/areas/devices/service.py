@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import repo, station_repo, tag_repo
+from sallyport.areas.devices import repo, station_repo, tag_repo, usage_repo
 from sallyport.areas.devices.device import (
     MAX_DELETED,
     DeviceQuery,
@@ -19,6 +19,7 @@ from sallyport.areas.devices.device import (
 )
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
 from sallyport.areas.devices.tagging import DeviceTags
+from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow, with_uses
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
@@ -35,6 +36,7 @@ FLUSH_S = 1.0
 MOST_HEARD = 100_000  # maximum number of source addresses of a tenant whose times are read
 HEARD_US = 60 * SECOND  # the lifetime of these times in memory; reading them takes 0.3 s for 100,000 devices
 MOST_TENANTS = 20  # maximum number of tenants whose times are in memory
+PORTS = 100
 WARN_AGAIN_US = 3600 * SECOND
 MAX_WARNED = 10_000
 NOTHING: Final = Changes([], [])
@@ -131,6 +133,29 @@ class Devices:
         return await read(
             lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit, newest=newest)
         )
+
+    async def usage(self, rows: Sequence[DeviceRow]) -> dict[int, list[UsageRow]]:
+        """Return the logins through devices by SSID, method and transport, the last one first, by the id of the device.
+        They include the logins that are only in memory."""
+        ids = [row.id for row in rows]
+        stored = await self._beside_flushes(
+            lambda: self._store.read_now(lambda tx: usage_repo.of_devices(tx, ids)), lambda _found: rows
+        )
+        for row in rows:
+            identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
+            for device in self.sightings.changed_devices.get(identity, ()):
+                if device.uses:
+                    stored[row.id] = with_uses(row.id, stored.get(row.id, ()), device.uses)
+        return stored
+
+    async def ports(self, domain_id: int, device_id: int) -> list[PortRow]:
+        """Return the ports of a device with stations, the last one first, at most PORTS."""
+        return await self._store.search(lambda tx: usage_repo.ports(tx, domain_id, device_id, PORTS))
+
+    async def ssids(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[SsidRow], int]:
+        """Return one page of the SSIDs of a domain, and the number of all matches."""
+        await self._flush_or_log()
+        return await self._store.search(lambda tx: usage_repo.ssids(tx, domain_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history, and the number of all entries.

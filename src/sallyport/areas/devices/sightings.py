@@ -8,20 +8,22 @@ reads its row from the store.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from itertools import chain
 
-from sallyport.areas.clients.client import Client
-from sallyport.areas.devices import repo, station_repo
+from sallyport.areas.clients.client import RADSEC, Client
+from sallyport.areas.devices import repo, station_repo, usage_repo
 from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
+from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.tags import Tags
-from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
+from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_ID, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.radius.vendors import Finding, identify, medium
+from sallyport.radius.vendors.ssid import ssid
 from sallyport.store.model import Tx
 
 LOOK_AGAIN_US = 60 * SECOND
@@ -40,11 +42,12 @@ class Changes:
     """Counts that are not in the store yet.
 
     devices: each device with its number of requests and its posture. stations: each station with its number of
-    requests.
+    requests. uses: the logins of devices by SSID, method and transport.
     """
 
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
+    uses: list[tuple[Device, Uses]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,17 @@ class Sightings:
         station.user = user
         return station
 
+    def use(self, device: Device, station: Station | None, request: Request, client: Client, method: str) -> None:
+        """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station."""
+        name = ssid(request)
+        if station is not None:
+            station.ssid = name
+            station.port = request.text(NAS_PORT_ID)
+        if not device.uses:
+            self.touch(device)  # a flush may have written the device since its request
+        at = device.last_seen
+        merge(device.uses, (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP), Count(1, at, at))
+
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
         ignored."""
@@ -151,7 +165,11 @@ class Sightings:
         devices = [each for same in self.changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
         for at in range(0, len(devices), DEVICES):
-            yield Changes([self._take(device) for device in devices[at : at + DEVICES] if not device.gone], [])
+            due = [device for device in devices[at : at + DEVICES] if not device.gone]
+            uses = [(device, device.uses) for device in due if device.uses]
+            for device, _ in uses:
+                device.uses = {}
+            yield Changes([self._take(device) for device in due], [], uses)
         for at in range(0, len(stations), STATIONS):
             changes = Changes([], [])
             for station in stations[at : at + STATIONS]:
@@ -185,6 +203,9 @@ class Sightings:
             self._note(device)
             device.requests += requests
             device.posture.put_back(taken)
+        for device, uses in changes.uses:
+            for use, count in uses.items():
+                merge(device.uses, use, count)
         for station, requests in changes.stations:
             self._changed_stations[station] = None
             station.requests += requests
@@ -300,6 +321,7 @@ def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
         repo.register(tx, device)
         is_refused = device.id is None or repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
+    usage_repo.write(tx, changes.uses)
     if changes.stations:
         station_repo.note_all(tx, changes.stations)
     return back

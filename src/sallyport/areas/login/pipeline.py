@@ -20,6 +20,7 @@ from sallyport.areas.devices.sightings import Sightings, new_device
 from sallyport.areas.directory.principals import NOBODY, Principals
 from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, Domain, DomainTable, FirstFactor
 from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import (
     check_password,
     check_vouched,
@@ -28,7 +29,7 @@ from sallyport.areas.login.first.password import (
     typed_code,
 )
 from sallyport.areas.login.first.service import FirstFactors
-from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, facts_of, hides_user, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, hides_user, identify
 from sallyport.areas.login.limit import SessionLimits
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
@@ -418,7 +419,8 @@ class Pipeline:
         login.attributes = found
         if rules is None:
             return UNMATCHED
-        rule = rules.match(facts_of(login))
+        login.facts = facts_of(login, rules.compared)
+        rule = rules.match(login.facts)
         if rule is None:
             return UNMATCHED
         login.rule, chosen = rule, rule.attributes

@@ -6,11 +6,11 @@ from sallyport.areas.policy.bypass.station import StationRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import lines, of, rights, tag_changes
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()

@@ -365,6 +365,8 @@ class Exchange:
         login.reply = encode_reply(code, arrival.request, arrival.client.secret, with_keys)
         if not login.noted:
             self._note(login)
+        if login.noted and decision.outcome and not is_check(arrival.request):
+            self._sightings.use(login.device, login.behind, arrival.request, arrival.client, login.method)
         login.answer = Answer(decision, attributes, self._clock() - arrival.at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision

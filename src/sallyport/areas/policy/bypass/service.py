@@ -17,10 +17,10 @@ from sallyport.areas.users.service import NoRevocations, Revocations
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.errors import SecretError
 from sallyport.base.mac import mac_text, spellings, station_key
-from sallyport.base.periodic import every
 from sallyport.base.tags import changed_tags
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
+from sallyport.nodes.periodic import every
 from sallyport.radius.salted import Hiding
 from sallyport.radius.vendors import UNKNOWN, medium
 from sallyport.radius.vendors.ssid import ssid
