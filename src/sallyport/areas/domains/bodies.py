@@ -261,6 +261,10 @@ class RuleImpact(Model):
         description="Names of devices of these logins at which the limit is not applied, because they send no interim "
         "updates; at most 100.",
     )
+    claimed: int = Field(
+        description="Number of further logins that the rule does not exempt, because they match it only by claims of "
+        "the sender: their requests were not signed, or came from a RADIUS client with an address range."
+    )
 
 
 class Tally(Model):

@@ -9,7 +9,7 @@ steps for logins by EAP.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -20,6 +20,7 @@ from sallyport.areas.devices.sightings import Sightings, new_device
 from sallyport.areas.directory.principals import NOBODY, Principals
 from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, Domain, DomainTable, FirstFactor
 from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import (
     check_password,
     check_vouched,
@@ -28,7 +29,7 @@ from sallyport.areas.login.first.password import (
     typed_code,
 )
 from sallyport.areas.login.first.service import FirstFactors
-from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, facts_of, hides_user, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, hides_user, identify
 from sallyport.areas.login.limit import SessionLimits
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
@@ -38,8 +39,9 @@ from sallyport.areas.login.second.session import Asked
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.areas.policy.bypass.station import Entry
 from sallyport.areas.policy.lockouts.service import Lockouts
-from sallyport.areas.policy.roles.service import Roles
+from sallyport.areas.policy.roles.service import Roles, product_of
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.users.service import MISSING, EndpointUsers
@@ -229,9 +231,25 @@ class Pipeline:
             self.bypass.unknown.note(login.arrival, login.device, domain.id, key, decision.applied)
             return decision
         self.bypass.see(domain.id, key)
-        if entry.vlan:  # the entry says more about the station than a rule
-            login.attributes = combine(login.attributes, self.bypass.vlan_attributes(entry.vlan))
-        return decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
+        self._apply_entry(login, domain, entry)
+        decision = decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
+        if entry.psk is not None and decision.admits and login.arrival.request.first.get(EAP_MESSAGE) is None:
+            product = product_of(login.device.nas_device_type, login.arrival.client.product)
+            psk = self.bypass.key_attributes(login.arrival, domain.id, key, entry.psk, product)
+            login.found = replace(login.found, keys=psk.attributes, keys_in_clear=psk.in_clear)
+        return decision
+
+    def _apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
+        """Add the attributes for the role and the VLAN of an entry. They override those of a rule, because an entry
+        says more about the station."""
+        chosen = b""
+        if entry.role:
+            login.role = given = self.roles.given(domain.id, entry.role, login.device, login.arrival.client)
+            chosen = given.attributes
+        if entry.vlan:
+            chosen = combined(chosen, self.bypass.vlan_attributes(entry.vlan))
+        if chosen:
+            login.attributes = combine(login.attributes, chosen)
 
     @staticmethod
     def _decide_unknown(login: Login, domain: Domain) -> Decision:
@@ -401,7 +419,8 @@ class Pipeline:
         login.attributes = found
         if rules is None:
             return UNMATCHED
-        rule = rules.match(facts_of(login))
+        login.facts = facts_of(login, rules.compared)
+        rule = rules.match(login.facts)
         if rule is None:
             return UNMATCHED
         login.rule, chosen = rule, rule.attributes

@@ -10,15 +10,15 @@ from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights, tag_changes
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import SEARCHED, Filter, RowSelection, has_slow_filter, listed
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

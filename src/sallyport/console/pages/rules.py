@@ -12,13 +12,13 @@ from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
-from sallyport.console.visit import FormProblem, Visit
+from sallyport.console.visit import FormProblem, Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -60,6 +60,7 @@ DECIDED: Final = (
     Column("logins", "Logins", "number"),
     Column("users", "Users", "number"),
     Column("lastSeen", "Last login", "age"),
+    Column("claimed", "Not exempt: only claims", "number"),
     Column("limit", "Limit of sessions"),
     Column("sets", "Role by product", "changes"),
 )
@@ -85,7 +86,8 @@ EMPTY: Final = (
     "exempt or block logins, or to set a VLAN."
 )
 _MEDIA: Final = next(each for each in CONDITIONS if each.field == "media")
-FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at")
+ASKED: Final = [each for each in CONDITIONS if each.asked]
+FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at", "unsigned")
 
 
 @pages.show("/rules", "Login rules", roles=READERS, template="rules.html", menu="Sign-in policy")
@@ -204,12 +206,21 @@ async def effect(visit: Visit) -> Context:
 async def test(visit: Visit) -> Context:
     """Show which rule would decide a login with a correct password. The facts of the login are in the address."""
     domain, query = visit.domain(), visit.query
-    context: dict[str, object] = {"domain": domain, "tested": None, "media": [*_MEDIA.choices], "columns": READ}
-    context["sets"] = SETS
+    context: dict[str, object] = {
+        "domain": domain,
+        "tested": None,
+        "media": [*_MEDIA.choices],
+        "columns": READ,
+        "asked": ASKED,
+        "sets": SETS,
+    }
     if not query.get("user"):
         return context
     body: Row = {name: query.get(name, "") for name in FACTS}
     body["groups"] = lines(query.get("groups", "").replace(",", "\n"))
+    for each in ASKED:
+        text = query.get(each.fact, "")
+        body[each.fact] = lines(text.replace(",", "\n")) if each.asks_several else text
     try:
         tested = await visit.call("/ad/TestLoginRules", body, domain=domain.id)
     except Refused as error:

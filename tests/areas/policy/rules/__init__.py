@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from sallyport.areas.policy.rules.conditions import Facts
+from sallyport.areas.policy.rules.facts import Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import Window

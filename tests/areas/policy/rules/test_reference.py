@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sallyport.areas.policy.rules.conditions import Facts
+from sallyport.areas.policy.rules.facts import Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import DAYS, minutes

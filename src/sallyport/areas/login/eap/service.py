@@ -24,7 +24,7 @@ from sallyport.areas.login.eap.login import (
     sender_of,
 )
 from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
-from sallyport.areas.login.identity import in_full, names_no_user, principal
+from sallyport.areas.login.identity import in_full, names_no_user, principal, realm_inside
 from sallyport.areas.login.login import Answered, Found, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
@@ -253,6 +253,7 @@ class Eap:
         eap.named_by = question.by if isinstance(question, Certificate) else None
         name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
         login.user = eap.user = name or login.user
+        login.inner_realm = eap.inner_realm = realm_inside(question.user, eap.named_by)
         login.outside = False
         return name
 
@@ -310,6 +311,7 @@ class Eap:
 
     def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
         login.user, login.named_by, login.waits = eap.user or login.user, eap.named_by, eap.waits
+        login.inner_realm = eap.inner_realm
         login.outside = not eap.user
         if isinstance(outcome, (Waiting, Check)):
             raise PacketError("the server is still checking the last EAP response of this login", "duplicate")

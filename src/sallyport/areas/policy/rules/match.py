@@ -6,15 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import (
-    CONDITIONS,
-    AccountKind,
-    Facts,
-    Preparation,
-    Seen,
-    Test,
-    time_condition,
-)
+from sallyport.areas.policy.rules.conditions import CONDITIONS, time_condition
+from sallyport.areas.policy.rules.facts import AccountKind, Facts, Preparation, Seen, Test
 from sallyport.areas.policy.rules.index import Index
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.base.text import folded
@@ -39,13 +32,14 @@ class Step:
 
 class DomainRules:
     """The enabled rules of a domain, in the order in which they are read. groups: the case-folded names of all groups
-    that occur in these rules."""
+    that occur in these rules. compared: the fields of all conditions that these rules have."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = Index()
         in_order = sorted(rules, key=lambda rule: rule.place)
         ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
+        self.compared = frozenset(field for rule in in_order for field, _ in rule.definition.conditions)
         self._others = tuple(each for each in ordered if not each.users)
         # Rules with users come first in the order. They are looked up by user, so that no loop over them is needed.
         self._of_user: dict[str, list[_Prepared]] = {}
@@ -126,9 +120,20 @@ def _tests(definition: Definition, prepared: Preparation) -> Iterable[tuple[str,
     """Yield the tests of a rule by the field of the condition."""
     for each in _BY_RANK:
         if values := definition.values(each.field):
-            yield each.field, each.prepare(values, prepared)
+            test = each.prepare(values, prepared)
+            yield each.field, _unless_claimed(each.field, test) if prepared.exempts and each.is_claim else test
     if definition.time is not None:
         yield "time", time_condition(definition.time)
+
+
+def _unless_claimed(field: str, test: Test) -> Test:
+    """Return a test for an `allow` rule. If the fact is only a claim of the sender, it is as good as missing."""
+
+    def holds(seen: Seen) -> bool | None:
+        found = test(seen)
+        return None if found and field in seen.facts.claims else found
+
+    return holds
 
 
 def _first(rules: Sequence[_Prepared], seen: Seen) -> Rule | None:

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import Values
+from sallyport.areas.policy.rules.facts import Condition, Values
 from sallyport.areas.policy.rules.index import network_of
+from sallyport.areas.policy.rules.requested import METHODS, method_in_rules
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
+from sallyport.base.addresses import Network
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
 from sallyport.radius.attributes import (
     VENDOR_SPECIFIC,
@@ -91,7 +93,20 @@ class Translation:
             return tuple(self.media(entries))
         if field == "clients":
             check_clients(entries)
+        if field == "methods":
+            return tuple(methods(entries))
+        if field == "addresses":
+            return tuple(networks(entries))
         return tuple(entries)
+
+    def fact(self, condition: Condition, values: Sequence[str]) -> str | tuple[str, ...]:
+        """Convert the values of a fact, as an admin has given them for a rule test, to the form in `Facts`. Raises
+        Invalid with the name of the fact."""
+        try:
+            found = tuple(map(str, self.condition(condition.field, values)))
+        except Invalid as error:
+            raise invalid_field(condition.fact, error.fields[0].message) from None
+        return found if condition.asks_several else found[0]
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
         """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""
@@ -200,6 +215,30 @@ def check_clients(entries: Sequence[str]) -> None:
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "must be a name, an address, or a network such as 192.0.2.0/24")
+
+
+def methods(entries: Sequence[str]) -> list[str]:
+    """Return authentication methods in the spelling of rules, without duplicates. The spelling of events is accepted
+    too. Raises Invalid."""
+    found = []
+    for place, entry in enumerate(entries):
+        method = method_in_rules(entry.casefold())
+        if method not in METHODS:
+            raise _invalid("methods", place, "must be a method such as pap, eap-tls or peap-mschapv2")
+        found.append(method)
+    return list(dict.fromkeys(found))
+
+
+def networks(entries: Sequence[str]) -> list[str]:
+    """Return addresses and networks in canonical form, without duplicates. Raises Invalid."""
+    found = [network_of(entry) for entry in entries]
+    if None in found:
+        raise _invalid("addresses", found.index(None), "must be an address, or a network such as 192.0.2.0/24")
+    return list(dict.fromkeys(_network_text(network) for network in found if network is not None))
+
+
+def _network_text(network: Network) -> str:
+    return str(network.network_address if network.prefixlen == network.max_prefixlen else network)
 
 
 def _wanted(attribute: Attribute, name: str) -> str:

@@ -1,0 +1,102 @@
+"""The facts of a login: those that login rules compare, and those that are recorded with the login."""
+
+import json
+from typing import Final
+
+from sallyport.areas.clients.client import RADSEC
+from sallyport.areas.directory.principals import NOBODY
+from sallyport.areas.domains.domain import Domain, FirstFactor
+from sallyport.areas.login.identity import all_groups, kind, realm_of
+from sallyport.areas.login.login import NOTHING_RECORDED, Login, Recorded
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts
+from sallyport.areas.policy.rules.requested import method_in_rules
+from sallyport.base.addresses import endpoint_address
+from sallyport.base.wire import Row
+from sallyport.radius.attributes import (
+    CALLED_STATION_ID,
+    NAS_PORT_ID,
+    SERVICE_TYPE,
+    TUNNEL_CLIENT_ENDPOINT,
+    VENDOR_SPECIFIC,
+)
+from sallyport.radius.packet import Request, as_text
+from sallyport.radius.password import Method
+from sallyport.radius.vendors import medium
+from sallyport.radius.vendors.ssid import ssid
+
+ALL: Final = frozenset(each.field for each in CONDITIONS)
+CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
+_CHECKED_METHOD: Final = CLAIMS - {"methods"}
+_LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
+
+
+def facts_of(login: Login, compared: frozenset[str] = ALL) -> Facts:
+    """Return the facts that login rules compare. The login must have passed its first factor, and `login.device` must
+    be set. compared: the fields of the conditions that the rules have."""
+    device, imported, request = login.device, login.imported or NOBODY, login.arrival.request
+    return Facts(
+        user=login.user,
+        kind=kind(login),
+        groups=all_groups(login.found.groups, imported.groups),
+        ous=all_groups(login.found.ous, imported.ous),
+        client=login.arrival.client.name,
+        source=login.arrival.source[0],
+        nas=device.client_ip,
+        product=device.device_type,
+        nas_product=device.nas_device_type,
+        medium=medium(request),
+        station=login.station,
+        service_type=request.integer(SERVICE_TYPE),
+        at=login.arrival.at,
+        names=login.names,
+        ssid=ssid(request) if "ssids" in compared else "",
+        port=request.text(NAS_PORT_ID) if "ports" in compared else "",
+        realm=realm_of(login) if "realms" in compared else "",
+        method=method_in_rules(login.method) if "methods" in compared else "",
+        address=address_of_endpoint(request, login.station) if "addresses" in compared else "",
+        claims=NO_CLAIMS if compared.isdisjoint(CLAIMS) else claims_of(login),
+    )
+
+
+def claims_of(login: Login) -> frozenset[str]:
+    """Return the fields of the conditions whose facts are only claims of the sender in this login.
+
+    There are none for a station that is admitted by its MAC address, because it is never asked for a second factor.
+    """
+    return NO_CLAIMS if login.method == Method.MAB or not is_claimed(login) else claims_in(login.domain)
+
+
+def claims_in(domain: Domain | None) -> frozenset[str]:
+    """Return the fields of the conditions whose facts may be only claims in a domain. They include the method only if
+    the sender vouches for passwords. Otherwise this service itself has checked the method."""
+    return CLAIMS if domain is None or domain.first_factor is FirstFactor.NONE else _CHECKED_METHOD
+
+
+def is_claimed(login: Login) -> bool:
+    """Return whether the attributes of a request are only claims: the request is not signed, or other hosts can send as
+    this RADIUS client. A client over TLS has proved its identity by a certificate."""
+    client = login.arrival.client
+    return client.secret is not RADSEC and not (login.arrival.request.signed and client.is_single)
+
+
+def address_of_endpoint(request: Request, station: str) -> str:
+    """Return the IP address of the user's endpoint in canonical form: the Calling-Station-Id or the
+    Tunnel-Client-Endpoint, if one of them is an IP address. Otherwise return an empty text."""
+    found = endpoint_address(station) if station else ""
+    if not found and (octets := request.first.get(TUNNEL_CLIENT_ENDPOINT)):
+        found = endpoint_address(as_text(octets[1:] if octets[0] <= _LAST_TAG else octets))
+    return found
+
+
+def recorded(login: Login) -> Recorded:
+    """Return the facts that the event of a login records, so that the login can be decided again later."""
+    first, facts = login.arrival.request.first, login.facts
+    if CALLED_STATION_ID not in first and VENDOR_SPECIFIC not in first and NAS_PORT_ID not in first and facts is None:
+        return NOTHING_RECORDED
+    request = login.arrival.request
+    more: Row = {}
+    if facts is not None and facts.address and not endpoint_address(login.station):
+        more["address"] = facts.address
+    found = Recorded(ssid(request), request.text(NAS_PORT_ID), json.dumps(more) if more else None)
+    return found if any(found) else NOTHING_RECORDED
