@@ -68,13 +68,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The current state of a device in the inventory. learned: what the service has learned from its logins."""
+    """The current state of a device in the inventory. own_tags: the tags of the device itself, as stored. is_named:
+    whether it sends a NAS-Identifier. learned: what the service has learned from its logins."""
 
     id: int
     device_name: str
     product: str
     nas_product: str
     medium: str
+    own_tags: str
+    is_named: bool
     learned: Learned
 
 
@@ -144,4 +147,13 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
 
 
 def _known(row: DeviceRow) -> KnownDevice:
-    return KnownDevice(row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row)
+    return KnownDevice(
+        id=row.id,
+        device_name=row.device_name,
+        product=row.device_type,
+        nas_product=row.nas_device_type,
+        medium=row.nas_port_type,
+        own_tags=row.own_tags,
+        is_named=bool(row.nas_identifier),
+        learned=row,
+    )
