@@ -25,6 +25,11 @@ async def test_a_role_is_added_changed_and_removed(site: Site, admin: Visitor) -
     )
     shown = text_of(await admin.get(f"/roles/show?{STAFF}"))
     assert "all other products" in shown and "Aruba-User-Role = employees" in shown and "nothing yet" in shown
+    assert 'name="tag"' in (await admin.get(f"/roles/set?{STAFF}&by=tag")).text
+    await admin.send(f"/roles/set?{STAFF}&by=tag", {"tag": "site=Bonn", "vlan": "7", "replyAttributes": ""})
+    assert 'value="7"' in (await admin.get(f"/roles/set?{STAFF}&tag=site%3DBonn")).text
+    assert "site=Bonn" in text_of(await admin.get(f"/roles/show?{STAFF}"))
+    await admin.send(f"/roles/remove?{STAFF}&tag=site%3DBonn", {})
     assert "staff Tunnel-Type = VLAN" in text_of(await admin.get("/roles?domain=1"))
     assert "Aruba-User-Role = employees" in text_of(await admin.get(f"/roles/remove?{STAFF}&product=Aruba+Wireless"))
     await admin.send(f"/roles/remove?{STAFF}&product=Aruba+Wireless", {})

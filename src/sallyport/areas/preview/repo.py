@@ -7,6 +7,7 @@ from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.device import DeviceRow, Learned
 from sallyport.areas.login.login import Reason
 from sallyport.areas.preview.periods import Span
+from sallyport.base.tags import NO_TAGS, Tags, of_store
 from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 
@@ -68,17 +69,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The current state of a device in the inventory. own_tags: the tags of the device itself, as stored. is_named:
-    whether it sends a NAS-Identifier. learned: what the service has learned from its logins."""
+    """The current state of a device in the inventory. learned: what the service has learned from its logins. own_tags:
+    its tags, without those that it takes over from its RADIUS client. is_named: whether it sends a NAS-Identifier."""
 
     id: int
     device_name: str
     product: str
     nas_product: str
     medium: str
-    own_tags: str
-    is_named: bool
     learned: Learned
+    own_tags: Tags = NO_TAGS
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _known(row: DeviceRow) -> KnownDevice:
         product=row.device_type,
         nas_product=row.nas_device_type,
         medium=row.nas_port_type,
-        own_tags=row.own_tags,
+        own_tags=of_store(row.own_tags),
         is_named=bool(row.nas_identifier),
         learned=row,
     )

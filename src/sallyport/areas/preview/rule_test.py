@@ -215,8 +215,8 @@ class RuleTest:
         find_product(device, login.arrival.request, client, asked.at)
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
-            own = of_store(row.own_tags)
-            device.own_tags = lambda _device: own
+            tags = of_store(row.own_tags)
+            device.own_tags = lambda _device: tags
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
             warnings.append("the product of the sender is unknown, so a rule that compares products may match or not")
         return row, login

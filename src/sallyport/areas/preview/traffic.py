@@ -29,7 +29,7 @@ from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
 from sallyport.areas.preview.tally import TimeSlice
 from sallyport.areas.sessions.parallel import interval_us
 from sallyport.base.addresses import endpoint_address
-from sallyport.base.tags import NO_TAGS, effective_tags, of_store
+from sallyport.base.tags import NO_TAGS, effective_tags
 from sallyport.base.text import fold
 from sallyport.radius.password import Method
 from sallyport.store.model import Store, Tx
@@ -231,7 +231,7 @@ class TrafficReader:
         the group."""
         more: Recorded = json.loads(group.facts) if group.facts else {}
         client = self._client(domain, group.ip_address)
-        own = NO_TAGS if device is None else of_store(device.own_tags)
+        own = NO_TAGS if device is None else device.own_tags
         by_name = group.client_ip != group.ip_address or (device is not None and device.is_named)
         return Facts(
             user=group.user_name,
@@ -269,10 +269,10 @@ class TrafficReader:
     def _given(self, domain: Domain, rule: Rule, group: Group, device: KnownDevice | None) -> tuple[str, GivenRole]:
         """Return the product of the NAS of a group, and what it gets for the role of a rule."""
         client = self._client(domain, group.ip_address)
-        product = product_of(
-            UNKNOWN if device is None else device.nas_product, "" if client is None else client.product
-        )
-        return product or UNKNOWN, self._roles.given_to(domain.id, rule.role, product)
+        configured, inherited = ("", NO_TAGS) if client is None else (client.product, client.tags)
+        product = product_of(UNKNOWN if device is None else device.nas_product, configured)
+        tags = effective_tags(NO_TAGS if device is None else device.own_tags, inherited)
+        return product or UNKNOWN, self._roles.given_to(domain.id, rule.role, product, tags)
 
 
 def _note_claims(traffic: Traffic, group: Group, rule: Rule | None, unclaimed: Rule | None) -> None:

@@ -6,12 +6,12 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import choices, every, joined, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -59,16 +59,17 @@ async def show(visit: Visit) -> Context:
 async def edit(visit: Visit) -> Context:
     """Show the form of a set. The role and the product are in the address. A new set has the attributes of the
     product's template."""
-    domain, product = visit.domain(), visit.query.get("product", "")
-    role = await _role(visit, domain) if visit.query.get("role") else None
-    own = [each for each in entries(role["sets"]) if each["product"] == product and not each["tag"]] if role else []
+    domain, product, tag = visit.domain(), visit.query.get("product", ""), visit.query.get("tag", "")
+    role, by_tag = await _role(visit, domain) if visit.query.get("role") else None, visit.query.get("by") == "tag"
+    sets = [] if role is None or by_tag else entries(role["sets"])
+    own = [each for each in sets if (each["product"], each["tag"]) == (product, tag)]
     template = TEMPLATES.get(product)
     lines = [f"{each['name']}={each['value']}" for each in entries(own[0]["replyAttributes"])] if own else []
     if template is not None and role is not None and not own:
         lines = [f"{each.name}={each.value}" for each in template.replies(str(role["role"]))]
     return {
-        "domain": domain, "role": role, "product": product, "template": template, "own": own[0] if own else None,
-        "replies": "\n".join(lines), "products": [("", OTHERS), *choices(PRODUCTS)],
+        "domain": domain, "role": role, "product": product, "tag": tag, "by_tag": by_tag, "template": template,
+        "own": own[0] if own else None, "replies": "\n".join(lines), "products": [("", OTHERS), *choices(PRODUCTS)],
         "kept": [("domain", domain.id), *([("role", role["role"])] if role else [])],
     }  # fmt: skip
 
@@ -81,6 +82,7 @@ async def set_(visit: Visit) -> Redirect:
     body: Row = {
         "role": name,
         "product": visit.query.get("product", ""),
+        "tag": visit.query.get("tag") or fields.get("tag", ""),
         "vlan": fields.get("vlan", ""),
         "replyAttributes": replies(fields.get("replyAttributes", "")),
     }
@@ -94,24 +96,24 @@ async def set_(visit: Visit) -> Redirect:
 async def confirm(visit: Visit) -> Context:
     """Show the role, or the set of a role, that would be removed."""
     domain = visit.domain()
-    role, product = await _role(visit, domain), visit.query.get("product", "")
-    sets = [_set(domain, role, each) for each in entries(role["sets"]) if product in ("", each["product"])]
+    role, product, tag = await _role(visit, domain), visit.query.get("product", ""), visit.query.get("tag", "")
+    found = [each for each in entries(role["sets"]) if product in ("", each["product"]) and tag in ("", each["tag"])]
     return {
         "domain": domain,
         "role": role,
-        "product": product,
-        "sets": sets,
+        "is_set": bool(product or tag),
+        "sets": [_set(domain, role, each) for each in found],
         "columns": (Column("for", "For"), SETS[1]),
     }
 
 
 @pages.submit("/roles/remove", roles=ADMINS)
 async def remove(visit: Visit) -> Redirect:
-    """Remove a role, or its set for one product."""
-    domain, product = visit.domain(), visit.query.get("product", "")
-    body: Row = {"role": visit.query.get("role", ""), "product": product}
+    """Remove a role, or its set for one product or tag."""
+    domain, product, tag = visit.domain(), visit.query.get("product", ""), visit.query.get("tag", "")
+    body: Row = {"role": visit.query.get("role", ""), "product": product, "tag": tag}
     done = await visit.call("/ad/RemoveRole", body, domain=domain.id)
-    place = _at("/roles/show", domain.id, role=body["role"]) if product else _at("/roles", domain.id)
+    place = _at("/roles/show", domain.id, role=body["role"]) if product or tag else _at("/roles", domain.id)
     return Redirect(place, f"{str(done['message']).capitalize()}.")
 
 
@@ -140,6 +142,6 @@ def _set(domain: Domain, role: Row, each: Row) -> Row:
     return {
         **each,
         "for": each["tag"] or each["product"] or OTHERS,
-        "address": _at("/roles/set", domain.id, role=role["role"], product=each["product"]),
+        "address": _at("/roles/set", domain.id, role=role["role"], product=each["product"], tag=each["tag"]),
         "attributes": each["attributes"] or ["nothing"],
     }
