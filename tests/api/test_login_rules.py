@@ -185,7 +185,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ),
         (
             {"attributes": [f"Attr-26.9.{number}=x" for number in range(20, 29)]},
-            "invalid attributes: a rule compares at most 8 different attributes",
+            "invalid attributes: must name at most 8 different attributes",
         ),
         (
             {"addresses": ["hunter2"]},
