@@ -50,7 +50,11 @@ WALKS = [
     Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
     Walk(
         "docs/guides/mac-bypass.md",
-        before=["sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1", "echo 'a word' > word.txt"],
+        before=[
+            "sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1",
+            "echo 'a word' > word.txt",
+            "echo 'correct horse' > key.txt",
+        ],
     ),
     Walk(
         "docs/guides/enforcement.md",

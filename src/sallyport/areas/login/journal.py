@@ -42,7 +42,7 @@ from sallyport.areas.sessions.report import OF_DEVICE
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.radius.duplicates import Source
@@ -288,7 +288,9 @@ class _Batch:
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else {}
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
-        rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))]))
+        rows.append(
+            NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, filter(_is_stored, self.kept))))])
+        )
         tx.insert_all([*rows, counters.shared(tx, totals)])
         return sightings
 
@@ -370,6 +372,12 @@ def _event(login: Login) -> tuple[Value, ...]:
         login.station,
         login.answer.latency_us,
     )
+
+
+def _is_stored(entry: Answered) -> bool:
+    """Return whether an answer is stored for retransmissions after a restart. An answer with a key in clear is not: the
+    request is then decided again."""
+    return not (isinstance(entry, Login) and entry.found.keys_in_clear)
 
 
 def _is_short(login: Login) -> bool:

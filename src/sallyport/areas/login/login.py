@@ -156,8 +156,9 @@ class Found:
 
     accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. keys: further encoded
     attributes for an Access-Accept, which differ in each answer, and are neither recorded nor replaced by login rules:
-    the last EAP message, the proof of MS-CHAPv2, and keys. groups, ous: the user's groups and organizational units,
-    case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if the first factor must
+    the last EAP message, the proof of MS-CHAPv2, and keys. keys_in_clear: whether `keys` has a key without encryption,
+    so that the answer must not be stored. groups, ous: the user's groups and organizational units, case-folded, for
+    login rules. challenge: the encoded attributes of an Access-Challenge if the first factor must
     exchange more messages with the client, otherwise None. session_s: the maximum duration of a session in seconds, or
     None to send no Session-Timeout.
     """
@@ -165,6 +166,7 @@ class Found:
     accept: bytes = b""
     refuse: bytes = b""
     keys: bytes = b""
+    keys_in_clear: bool = False
     groups: frozenset[str] = frozenset()
     ous: frozenset[str] = frozenset()
     challenge: bytes | None = None

@@ -9,7 +9,7 @@ steps for logins by EAP.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -39,8 +39,9 @@ from sallyport.areas.login.second.session import Asked
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.areas.policy.bypass.station import Entry
 from sallyport.areas.policy.lockouts.service import Lockouts
-from sallyport.areas.policy.roles.service import Roles
+from sallyport.areas.policy.roles.service import Roles, product_of
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.users.service import MISSING, EndpointUsers
@@ -230,9 +231,25 @@ class Pipeline:
             self.bypass.unknown.note(login.arrival, login.device, domain.id, key, decision.applied)
             return decision
         self.bypass.see(domain.id, key)
-        if entry.vlan:  # the entry says more about the station than a rule
-            login.attributes = combine(login.attributes, self.bypass.vlan_attributes(entry.vlan))
-        return decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
+        self._apply_entry(login, domain, entry)
+        decision = decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
+        if entry.psk is not None and decision.admits and login.arrival.request.first.get(EAP_MESSAGE) is None:
+            product = product_of(login.device.nas_device_type, login.arrival.client.product)
+            psk = self.bypass.key_attributes(login.arrival, domain.id, key, entry.psk, product)
+            login.found = replace(login.found, keys=psk.attributes, keys_in_clear=psk.in_clear)
+        return decision
+
+    def _apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
+        """Add the attributes for the role and the VLAN of an entry. They override those of a rule, because an entry
+        says more about the station."""
+        chosen = b""
+        if entry.role:
+            login.role = given = self.roles.given(domain.id, entry.role, login.device, login.arrival.client)
+            chosen = given.attributes
+        if entry.vlan:
+            chosen = combined(chosen, self.bypass.vlan_attributes(entry.vlan))
+        if chosen:
+            login.attributes = combine(login.attributes, chosen)
 
     @staticmethod
     def _decide_unknown(login: Login, domain: Domain) -> Decision:

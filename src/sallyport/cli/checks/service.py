@@ -1,4 +1,4 @@
-"""Checks of the service's data: RADIUS clients, domains, dropped packets, devices, agents and directories."""
+"""Checks of the service's data: RADIUS clients, domains, dropped packets, devices, agents, directories and nodes."""
 
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
@@ -307,3 +307,29 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
         return
     for each in authorities:
         yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())
+
+
+def check_nodes(examination: Examination) -> Iterator[Finding]:
+    """Check that each node is alive, that all nodes have the same version, and that one node holds the lease for the
+    periodic tasks."""
+    nodes = examination.rows("node.list")
+    alive = [each for each in nodes if each["alive"]]
+    leaders = [str(each["name"]) for each in alive if each["leads"]]
+    yield ok(f"{counted(len(alive), 'node')} alive{f', {leaders[0]} does the periodic work' if leaders else ''}")
+    for each in nodes:
+        if not each["alive"]:
+            yield warning(
+                f"{each['name']} is {each['state']}: start it, or remove it from the list: "
+                f"sallyport node forget {each['name']}"
+            )
+    versions = {str(each["version"]) for each in alive}
+    if len(versions) > 1:
+        each_version = ", ".join(f"{each['name']} has {each['version']}" for each in alive)
+        yield warning(
+            f"the nodes have different versions: {each_version}; set all to one version: see sallyport node list"
+        )
+    if alive and not leaders:
+        yield problem(
+            "no node holds the lease of the periodic work: no schedule, outlet or retention runs; look for "
+            "heartbeat_failed in the log of each node, and restart one"
+        )

@@ -6,16 +6,16 @@ from sallyport.areas.policy.bypass.station import StationRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import lines, of, rights
+from sallyport.console.pages.reading import lines, of, rights, tag_changes
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
-CHOSEN: Final = ("station", "name", "vlan", "until", "lastSeen", "addedAt")
-FIELDS: Final = ("name", "vlan", "until")
+CHOSEN: Final = ("station", "name", "vlan", "role", "tags", "until", "lastSeen", "addedAt")
+FIELDS: Final = ("name", "vlan", "role", "until")
 """The fields of an entry in the forms."""
 FILTERS: Final = (Filter("search", "Address or name"),)
 EMPTY: Final = (
@@ -49,7 +49,9 @@ async def add(visit: Visit) -> Redirect:
     """Admit stations."""
     domain = visit.domain()
     given = {field: text for field in FIELDS if (text := visit.fields.get(field, ""))}
-    body: Row = {"station": lines(visit.fields.get("station", "")), **given}
+    body: Row = {"station": lines(visit.fields.get("station", "")), **given, **_key(visit)}
+    if tags := lines(visit.fields.get("tags", "")):
+        body["tags"] = tags
     added = await visit.call("/ad/AddBypassStation", body, domain=domain.id)
     return Redirect(of("/bypass", domain), f"{added['message']} to {domain.name}.")
 
@@ -68,6 +70,8 @@ async def change(visit: Visit) -> Redirect:
     given: Row = {field: visit.fields.get(field, "") for field in FIELDS}
     if given["until"] == str(kept["until"])[:10]:
         del given["until"]  # the form shows only the day
+    tags = tag_changes(visit, kept["tags"]).get("tags", kept["tags"])
+    given |= {**_key(visit), "tags": tags}
     await visit.call("/ad/AddBypassStation", {"station": visit.at["station"], **given}, domain=domain.id)
     return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is changed.")
 
@@ -84,6 +88,12 @@ async def remove(visit: Visit) -> Redirect:
     domain = visit.domain()
     await visit.call("/ad/DeleteBypassStation", {"station": visit.at["station"]}, domain=domain.id)
     return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is removed.")
+
+
+def _key(visit: Visit) -> Row:
+    """Return the field with the pre-shared key in the form. There is none if the key does not change."""
+    key = "" if visit.fields.get("no_psk") else visit.fields.get("psk", "")
+    return {"psk": key} if key or visit.fields.get("no_psk") else {}
 
 
 async def _entry(visit: Visit) -> Row:

@@ -7,13 +7,13 @@ from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.labels import label
 from sallyport.console.pages.directories.finding import first_directories
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()

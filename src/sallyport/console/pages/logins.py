@@ -18,7 +18,6 @@ from sallyport.base.mac import as_mac, mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages
 from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
 from sallyport.console.pages.enforcement import person_url
@@ -26,8 +25,9 @@ from sallyport.console.pages.reading import of
 from sallyport.console.pages.rules import ACTIONS, READ, SETS, rules_read
 from sallyport.console.table import LOGINS as LOG
 from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()

@@ -8,7 +8,7 @@ from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.bypass import unknown_repo as repo
 from sallyport.areas.policy.bypass.unknown import Sighting, UnknownRow, domain_of, port_of
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 from sallyport.radius.vendors.ssid import ssid
 from sallyport.store.model import Store
 
