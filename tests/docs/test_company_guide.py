@@ -7,13 +7,13 @@ from tests.docs.commands import Done, Walk, problem, walked
 
 PASSWORD = "a long word of the test"
 ACCEPT, REJECT = 2, 3
-VLAN = 81
+TUNNEL_PASSWORD, VLAN = 69, 81
 WIRELESS, ETHERNET = (19).to_bytes(4), (15).to_bytes(4)
-PRINTER, GUEST = "02005e005301", "02005e0053ff"
+PRINTER, LABELS, GUEST = "02005e005301", "02005e005302", "02005e0053ff"
 SITES = {"wlc-berlin": 11, "switch-berlin": 12, "vpn-berlin": 13, "ap-munich": 21, "ap-vienna": 31}
 WALK = Walk(
     "docs/guides/company.md",
-    before=[f"for each in anna carl; do echo '{PASSWORD}' > $each.password; done"],
+    before=[f"for each in anna carl; do echo '{PASSWORD}' > $each.password; done; echo 'a key of 63' > label.psk"],
     replace={"192.0.2.": "127.8.2."},
 )
 
@@ -49,6 +49,8 @@ def test_the_policy_of_the_page(tmp_path: Path) -> None:
         assert answer(done, "vpn-berlin", "anna")[1][VENDOR_SPECIFIC].endswith(b"vpn-staff")
         code, sent = answer(done, "switch-berlin", PRINTER, station=PRINTER)
         assert (code, sent[VLAN]) == (ACCEPT, b"40")
+        sent = answer(done, "ap-vienna", LABELS, "Tools-Guest", station=LABELS)[1]
+        assert sent[VLAN] == b"40" and TUNNEL_PASSWORD in sent
         code, sent = answer(done, "ap-munich", GUEST, "Tools-Guest", station=GUEST)
         assert (code, sent[VLAN]) == (ACCEPT, b"99")
         assert answer(done, "wlc-berlin", GUEST, "Tools-Guest", station=GUEST)[1][VENDOR_SPECIFIC].endswith(b"guest")
