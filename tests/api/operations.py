@@ -48,6 +48,7 @@ OPERATIONS = (
     Operation("/network_device/GetDevice", READER, {"deviceId": 1}),
     Operation("/network_device/DeleteDevice", OPERATOR, {"deviceId": 1}),
     Operation("/network_device/ResetDevice", OPERATOR, {"deviceId": 1}),
+    Operation("/network_device/CompareDevices", READER, {"file": "name\nx\n"}),
     Operation("/network_device/ListSsids", READER, {}),
     Operation("/network_device/UpdateDevice", OPERATOR, {"deviceId": 1, "note": "x"}),
     Operation("/network_device/ListStations", READER),

@@ -4,11 +4,13 @@ import re
 from ipaddress import ip_address
 from typing import Any
 
+import httpx
 import pytest
 
 from sallyport.radius.attributes import push_vendor_attribute
 from tests.api.world import PASSWORD, Tenant, World
 
+COMPARE = "/network_device/CompareDevices"
 DELETE = "/network_device/DeleteDevice"
 GET = "/network_device/GetDevice"
 LIST = "/network_device/ListDevices"
@@ -273,6 +275,46 @@ def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
     for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):
         assert tenant.refused(path, **where, **page) == (400, "invalid pageSize")
     assert tenant.ask(path, **where, pageSize=1000, pageId=10**12)["totalCount"] == 0
+
+
+# --- CompareDevices -----------------------------------------------------------------------------------------------
+
+
+def test_the_inventory_is_compared_with_a_list(world: World, tenant: Tenant) -> None:
+    """The answer has both differences. Another tenant cannot compare the domain."""
+    many(tenant, "core", "edge")
+    answer = tenant.ask(COMPARE, domainId=tenant.domain, file="name,ip\nCore.example.org,\nspare,198.51.100.7\n")
+    assert (answer["listCount"], answer["silentCount"], answer["unknownCount"]) == (2, 1, 1)
+    assert answer["silent"] == [{"name": "spare", "addresses": ["198.51.100.7"], "last_seen": ""}]
+    assert [each["device_name"] for each in answer["unknown"]] == ["edge"]
+    assert tenant.refused(COMPARE, domainId=tenant.domain, file="x")[0] == 400
+    assert tenant.refused(COMPARE, domainId=tenant.domain, file="x" * 900_001) == (400, "invalid file")
+    assert world.tenant().refused(COMPARE, domainId=tenant.domain, file="name\nx\n")[0] == 403
+
+
+# --- targets ------------------------------------------------------------------------------------------------------
+
+
+def test_the_targets_of_prometheus(world: World, tenant: Tenant) -> None:
+    """A target has the address of its device and its tags as labels. The token is a bearer, as Prometheus sends it."""
+    known = many(tenant, "core", "edge")
+    tenant.ask(UPDATE, domainId=tenant.domain, deviceId=known["core"], tags=["site=Berlin", "rack-no=7"])
+
+    def answer(query: str = "", token: str = tenant.token, domain: int = tenant.domain) -> httpx.Response:
+        path = f"/api/v1/network_device/targets/{domain}{query}"
+        return world.http.get(path, headers={"authorization": f"Bearer {token}"})
+
+    (target,) = answer("?tag=site=berlin").json()
+    labels = target["labels"]
+    assert target["targets"] == [labels["__meta_sallyport_source"]]
+    assert (labels["tag_site"], labels["tag_rack_no"], labels["__meta_sallyport_device"]) == ("Berlin", "7", "core")
+    assert all(isinstance(value, str) for value in labels.values())
+    assert len(answer().json()) == 2
+    assert answer("?tag=site").status_code == 400
+    assert answer(token="wrong").status_code == 401
+    stranger = world.tenant()
+    assert answer(token=stranger.token).status_code == 403
+    assert answer(domain=10**9).status_code == 403
 
 
 # --- ListSsids ----------------------------------------------------------------------------------------------------

@@ -132,6 +132,7 @@ WALKS = [
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
 ]
 TESTED_BY = {
+    "docs/guides/company.md": "tests/docs/test_company_guide.py",
     "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
     "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
 }

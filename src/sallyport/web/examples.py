@@ -63,6 +63,11 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ),
     ("POST", "/ad/CheckFirstFactor", _domain(userName="ann", password="Correct-Horse-7-Battery")),  # noqa: S106
     ("POST", "/network_device/GetDevice", _domain(deviceId=1)),
+    (
+        "POST",
+        "/network_device/CompareDevices",
+        _domain(file="name,primary_ip4\ncore-7,192.0.2.7/24\n", silentDays=30),
+    ),
     ("POST", "/network_device/ListSsids", _domain(search="corp")),
     ("POST", "/network_device/ResetDevice", _domain(deviceId=1)),
     ("POST", "/network_device/UpdateDevice", _domain(deviceId=1, tags=["site=Berlin/Floor 2"], note="Cabinet 4")),

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import click
 
-from sallyport.areas.devices.bodies import ListDevices, ListSsids, ListStations, UpdateDevice
+from sallyport.areas.devices.bodies import CompareDevices, ListDevices, ListSsids, ListStations, UpdateDevice
+from sallyport.areas.devices.comparison import ComparedDevice, Line
 from sallyport.areas.devices.device import DeviceRow, StationRow
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.answer import wire_names
@@ -13,7 +15,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
 from sallyport.shell.fields import options, pass_body
-from sallyport.shell.options import Group, any_domain, as_json, csv_form, json_form
+from sallyport.shell.options import Group, InputFile, any_domain, as_json, csv_form, in_domain, json_form
 
 LIST = "/network_device/ListDevices"
 STATIONS = "/network_device/ListStations"
@@ -101,6 +103,25 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
     for field, columns in lists.items():
         line.print(f"\n{field}:")
         line.print_rows(entries(found[field]), columns)
+
+
+@device.command()
+@click.argument("file", type=InputFile())
+@in_domain
+@options(CompareDevices, "silentDays")
+@as_json
+@pass_body
+def compare(line: CommandLine, body: Row, *, file: Path, domain: str, as_json: bool) -> None:
+    """Compare the devices of a domain with a CSV file, such as an export of NetBox. Nothing is changed."""
+    text = file.read_bytes().decode("utf-8-sig", errors="replace")
+    found = line.run("/network_device/CompareDevices", {**body, "file": text}, domain=domain)
+    if as_json:
+        line.print_json(found)
+        return
+    line.print(f"in the list, and silent here: {found['silentCount']} of {found['listCount']}")
+    line.print_rows(entries(found["silent"]), wire_names(Line))
+    line.print(f"\nseen here, and not in the list: {found['unknownCount']}")
+    line.print_rows(entries(found["unknown"]), wire_names(ComparedDevice))
 
 
 @device.command("set")

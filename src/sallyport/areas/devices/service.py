@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import repo, station_repo, tag_repo, usage_repo
+from sallyport.areas.devices import comparison, repo, station_repo, tag_repo, usage_repo
+from sallyport.areas.devices.comparison import Comparison, compare, read_list
 from sallyport.areas.devices.device import (
     MAX_DELETED,
     DeviceQuery,
@@ -156,6 +157,17 @@ class Devices:
         """Return one page of the SSIDs of a domain, and the number of all matches."""
         await self._flush_or_log()
         return await self._store.search(lambda tx: usage_repo.ssids(tx, domain_id, search, offset=offset, limit=limit))
+
+    async def compare(self, domain_id: int, text: str, silent_us: int) -> Comparison:
+        """Compare a domain's devices with a list as CSV. silent_us: the time without a request after which a line is
+        silent, in microseconds. Raises Invalid, Conflict."""
+        await self._flush_or_log()
+        since = self._clock() - silent_us
+
+        def work(tx: Tx) -> Comparison:
+            return compare(read_list(text), comparison.devices(tx, domain_id), since)
+
+        return await self._store.search(work)
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history, and the number of all entries.

@@ -146,8 +146,13 @@ class Sightings:
             station.port = request.text(NAS_PORT_ID)
         if not device.uses:
             self.touch(device)  # a flush may have written the device since its request
-        at = device.last_seen
-        merge(device.uses, (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP), Count(1, at, at))
+        at, use = device.last_seen, (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
+        count = device.uses.get(use)
+        if count is None:
+            merge(device.uses, use, Count(1, at, at))
+        else:
+            count.logins += 1
+            count.first_seen, count.last_seen = min(count.first_seen, at), max(count.last_seen, at)
 
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is

@@ -3,6 +3,7 @@
 from typing import Final
 
 from sallyport.areas.devices.bodies import FILTERS as COLUMN_OF
+from sallyport.areas.devices.comparison import ComparedDevice, Line
 from sallyport.areas.devices.device import DeviceRow, HistoryRow, StationRow
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.errors import Invalid
@@ -85,6 +86,32 @@ async def devices(visit: Visit) -> Context:
     )
     table.choice = CHOICE if visit.may(OPERATORS) else None
     return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/devices/compare", "Compare with a list", roles=READERS, template="devices_compare.html")
+async def new_comparison(visit: Visit) -> Context:
+    """Show the form for a list from another source."""
+    return {"domain": visit.domain(), "found": None}
+
+
+@pages.submit("/devices/compare", roles=READERS, template="devices_compare.html", is_slow=True)
+async def compare(visit: Visit) -> Context:
+    """Show the devices that only the list has or that are silent, and those that only the inventory has."""
+    domain, fields = visit.domain(), visit.fields
+    body: dict[str, JSON] = {"file": fields.get("file", ""), "silentDays": fields.get("days", "") or 30}
+    found = await visit.call("/network_device/CompareDevices", body, domain=domain.id)
+    return {
+        "domain": domain,
+        "found": found,
+        "silent": entries(found["silent"]),
+        "silent_columns": row_columns(Line, "name", "addresses", "last_seen"),
+        "unknown": entries(found["unknown"]),
+        "unknown_columns": row_columns(
+            ComparedDevice,
+            *("device_name", "device_type", "client_ip", "ip_address", "last_seen"),
+            links={"device_name": lambda row: f"/devices/{row['device_id']}?domain={domain.id}"},
+        )[:5],
+    }
 
 
 @pages.show("/devices/delete", "Delete devices", roles=OPERATORS, template="devices_delete.html")
