@@ -12,6 +12,10 @@ from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, columns_of, l
 MOST_OF_DOMAIN: Final = 20_000
 """Maximum number of combinations of device, SSID, method and transport of a domain, with an SSID."""
 _KEY: Final = "device_id, ssid, method, transport"
+_OF_DEVICES: Final = (
+    f"select {', '.join(columns_of(UsageRow))} from device_usage where device_id in {LISTED} "
+    f"order by last_seen desc, {_KEY}"
+)
 _COLUMNS: Final = ("device_id", "domain_id", "ssid", "method", "transport", "logins", "first_seen", "last_seen")
 _SEEN_AGAIN: Final = (
     f"on conflict ({_KEY}) do update set logins = device_usage.logins + excluded.logins, last_seen = "
@@ -90,9 +94,8 @@ def forget(tx: Tx, device_id: int) -> None:
 
 def of_devices(tx: Tx, device_ids: Sequence[int]) -> dict[int, list[UsageRow]]:
     """Return the uses of devices by the id of the device, the last one first."""
-    sql = f"select {', '.join(columns_of(UsageRow))} from device_usage where device_id in {LISTED}"
     found = dict[int, list[UsageRow]]()
-    for row in tx.all(UsageRow, f"{sql} order by last_seen desc, {_KEY}", ids=listed(device_ids)):
+    for row in tx.all(UsageRow, _OF_DEVICES, ids=listed(device_ids)):
         found.setdefault(row.device_id, []).append(row)
     return found
 
