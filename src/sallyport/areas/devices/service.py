@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import comparison, repo, station_repo, tag_repo, usage_repo
+from sallyport.areas.devices import comparison, repo, station_repo, tag_repo, usage_repo, write_repo
 from sallyport.areas.devices.comparison import Comparison, compare, read_list
 from sallyport.areas.devices.device import (
     MAX_DELETED,
@@ -144,7 +144,7 @@ class Devices:
         They include the logins that are only in memory."""
         ids = [row.id for row in rows]
         stored = await self._beside_flushes(
-            lambda: self._store.read_now(lambda tx: usage_repo.of_devices(tx, ids)), lambda _found: rows
+            lambda: self._store.read_now(lambda tx: repo.usage(tx, ids)), lambda _found: rows
         )
         for row in rows:
             identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
@@ -209,7 +209,7 @@ class Devices:
         def end(tx: Tx, rows: list[DeviceRow]) -> tuple[set[int], bool]:
             at = self._clock()
             for row in rows:
-                repo.delete(tx, row, actor, at)
+                write_repo.delete(tx, row, actor, at)
                 identity = {
                     "ip_address": row.ip_address,
                     "client_ip": row.client_ip,
@@ -240,7 +240,7 @@ class Devices:
             at = self._clock()
             rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
             for row in rows:
-                repo.reset(tx, row, at)
+                write_repo.reset(tx, row, at)
                 fresh: dict[str, JSON] = {"retransmit_ms": None, "give_up_ms": None, "challenge_support": "unknown"}
                 known: dict[str, JSON] = {
                     "retransmit_ms": row.retransmit_ms,

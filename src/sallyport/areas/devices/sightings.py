@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from itertools import chain
 
 from sallyport.areas.clients.client import RADSEC, Client
-from sallyport.areas.devices import repo, station_repo, usage_repo
+from sallyport.areas.devices import station_repo, usage_repo, write_repo
 from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
 from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
@@ -329,12 +329,12 @@ def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
     A device that another node deleted is registered again. Return the results for these devices, and the devices about
     which another node has learned something newer.
     """
-    flushed = repo.flush(tx, changes.devices)
+    flushed = write_repo.flush(tx, changes.devices)
     back: list[Sighting] = [LearnedElsewhere(device, row) for device, row in flushed.learned]
     for deleted in flushed.deleted:
         device = deleted[0]
-        repo.register(tx, device)
-        is_refused = device.id is None or repo.flush(tx, [deleted]).deleted
+        write_repo.register(tx, device)
+        is_refused = device.id is None or write_repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
     usage_repo.write(tx, changes.uses)
     if changes.stations:
@@ -351,7 +351,7 @@ def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]])
     pairs = dict.fromkeys(seen)
     sightings: list[Sighting] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):
-        inserted = repo.register_all(tx, [*new_devices])
+        inserted = write_repo.register_all(tx, [*new_devices])
         sightings += [Registered(device, again=count > 1) for device, count in inserted]
         sightings += [Refused("devices", device, station) for device, station in pairs if device.id is None]
     new = [each for device, each in pairs if device.id is not None and each is not None and not each.stored]
