@@ -47,7 +47,9 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
         kinds="machine",
         clients=["vpn", "192.0.2.0/24"], products=["Cisco ISE"], media=["19"], stations=["AA-BB-CC-DD-EE-FF"],
         serviceTypes=["Framed", 1], ssids="Corp", ports=["Gi1/0/*"], methods=["EAP-PEAP-MSCHAPv2", "peap-mschapv2"],
-        realms=["corp.example"], addresses=["198.51.100.7/24", "::ffff:192.0.2.1"], vlan=20,
+        realms=["corp.example"], tags=["Site=Berlin"], certificates=["EKU=clientAuth"],
+        attributes=["nas-identifier ~ ap-*", "NAS-Port-Type=19"], addresses=["198.51.100.7/24", "::ffff:192.0.2.1"],
+        vlan=20,
         replyAttributes=[{"name": "Filter-Id", "value": "staff"}],
         maxSessions="2", overLimit="End-Oldest",
         time={"days": ["Mon"], "from": "22:00", "until": "6:00", "timezone": "Europe/Berlin"},
@@ -57,7 +59,8 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "ruleId": plain, "domainId": tenant.domain, "position": 2, "name": "r", "action": "block", "priority": 100,
             "enabled": True, "users": [], "groups": [], "ous": [], "kinds": [], "clients": [], "products": [],
             "media": [],
-            "stations": [], "serviceTypes": [], "ssids": [], "ports": [], "methods": [], "realms": [], "addresses": [],
+            "stations": [], "serviceTypes": [], "ssids": [], "tags": [], "ports": [], "methods": [], "certificates": [],
+            "attributes": [], "realms": [], "addresses": [],
             "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
             "encoded": "", "role": "", "maxSessions": 0, "overLimit": "reject",
         },
@@ -68,6 +71,8 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "clients": ["vpn", "192.0.2.0/24"], "products": ["Cisco ISE"], "media": ["Wireless"],
             "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
             "ssids": ["Corp"], "ports": ["Gi1/0/*"], "methods": ["peap-mschapv2"], "realms": ["corp.example"],
+            "tags": ["site=Berlin"], "certificates": ["eku=clientAuth"],
+            "attributes": ["NAS-Identifier~ap-*", "NAS-Port-Type=Wireless-802.11"],
             "addresses": ["198.51.100.0/24", "192.0.2.1"],
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
             "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
@@ -160,6 +165,27 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         (
             {"methods": ["pap", "hunter2"]},
             "invalid methods: entry 2 must be a method such as pap, eap-tls or peap-mschapv2",
+        ),
+        (
+            {"tags": ["hunter2"]},
+            "invalid tags: entry 1 must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-` and `_`",
+        ),
+        (
+            {"certificates": ["hunter2=x"]},
+            "invalid certificates: entry 1 must be KEY=VALUE with one of the keys issuer, template, eku, san, sid",
+        ),
+        ({"attributes": ["hunter2"]}, "invalid attributes: entry 1 must be NAME=VALUE or NAME~PATTERN"),
+        (
+            {"attributes": ["NAS-Port=hunter2"]},
+            "invalid attributes: entry 1 has no value of the type integer of NAS-Port",
+        ),
+        (
+            {"attributes": ["User-Password=hunter2"]},
+            "invalid attributes: entry 1 names User-Password, which a rule cannot compare",
+        ),
+        (
+            {"attributes": [f"Attr-26.9.{number}=x" for number in range(20, 29)]},
+            "invalid attributes: must name at most 8 different attributes",
         ),
         (
             {"addresses": ["hunter2"]},

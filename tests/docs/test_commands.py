@@ -54,6 +54,7 @@ WALKS = [
             "sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1",
             "echo 'a word' > word.txt",
             "echo 'correct horse' > key.txt",
+            "echo 'Registry,Assignment,Organization Name' | tee oui.csv mam.csv oui36.csv",
         ],
     ),
     Walk(
@@ -131,6 +132,7 @@ WALKS = [
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
 ]
 TESTED_BY = {
+    "docs/guides/company.md": "tests/docs/test_company_guide.py",
     "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
     "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
 }

@@ -21,6 +21,8 @@ RECORDED: dict[str, dict[str, Value]] = {
     "methods": {"method": "eap-peap-mschapv2"},
     "realms": {"realm": "corp.example"},
     "addresses": {"facts": json.dumps({"address": "198.51.100.7"})},
+    "certificates": {"facts": json.dumps({"certificates": ["issuer=Corp CA"]})},
+    "attributes": {"facts": json.dumps({"attributes": {"NAS-Identifier": ["ap-7"]}})},
 }
 VALUES: dict[str, list[str]] = {
     "ssids": ["Corp"],
@@ -28,6 +30,8 @@ VALUES: dict[str, list[str]] = {
     "methods": ["peap-mschapv2"],
     "realms": ["corp.example"],
     "addresses": ["198.51.100.0/24"],
+    "certificates": ["issuer=corp ca"],
+    "attributes": ["nas-identifier~AP-*"],
 }
 OTHER: dict[str, dict[str, Value]] = {
     "ssids": {"ssid": "guests"},
@@ -35,6 +39,8 @@ OTHER: dict[str, dict[str, Value]] = {
     "methods": {"method": "eap-ttls-pap"},
     "realms": {"realm": "partner.example"},
     "addresses": {"station": "203.0.113.1"},
+    "certificates": {"facts": json.dumps({"certificates": ["issuer=Old CA"]})},
+    "attributes": {"facts": json.dumps({"attributes": {"NAS-Identifier": ["x"]}})},
 }
 KNOWN_IN_OLD_EVENTS = {"methods"}
 
@@ -89,7 +95,14 @@ async def ask(areas: Areas, **facts: Any) -> RuleTestResult:
     return await areas.app.preview.rule_test.run(areas.domain, Question("ann@corp", areas.clock(), **facts))
 
 
-GIVEN = {"ssid": "corp", "port": "Gi1/0/7", "method": "peap-mschapv2", "address": "198.51.100.7"}
+GIVEN = {
+    "ssid": "corp",
+    "port": "Gi1/0/7",
+    "method": "peap-mschapv2",
+    "address": "198.51.100.7",
+    "certificates": ("issuer=Corp CA",),
+    "attributes": ("NAS-Identifier=ap-7",),
+}
 
 
 @pytest.mark.parametrize("field", VALUES)
@@ -148,4 +161,23 @@ async def test_a_login_is_recorded_with_its_facts(book: Book, network: str, sign
 def test_the_conditions_whose_facts_may_be_claims() -> None:
     """Names of users and groups, clients, and what the inventory has learned are no claims."""
     assert {each.field for each in CONDITIONS if each.is_claim} == CLAIMS
-    assert {"ssids", "ports", "methods", "addresses"} == CLAIMS
+    assert {"ssids", "ports", "methods", "addresses", "attributes", "tags"} == CLAIMS
+
+
+async def test_tags_of_the_device_and_its_client(book: Book) -> None:
+    """A device takes over the tags of its client. Its own tag is a claim if only its name tells which device it is."""
+    areas = book.areas
+    await book.users("ann")
+    client = await areas.client("192.0.2.1/32", name="ap")
+    await areas.clients.update(areas.tenant, client.id, {}, tags=["site=Berlin/2"])
+    await book.rule(action="allow", tags=["site=berlin"])
+    device = await book.device("ap-7")
+    await book.events(["ann"], device_id=device, device_name="ap-7", claimed=1)
+    assert await book.outcomes() == {"ann": ("accept", "", 1)}
+    assert (await ask(areas, client="ap", unsigned=True)).rule is not None
+    await areas.devices.update(areas.domain, device_ids=[device], addresses=None, tags=["site=Hamburg"], note=None)
+    assert await book.outcomes() == {"ann": ("reject", "no provider", 1)}
+    await areas.devices.update(areas.domain, device_ids=[device], addresses=None, tags=["site=Berlin"], note=None)
+    assert await book.outcomes() == {"ann": ("reject", "no provider", 1)}
+    (rule,) = (each for each in (await book.impact()).rules if each.name)
+    assert (rule.logins, rule.claimed) == (0, 1)

@@ -1,6 +1,7 @@
 """The facts of a login: those that login rules compare, and those that are recorded with the login."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from sallyport.areas.clients.client import RADSEC
@@ -20,6 +21,7 @@ from sallyport.radius.attributes import (
     TUNNEL_CLIENT_ENDPOINT,
     VENDOR_SPECIFIC,
 )
+from sallyport.radius.eap.certificate import certificate_facts
 from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import Method
 from sallyport.radius.vendors import medium
@@ -27,13 +29,15 @@ from sallyport.radius.vendors.ssid import ssid
 
 ALL: Final = frozenset(each.field for each in CONDITIONS)
 CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
-_CHECKED_METHOD: Final = CLAIMS - {"methods"}
 _LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
 
 
-def facts_of(login: Login, compared: frozenset[str] = ALL) -> Facts:
+def facts_of(
+    login: Login, compared: frozenset[str] = ALL, attributes: Mapping[str, tuple[str, ...]] | None = None
+) -> Facts:
     """Return the facts that login rules compare. The login must have passed its first factor, and `login.device` must
-    be set. compared: the fields of the conditions that the rules have."""
+    be set. compared: the fields of the conditions that the rules have. attributes: the attributes that the rules
+    compare, or None if there are none."""
     device, imported, request = login.device, login.imported or NOBODY, login.arrival.request
     return Facts(
         user=login.user,
@@ -55,6 +59,9 @@ def facts_of(login: Login, compared: frozenset[str] = ALL) -> Facts:
         realm=realm_of(login) if "realms" in compared else "",
         method=method_in_rules(login.method) if "methods" in compared else "",
         address=address_of_endpoint(request, login.station) if "addresses" in compared else "",
+        certificates=_certificate(login) if "certificates" in compared else (),
+        attributes=attributes,
+        tags=device.tags if "tags" in compared else None,
         claims=NO_CLAIMS if compared.isdisjoint(CLAIMS) else claims_of(login),
     )
 
@@ -64,13 +71,22 @@ def claims_of(login: Login) -> frozenset[str]:
 
     There are none for a station that is admitted by its MAC address, because it is never asked for a second factor.
     """
-    return NO_CLAIMS if login.method == Method.MAB or not is_claimed(login) else claims_in(login.domain)
+    if login.method == Method.MAB or not is_claimed(login):
+        return NO_CLAIMS
+    device = login.device
+    is_named = device.client_ip != device.ip_address or bool(device.nas_identifier)
+    return claims_in(login.domain, tags=is_named and bool(device.own_tags(device)))
 
 
-def claims_in(domain: Domain | None) -> frozenset[str]:
+def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
     """Return the fields of the conditions whose facts may be only claims in a domain. They include the method only if
-    the sender vouches for passwords. Otherwise this service itself has checked the method."""
-    return CLAIMS if domain is None or domain.first_factor is FirstFactor.NONE else _CHECKED_METHOD
+    the sender vouches for passwords. Otherwise this service itself has checked the method.
+
+    tags: whether they include the tags: the device has tags of its own, and only its NAS-IP-Address or NAS-Identifier
+    tells which device it is. The tags of the RADIUS client are no claims.
+    """
+    vouches = domain is None or domain.first_factor is FirstFactor.NONE
+    return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}
 
 
 def is_claimed(login: Login) -> bool:
@@ -78,6 +94,10 @@ def is_claimed(login: Login) -> bool:
     this RADIUS client. A client over TLS has proved its identity by a certificate."""
     client = login.arrival.client
     return client.secret is not RADSEC and not (login.arrival.request.signed and client.is_single)
+
+
+def _certificate(login: Login) -> tuple[str, ...]:
+    return () if login.certificate is None else certificate_facts(login.certificate)
 
 
 def address_of_endpoint(request: Request, station: str) -> str:
@@ -98,5 +118,9 @@ def recorded(login: Login) -> Recorded:
     more: Row = {}
     if facts is not None and facts.address and not endpoint_address(login.station):
         more["address"] = facts.address
+    if facts is not None and facts.certificates:
+        more["certificates"] = list(facts.certificates)
+    if facts is not None and facts.attributes:
+        more["attributes"] = {name: list(values) for name, values in facts.attributes.items()}
     found = Recorded(ssid(request), request.text(NAS_PORT_ID), json.dumps(more) if more else None)
     return found if any(found) else NOTHING_RECORDED

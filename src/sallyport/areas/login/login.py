@@ -17,6 +17,8 @@ from sallyport.radius.password import Method
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from cryptography import x509
+
     from sallyport.areas.devices.device import Device, Station
     from sallyport.areas.directory.principals import Membership
     from sallyport.areas.domains.domain import Domain
@@ -278,7 +280,8 @@ class Login(Answered):
     imported: the user's data from the domain's directories, or None before they are looked up. outside: whether `user`
     is only the outer identity of EAP. A client can choose it freely. inner_realm: the realm of the name inside EAP;
     empty without one. named_by: the field of the client certificate with the user's name, or None without a
-    certificate. station: the Calling-Station-Id. noted: whether the login is counted in the inventory.
+    certificate. certificate: the client certificate, or None. station: the Calling-Station-Id. noted: whether the login
+    is counted in the inventory.
 
     The first factor:
     method: the authentication method. factor: the factors that were checked. found: what the first factor has found.
@@ -306,6 +309,7 @@ class Login(Answered):
     outside: bool = False
     inner_realm: str = ""
     named_by: NamedBy | None = None
+    certificate: x509.Certificate | None = None
     station: str = ""
     noted: bool = False
     method: str = Method.NONE

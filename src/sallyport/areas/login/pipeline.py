@@ -419,7 +419,9 @@ class Pipeline:
         login.attributes = found
         if rules is None:
             return UNMATCHED
-        login.facts = facts_of(login, rules.compared)
+        names, request = rules.attributes, login.arrival.request
+        attributes = self.rules.translation.attributes_of(request, names) if names else None
+        login.facts = facts_of(login, rules.compared, attributes)
         rule = rules.match(login.facts)
         if rule is None:
             return UNMATCHED

@@ -70,7 +70,7 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
     """The current state of a device in the inventory. learned: what the service has learned from its logins. own_tags:
-    its tags, without those that it takes over from its RADIUS client."""
+    its tags, without those that it takes over from its RADIUS client. is_named: whether it sends a NAS-Identifier."""
 
     id: int
     device_name: str
@@ -79,6 +79,7 @@ class KnownDevice:
     medium: str
     learned: Learned
     own_tags: Tags = NO_TAGS
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,5 +149,12 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
 
 def _known(row: DeviceRow) -> KnownDevice:
     return KnownDevice(
-        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row, of_store(row.own_tags)
+        id=row.id,
+        device_name=row.device_name,
+        product=row.device_type,
+        nas_product=row.nas_device_type,
+        medium=row.nas_port_type,
+        own_tags=of_store(row.own_tags),
+        is_named=bool(row.nas_identifier),
+        learned=row,
     )

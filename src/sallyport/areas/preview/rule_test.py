@@ -32,6 +32,7 @@ from sallyport.areas.policy.roles.role import GivenRole, RoleSource
 from sallyport.areas.policy.roles.service import product_of
 from sallyport.areas.policy.rules.conditions import shown_values
 from sallyport.areas.policy.rules.facts import Facts
+from sallyport.areas.policy.rules.requested import split_attribute
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.sessions.parallel import Parallel, count
@@ -159,7 +160,7 @@ class RuleTest:
             locked_out = pipeline.lockouts.refuses(login.attempt(domain))
             checked = await self._first(login, domain, asked, warnings)
             first = LOCKED[locked_out] if locked_out else checked
-        facts = replace(facts_of(login), **asked.given)  # type: ignore[arg-type]  # facts of this class
+        facts = replace(facts_of(login), **_given(asked))  # type: ignore[arg-type]  # facts of this class
         self._warn_of_claims(domain, facts, warnings)
         rules, rule = self._rules(domain, facts)
         action = UNMATCHED if rule is None else rule.action
@@ -366,6 +367,17 @@ class RuleTest:
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
         gives_up = row is not None and second.gives_up(row, login.arrival.at)
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
+
+
+def _given(asked: Question) -> dict[str, object]:
+    """Return the further facts of a question by their names in `Facts`."""
+    given: dict[str, object] = dict(asked.given)
+    if isinstance(texts := asked.given.get("attributes"), tuple):
+        attributes: dict[str, tuple[str, ...]] = {}
+        for name, _, value in map(split_attribute, texts):
+            attributes[name] = (*attributes.get(name, ()), value)
+        given["attributes"] = attributes
+    return given
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypedDict
 
 import trio
 
@@ -48,9 +48,17 @@ _COMPARED_IN: Final[Mapping[str, frozenset[str]]] = {
     "port": frozenset({"ports"}),
     "realm": frozenset({"realms"}),
     "claimed": CLAIMS,
-    "facts": frozenset({"addresses"}),
+    "facts": frozenset({"addresses", "certificates", "attributes"}),
 }
 """The columns of events, each with the conditions that compare it."""
+
+
+class Recorded(TypedDict, total=False):
+    """The column `facts` of an event."""
+
+    address: str
+    certificates: list[str]
+    attributes: dict[str, list[str]]
 
 
 class User:
@@ -221,13 +229,16 @@ class TrafficReader:
     def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
         """Return the facts that login rules would get for a live login. The login has the same values as the logins of
         the group."""
-        more: dict[str, str] = json.loads(group.facts) if group.facts else {}
+        more: Recorded = json.loads(group.facts) if group.facts else {}
+        client = self._client(domain, group.ip_address)
+        own = NO_TAGS if device is None else device.own_tags
+        by_name = group.client_ip != group.ip_address or (device is not None and device.is_named)
         return Facts(
             user=group.user_name,
             kind=AccountKind.MACHINE if group.machine else kind_of(group.user_name),
             groups=member.groups,
             ous=member.ous,
-            client=self._client_name(domain, group.ip_address),
+            client="" if client is None else client.name,
             source=group.ip_address,
             nas=group.client_ip,
             product=UNKNOWN if device is None else device.product,
@@ -242,14 +253,11 @@ class TrafficReader:
             realm=group.realm or "",
             method=method_in_rules(group.method),
             address=more.get("address") or endpoint_address(group.station),
-            claims=NO_CLAIMS if group.claimed == 0 else claims_in(domain),
+            certificates=tuple(more.get("certificates", ())),
+            attributes={name: tuple(values) for name, values in more.get("attributes", {}).items()},
+            tags=None if device is None else effective_tags(own, NO_TAGS if client is None else client.tags),
+            claims=NO_CLAIMS if group.claimed == 0 else claims_in(domain, tags=by_name and bool(own)),
         )
-
-    def _client_name(self, domain: Domain, source: str) -> str:
-        """Return the name of the RADIUS client that now has this source address. Return an empty text if there is
-        none."""
-        client = self._client(domain, source)
-        return "" if client is None else client.name
 
     def _client(self, domain: Domain, source: str) -> Client | None:
         try:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
+from cryptography import x509
+
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.packet import TYPE_NAMES, Packet
 from sallyport.radius.mschap import MsChap2
@@ -63,13 +65,14 @@ class Certificate:
     """The question whether the user of a verified client certificate may log in.
 
     user: the user's name in the certificate. by: the field that contains the name. fingerprint: the SHA-256 hash of the
-    certificate, in hexadecimal digits.
+    certificate, in hexadecimal digits. certificate: the certificate itself, for the facts that rules compare.
     """
 
     user: bytes
     subject: str
     fingerprint: str
     by: NamedBy = NamedBy.COMMON_NAME
+    certificate: x509.Certificate | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

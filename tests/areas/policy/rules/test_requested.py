@@ -15,6 +15,9 @@ KNOWN = {
     "method": "peap-mschapv2",
     "address": "198.51.100.7",
     "medium": "Wireless",
+    "certificates": ("issuer=CN=Corp CA", "issuer=Corp CA", "eku=clientAuth", "san=pc1.corp.example"),
+    "attributes": {"NAS-Identifier": ("ap-7",), "Cisco-AVPair": ("a=1", "vlan-id=7")},
+    "tags": ("role=lab", "site=Berlin/Floor 2"),
 }
 MATCHING = [
     ({"ssids": ["guests", "CORP"]}, {"ssid": "corp2"}),
@@ -28,6 +31,13 @@ MATCHING = [
     ({"methods": ["eap"]}, {"method": "pap"}),
     ({"addresses": ["10.0.0.0/8", "198.51.100.0/24"]}, {"address": "198.51.101.7"}),
     ({"addresses": ["198.51.100.7"]}, {"address": "2001:db8::1"}),
+    ({"tags": ["site=berlin"]}, {"tags": ("site=Berlin Mitte",)}),
+    ({"tags": ["x=y", "ROLE=Lab"]}, {"tags": ()}),
+    ({"certificates": ["issuer=corp ca"]}, {"certificates": ("issuer=Old CA",)}),
+    ({"certificates": ["sid=x", "eku=CLIENTAUTH"]}, {"certificates": ("sid=y", "eku=serverAuth")}),
+    ({"attributes": ["NAS-Identifier=AP-7"]}, {"attributes": {"NAS-Identifier": ("ap-77",)}}),
+    ({"attributes": ["NAS-Identifier~ap-?"]}, {"attributes": {"NAS-Identifier": ("ap-77",)}}),
+    ({"attributes": ["Cisco-AVPair~vlan-*=7", "Class=x"]}, {"attributes": {"Cisco-AVPair": (), "Class": ("y",)}}),
 ]
 ABSENT = [
     ({"ssids": ["corp"]}, {"ssid": ""}),
@@ -38,8 +48,14 @@ ABSENT = [
     ({"methods": ["eap-tls"]}, {"method": "eap"}),
     ({"methods": ["peap-mschapv2"]}, {"method": "peap-resumed"}),
     ({"addresses": ["198.51.100.0/24"]}, {"address": ""}),
+    ({"tags": ["site=berlin"]}, {"tags": None}),
+    ({"certificates": ["issuer=x"]}, {"certificates": ()}),
+    ({"certificates": ["issuer=x", "sid=x"]}, {}),
+    ({"attributes": ["Class=x"]}, {}),
+    ({"attributes": ["NAS-Identifier=x", "Class=x"]}, {}),
+    ({"attributes": ["NAS-Identifier~*"]}, {"attributes": None}),
 ]
-CLAIMED = [scope for scope, _ in MATCHING if not scope.keys() & {"realms"}]
+CLAIMED = [scope for scope, _ in MATCHING if not scope.keys() & {"realms", "certificates"}]
 
 
 @pytest.mark.parametrize("action", list(Action))
@@ -129,8 +145,24 @@ def test_a_port_pattern_is_matched_once_for_all_rules() -> None:
     assert matched(facts(port="gi999/0/99/1"), *rules) == 999
 
 
+def test_a_login_with_many_rules_looks_up_its_facts_once() -> None:
+    """1,000 rules with attributes, certificates and tags share one index."""
+    rules = [
+        rule(
+            number,
+            attributes=[f"NAS-Identifier~ap-{number}-*"],
+            tags=[f"site={number}"],
+            certificates=[f"san=pc{number}"],
+            priority=number,
+        )
+        for number in range(1000)
+    ]
+    known = {"attributes": {"NAS-Identifier": ("ap-999-1",)}, "tags": ("site=999",), "certificates": ("san=pc999",)}
+    assert matched(facts(**known), *rules) == 999
+
+
 def test_every_condition_has_a_fact_that_a_test_can_show() -> None:
     """A condition without a value is shown as `none` or `not known`."""
-    empty = facts(**dict.fromkeys(("ssid", "port", "realm", "method", "address"), ""), medium="")
+    empty = facts(**dict.fromkeys(("ssid", "port", "realm", "method", "address"), ""), medium="", tags=())
     for each in CONDITIONS[9:]:
         assert shown_values(empty, each.field, 3) in ("none", "not known")

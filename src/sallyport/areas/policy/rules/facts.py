@@ -8,7 +8,7 @@ block a login or require a second factor, but cannot exempt the login from it.
 """
 
 import zoneinfo
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,8 @@ from typing import Final
 from sallyport.areas.policy.rules.index import Index, address_of, holding, naming
 from sallyport.base.clock import SECOND
 from sallyport.base.mac import station_key
-from sallyport.base.text import fold, fold_name
+from sallyport.base.tags import Tags, selectors
+from sallyport.base.text import fold, fold_name, folded
 
 Values = tuple[str | int, ...]
 """The values of a condition in a rule. Only Service-Types are numbers."""
@@ -55,8 +56,10 @@ class Facts:
 
     The other facts are computed only if a rule of the domain compares them. ssid: the SSID. port: NAS-Port-Id. realm:
     the realm of the user name as it was sent. method: the authentication method, in the spelling of rules. address: the
-    IP address of the user's endpoint. All of these are empty if unknown. claims: the fields of the conditions whose
-    facts are only claims of the sender.
+    IP address of the user's endpoint. certificates: facts of the client certificate as texts `key=value`. attributes:
+    the values of the attributes that rules name, by name; an absent attribute is missing. All of these are empty if
+    unknown. tags: the tags of the device and its RADIUS client, or None if the device is unknown. claims: the fields of
+    the conditions whose facts are only claims of the sender.
     """
 
     user: str
@@ -78,6 +81,9 @@ class Facts:
     realm: str = ""
     method: str = ""
     address: str = ""
+    certificates: tuple[str, ...] = ()
+    attributes: Mapping[str, tuple[str, ...]] | None = None
+    tags: Tags | None = None
     claims: frozenset[str] = NO_CLAIMS
 
 
@@ -96,8 +102,8 @@ class Preparation:
 class Seen:
     """The facts of a login in the form in which rules compare them. Each fact is computed when it is first used.
 
-    groups, ous, sender, nas, address, port: the rules, as bits, that name the fact. For example, `groups` has the rules
-    that name one of the user's groups. Each is None if the fact is missing.
+    groups, ous, tags, certificates, sender, nas, address, port, attributes: the rules, as bits, that name the fact. For
+    example, `groups` has the rules that name one of the user's groups. Each is None if the fact is missing.
     """
 
     def __init__(self, facts: Facts, index: Index) -> None:
@@ -132,6 +138,28 @@ class Seen:
     @cached_property
     def port(self) -> int | None:
         return self._index.ports.matching(fold(self.facts.port)) if self.facts.port else None
+
+    @cached_property
+    def tags(self) -> int | None:
+        return None if self.facts.tags is None else naming(self._index.tags, selectors(self.facts.tags))
+
+    @cached_property
+    def certificates(self) -> int:
+        return naming(self._index.certificates, folded(self.facts.certificates)) or 0
+
+    @cached_property
+    def certificate_keys(self) -> frozenset[str]:
+        """The keys of the facts that the client certificate has."""
+        return frozenset(fact.partition("=")[0] for fact in self.facts.certificates)
+
+    @cached_property
+    def attributes(self) -> int:
+        rules = 0
+        for name, values in (self.facts.attributes or {}).items():
+            if (patterns := self._index.attributes.get(name)) is not None:
+                for value in values:
+                    rules |= patterns.matching(fold(value))
+        return rules
 
     @cached_property
     def ssid(self) -> str:

@@ -20,10 +20,11 @@ class Index:
 
     groups, ous: the rules by the case-folded name of the group or OU. sender, nas, addresses: the rules by network. The
     key of the outer table is (IP version, number of host bits). The key of the inner table is the network's prefix.
-    ports: the rules by the pattern of NAS-Port-Id.
+    ports: the rules by the pattern of NAS-Port-Id. tags, certificates: the rules by the folded text `key=value`.
+    attributes: the rules by the name of an attribute, and by the pattern of its value.
     """
 
-    __slots__ = ("addresses", "groups", "nas", "ous", "ports", "sender")
+    __slots__ = ("addresses", "attributes", "certificates", "groups", "nas", "ous", "ports", "sender", "tags")
 
     def __init__(self) -> None:
         self.groups: dict[str, int] = {}
@@ -32,6 +33,9 @@ class Index:
         self.nas: Networks = {}
         self.addresses: Networks = {}
         self.ports = Patterns()
+        self.tags: dict[str, int] = {}
+        self.certificates: dict[str, int] = {}
+        self.attributes: dict[str, Patterns] = {}
 
 
 def network_of(entry: str) -> Network | None:

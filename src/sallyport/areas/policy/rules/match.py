@@ -32,13 +32,15 @@ class Step:
 
 class DomainRules:
     """The enabled rules of a domain, in the order in which they are read. groups: the case-folded names of all groups
-    that occur in these rules. compared: the fields of all conditions that these rules have."""
+    that occur in these rules. compared: the fields of all conditions that these rules have. attributes: the names of
+    the attributes that these rules compare."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = Index()
         in_order = sorted(rules, key=lambda rule: rule.place)
         ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
+        self.attributes = frozenset(index.attributes)
         self.compared = frozenset(field for rule in in_order for field, _ in rule.definition.conditions)
         self._others = tuple(each for each in ordered if not each.users)
         # Rules with users come first in the order. They are looked up by user, so that no loop over them is needed.

@@ -1,17 +1,23 @@
-"""The tests of the conditions about the request itself: SSID, port, method, realm and address of the endpoint."""
+"""The tests of the conditions about a request: SSID, port, method, realm, address of the endpoint, attributes, tags of
+the device, and client certificate."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from sallyport.areas.policy.rules.facts import Facts, Preparation, Seen, Test, Values
 from sallyport.areas.policy.rules.index import add_network, network_of
-from sallyport.areas.policy.rules.patterns import folded_pattern
-from sallyport.base.text import folded
+from sallyport.areas.policy.rules.patterns import Patterns, add_name, folded_pattern
+from sallyport.base.tags import folded_tag
+from sallyport.base.text import fold, folded
 from sallyport.radius.password import Method
 from sallyport.radius.vendors import UNKNOWN
 
 WITHOUT_MEDIUM: Final = frozenset({"", UNKNOWN.casefold()})
 _WITH_SSID: Final = frozenset({*WITHOUT_MEDIUM, "wireless"})
+_ATTRIBUTE: Final = re.compile(r"\s*([A-Za-z0-9._/-]{1,64})\s*([=~])(.*)", re.DOTALL)
+MAX_NAMES: Final = 8
+"""Maximum number of different attributes that a rule compares."""
 _OF_EAP: Final = ("eap-", "peap-", "ttls-")
 EAP: Final = "eap"
 METHODS: Final[Mapping[str, str]] = {
@@ -112,3 +118,59 @@ def methods(values: Values, _: Preparation) -> Test:
 def method_shown(facts: Facts) -> tuple[str, ...]:
     """Return the method of a login as a text."""
     return (facts.method,) if facts.method else ()
+
+
+def tags(values: Values, prepared: Preparation) -> Test:
+    """Return the test of `tags`. A device without the key surely does not have the tag."""
+    bit = prepared.bit
+    for tag in texts_of(values):
+        add_name(prepared.index.tags, folded_tag(tag), bit)
+    return lambda seen: None if seen.tags is None else bool(seen.tags & bit)
+
+
+def certificates(values: Values, prepared: Preparation) -> Test:
+    """Return the test of `certificates`. A key that the certificate does not have is a missing fact. So is the whole
+    certificate, because a user may log in in another way."""
+    bit = prepared.bit
+    keys = frozenset(each.partition("=")[0] for each in texts_of(values))
+    for each in folded(texts_of(values)):
+        add_name(prepared.index.certificates, each, bit)
+
+    def holds(seen: Seen) -> bool | None:
+        if seen.certificates & bit:
+            return True
+        return False if keys <= seen.certificate_keys else None
+
+    return holds
+
+
+def attributes(values: Values, prepared: Preparation) -> Test:
+    """Return the test of `attributes`. An attribute that the request does not have is a missing fact."""
+    bit, names = prepared.bit, set[str]()
+    for each in texts_of(values):
+        name, sign, wanted = split_attribute(each)
+        patterns = prepared.index.attributes.setdefault(name, Patterns())
+        names.add(name)
+        if sign == "=":
+            patterns.add_exact(fold(wanted), bit)
+        else:
+            patterns.add(folded_pattern(wanted), bit)
+
+    def holds(seen: Seen) -> bool | None:
+        if seen.attributes & bit:
+            return True
+        return False if names <= (seen.facts.attributes or {}).keys() else None
+
+    return holds
+
+
+def split_attribute(value: str) -> tuple[str, str, str]:
+    """Return the name, the sign and the value of `NAME=VALUE`, or of `NAME~PATTERN`. The sign is empty if the text has
+    another form."""
+    found = _ATTRIBUTE.fullmatch(value)
+    return (found[1], found[2], found[3].strip()) if found else (value, "", "")
+
+
+def attribute_facts(facts: Facts) -> list[str]:
+    """Return the compared attributes of a login as texts."""
+    return [f"{name}={value}" for name, values in (facts.attributes or {}).items() for value in values]

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.facts import Values
 from sallyport.areas.policy.rules.patterns import cost, folded_pattern
+from sallyport.areas.policy.rules.requested import split_attribute
 from sallyport.areas.policy.rules.window import Window
 from sallyport.base.wire import JSON
 
@@ -123,7 +124,9 @@ class Definition:
     @property
     def pattern_places(self) -> int:
         """The number of places that the rule's patterns take in the automata of `patterns`."""
-        return sum(cost(folded_pattern(pattern)) for pattern in map(str, self.values("ports")))
+        attributes = map(split_attribute, map(str, self.values("attributes")))
+        patterns = [*map(str, self.values("ports")), *(wanted for _, sign, wanted in attributes if sign == "~")]
+        return sum(cost(folded_pattern(pattern)) for pattern in patterns)
 
     @property
     def exempts_all(self) -> bool:

@@ -4,16 +4,18 @@ An error message contains the field and the number of the wrong entry. It never 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
 from sallyport.areas.policy.rules.facts import Condition, Values
 from sallyport.areas.policy.rules.index import network_of
-from sallyport.areas.policy.rules.requested import METHODS, method_in_rules
+from sallyport.areas.policy.rules.requested import MAX_NAMES, METHODS, method_in_rules, split_attribute
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.base.addresses import Network
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
+from sallyport.base.tags import canonical_tag
 from sallyport.radius.attributes import (
     VENDOR_SPECIFIC,
     pull_attributes,
@@ -22,10 +24,14 @@ from sallyport.radius.attributes import (
     push_vendor_attribute,
 )
 from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.eap.certificate import CERTIFICATE_KEYS
+from sallyport.radius.packet import Request
 from sallyport.radius.values import Attribute
 from sallyport.radius.vendors import MEDIA, UNKNOWN, medium_of
 
 MICROSOFT: Final = 311
+MAX_COMPARED: Final = 2048
+"""Maximum number of characters in the attributes of a login that rules compare, and that its event records."""
 # Attributes that a rule may not set in a reply (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
 # section 3.3): attributes that the service sets itself, attributes of a single request or challenge, names of the NAS
 # and its port, accounting, Digest and ARAP. 26 and 241 to 246 contain other attributes.
@@ -80,6 +86,16 @@ class Translation:
         self._dictionary = dictionary
         self._service_type = dictionary.attribute("Service-Type")
         self._port_type = dictionary.attribute("NAS-Port-Type")
+        self._conversions: Mapping[str, Callable[[Sequence[str]], Sequence[str | int]]] = {
+            "serviceTypes": self.service_types,
+            "media": self.media,
+            "methods": methods,
+            "tags": tags,
+            "certificates": certificates,
+            "attributes": self.attributes,
+            "addresses": networks,
+        }
+        self._places = lru_cache(1024)(self._places_of)
         self.shown = lru_cache(1024)(self._shown)
         """The text of encoded attributes for people: `NAME = VALUE`, one attribute in each line. The attributes that
         rules may not set are left out, such as State, messages of the authentication method and its keys. The value
@@ -87,17 +103,62 @@ class Translation:
 
     def condition(self, field: str, entries: Sequence[str]) -> Values:
         """Convert the values of a condition to the form in which rules keep them. Raises Invalid."""
-        if field == "serviceTypes":
-            return tuple(self.service_types(entries))
-        if field == "media":
-            return tuple(self.media(entries))
         if field == "clients":
             check_clients(entries)
-        if field == "methods":
-            return tuple(methods(entries))
-        if field == "addresses":
-            return tuple(networks(entries))
-        return tuple(entries)
+        convert = self._conversions.get(field)
+        return tuple(entries) if convert is None else tuple(convert(entries))
+
+    def attributes(self, entries: Sequence[str]) -> list[str]:
+        """Return conditions on attributes, with the names and values that the dictionary shows. Raises Invalid."""
+        found = [self._attribute_condition(place, *split_attribute(entry)) for place, entry in enumerate(entries)]
+        names = {split_attribute(each)[0] for each in found}
+        if len(names) > MAX_NAMES:
+            raise invalid_field("attributes", f"must name at most {MAX_NAMES} different attributes")
+        return list(dict.fromkeys(found))
+
+    def _attribute_condition(self, place: int, name: str, sign: str, value: str) -> str:
+        if not sign or not value:
+            raise _invalid("attributes", place, "must be NAME=VALUE or NAME~PATTERN")
+        try:
+            attribute = self._dictionary.attribute(name)
+        except DictionaryError as error:
+            near = str(error).partition("; ")[2]
+            raise _invalid("attributes", place, "names no RADIUS attribute" + (f"; {near}" if near else "")) from None
+        if attribute.secret or attribute.parent:
+            raise _invalid("attributes", place, f"names {attribute.name}, which a rule cannot compare")
+        shown = self._dictionary.name(attribute.vendor, attribute.number)
+        if sign == "~":
+            return f"{shown}~{value}"
+        try:
+            octets = self._dictionary.encode(shown, value)
+        except DictionaryError:
+            raise _invalid("attributes", place, f"has no value of the type {attribute.type} of {shown}") from None
+        return f"{shown}={self._dictionary.decode(attribute.vendor, attribute.number, octets)}"
+
+    def attributes_of(self, request: Request, names: frozenset[str]) -> dict[str, tuple[str, ...]]:
+        """Return the values of these attributes in a request, as texts by name. Absent attributes are left out. If the
+        values have over MAX_COMPARED characters, the rest is left out too, as if it were absent."""
+        places, left = self._places(names), MAX_COMPARED
+        found: dict[str, tuple[str, ...]] = {}
+        own = [((0, kind), request.values(kind)) for kind in request.first if (0, kind) in places]
+        if VENDOR_SPECIFIC in request.first:
+            own += [(place, [*values]) for place, values in request.vendor_values().items() if place in places]
+        for (vendor, number), values in own:
+            texts = tuple(self._dictionary.decode(vendor, number, value) for value in values)
+            left -= sum(map(len, texts))
+            if left < 0:
+                break
+            found[places[vendor, number]] = texts
+        return found
+
+    def _places_of(self, names: frozenset[str]) -> dict[tuple[int, int], str]:
+        """Return the names of attributes by (vendor, number). A custom dictionary may lack some of them now."""
+        places = {}
+        for name in names:
+            with suppress(DictionaryError):
+                attribute = self._dictionary.attribute(name)
+                places[attribute.vendor, attribute.number] = name
+        return places
 
     def fact(self, condition: Condition, values: Sequence[str]) -> str | tuple[str, ...]:
         """Convert the values of a fact, as an admin has given them for a rule test, to the form in `Facts`. Raises
@@ -106,6 +167,8 @@ class Translation:
             found = tuple(map(str, self.condition(condition.field, values)))
         except Invalid as error:
             raise invalid_field(condition.fact, error.fields[0].message) from None
+        if condition.field == "attributes" and any(split_attribute(each)[1] != "=" for each in found):
+            raise invalid_field(condition.fact, "must be NAME=VALUE")
         return found if condition.asks_several else found[0]
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
@@ -227,6 +290,36 @@ def methods(entries: Sequence[str]) -> list[str]:
             raise _invalid("methods", place, "must be a method such as pap, eap-tls or peap-mschapv2")
         found.append(method)
     return list(dict.fromkeys(found))
+
+
+def tags(entries: Sequence[str]) -> list[str]:
+    """Return tags in canonical form, without duplicates. Raises Invalid."""
+    return _keyed("tags", entries, canonical_tag)
+
+
+def certificates(entries: Sequence[str]) -> list[str]:
+    """Return facts of certificates with their keys in lower case, without duplicates. Raises Invalid."""
+    return _keyed("certificates", entries, certificate_fact)
+
+
+def _keyed(field: str, entries: Sequence[str], canonical: Callable[[str], str]) -> list[str]:
+    """Return texts KEY=VALUE in canonical form. canonical: raises Invalid for a wrong text."""
+    found = []
+    for place, entry in enumerate(entries):
+        try:
+            found.append(canonical(entry))
+        except Invalid as error:
+            raise _invalid(field, place, error.fields[0].message) from None
+    return list(dict.fromkeys(found))
+
+
+def certificate_fact(text: str) -> str:
+    """Return a fact of a certificate with its key in lower case. Raises Invalid."""
+    key, sign, value = text.partition("=")
+    key, value = key.strip().lower(), value.strip()
+    if not sign or not value or key not in CERTIFICATE_KEYS:
+        raise invalid_field("certificates", f"must be KEY=VALUE with one of the keys {', '.join(CERTIFICATE_KEYS)}")
+    return f"{key}={value}"
 
 
 def networks(entries: Sequence[str]) -> list[str]:
