@@ -113,7 +113,8 @@ class Translation:
         found = [self._attribute_condition(place, *split_attribute(entry)) for place, entry in enumerate(entries)]
         names = {split_attribute(each)[0] for each in found}
         if len(names) > MAX_NAMES:
-            raise invalid_field("attributes", f"must name at most {MAX_NAMES} different attributes")
+            message = f"must name at most {MAX_NAMES} different attributes"
+            raise Invalid(f"invalid attributes: {message}", (FieldError("attributes", message),))
         return list(dict.fromkeys(found))
 
     def _attribute_condition(self, place: int, name: str, sign: str, value: str) -> str:
