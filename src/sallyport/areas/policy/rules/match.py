@@ -82,13 +82,14 @@ class _Prepared:
     """A rule with the tests of its conditions, the cheap ones first. bare: a copy of the rule without reply attributes
     and role. It is used if a fact is missing."""
 
-    __slots__ = ("bare", "rule", "tests", "users")
+    __slots__ = ("bare", "only", "rule", "tests", "users")
 
     def __init__(self, rule: Rule, bit: int, index: Index) -> None:
         self.rule = rule
         self.bare = replace(rule, attributes=b"", role="")
         self.users = folded(tuple(map(str, rule.definition.values("users"))))
         self.tests = dict(_tests(rule.definition, Preparation(index, bit, rule.action is Action.ALLOW)))
+        self.only = next(iter(self.tests.values())) if len(self.tests) == 1 else None
 
     def matches(self, seen: Seen) -> bool | None:
         """Return whether the rule matches. Return None if it may match, because a fact is missing."""
@@ -143,7 +144,7 @@ def _first(rules: Sequence[_Prepared], seen: Seen) -> Rule | None:
     missing, return the earlier rule instead."""
     least: Rule | None = None
     for each in rules:
-        matches = each.matches(seen)
+        matches = each.only(seen) if each.only is not None else each.matches(seen)
         if matches is False:
             continue
         action = each.rule.action
