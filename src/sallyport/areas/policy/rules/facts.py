@@ -43,7 +43,7 @@ def kind_of(user: str) -> AccountKind:
     return AccountKind.MACHINE if name.endswith("$") or name.startswith("host/") else AccountKind.USER
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, because each login makes one, and freezing takes most of the time
 class Facts:
     """The facts of a login that rules compare. They are known after the first factor.
 
