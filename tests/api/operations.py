@@ -237,6 +237,7 @@ OPERATIONS = (
     Operation("/ad/RemoveRole", ADMIN, {"role": "staff"}),
     Operation("/ad/ListBypassStations", READER),
     Operation("/ad/AddBypassStation", ADMIN, {"station": "02:00:00:00:00:01"}),
+    Operation("/ad/ListUnknownStations", READER),
     Operation("/ad/ImportBypassStations", ADMIN, {"stations": [{"station": "02:00:00:00:00:01"}]}),
     Operation("/ad/DeleteBypassStation", ADMIN, {"station": "02:00:00:00:00:01"}),
     Operation("/api/v1/instances/addPasswordPolicy", OPERATOR, {"policyName": "p"}, in_domain=False),

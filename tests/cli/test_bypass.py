@@ -62,6 +62,21 @@ def test_role_tags_and_key(service: Service, tmp_path: Path) -> None:
     assert (refused.returncode, "--psk" in refused.stderr, "secret" in refused.stderr) == (1, True, False)
 
 
+def test_unknown_stations_and_vendors(service: Service, tmp_path: Path) -> None:
+    """The vendors in a file of the IEEE are shown with the stations. Another file is refused."""
+    domain = add_domain(service, "of vendors")
+    file = tmp_path / "oui.csv"
+    file.write_text("Registry,Assignment,Organization Name\nMA-L,00A0C9,Example Corp.\n")
+    assert "1 vendor written" in service.program("bypass", "vendors", str(file)).stderr
+    service.ok("bypass", "add", "00a0c9000001", "--domain", domain)
+    (row,) = json.loads(service.ok("bypass", "list", "--domain", domain, "--json"))
+    assert (row["vendor"], row["randomised"]) == ("Example Corp.", False)
+    assert json.loads(service.ok("bypass", "unknown", "--domain", domain, "--json")) == []
+    file.write_text("not of the IEEE")
+    assert service.program("bypass", "vendors", str(file)).returncode == 1
+    assert "Example" in service.ok("bypass", "list", "--domain", domain, "--json")
+
+
 def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
     """An import names the line and the column of a wrong value, and imports nothing of its part of the file."""
     domain = add_domain(service, "not imported")

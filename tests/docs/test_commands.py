@@ -54,6 +54,7 @@ WALKS = [
             "sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1",
             "echo 'a word' > word.txt",
             "echo 'correct horse' > key.txt",
+            "echo 'Registry,Assignment,Organization Name' | tee oui.csv mam.csv oui36.csv",
         ],
     ),
     Walk(

@@ -103,6 +103,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
         _domain(stations=[{"station": "02:00:00:00:00:01", "vlan": "30", "until": "2027-03-01"}]),
     ),
     ("POST", "/ad/ListBypassStations", _domain()),
+    ("POST", "/ad/ListUnknownStations", _domain()),
     ("POST", "/ad/DeleteBypassStation", _domain(station="02:00:00:00:00:01")),
     ("POST", "/ad/CheckEnrolments", _domain(days=30)),
     ("POST", "/ad/PreviewEnforcement", _domain()),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.areas.devices import usage, usage_repo
+from sallyport.areas.devices import repo, usage, usage_repo
 from sallyport.areas.devices.device import Device, Station
 from sallyport.areas.devices.usage import UsageRow
 from tests.areas import Areas
@@ -20,7 +20,7 @@ def use(seen: Seen, device: Device, ssid: str = "", method: str = "pap", station
 async def rows(areas: Areas, device: Device) -> list[UsageRow]:
     """Return the stored uses of a device."""
     await areas.devices.flush()
-    return (await areas.store.read(lambda tx: usage_repo.of_devices(tx, [device.id or 0]))).get(device.id or 0, [])
+    return (await areas.store.read(lambda tx: repo.usage(tx, [device.id or 0]))).get(device.id or 0, [])
 
 
 async def test_uses_are_counted_by_ssid_method_and_transport(areas: Areas, seen: Seen) -> None:
@@ -77,6 +77,7 @@ async def test_a_deleted_device_takes_its_uses_along(areas: Areas, seen: Seen) -
     device = await seen.device("ap")
     use(seen, device, "corp")
     await rows(areas, device)
+    use(seen, device, "corp")
     await areas.devices.reset(areas.domain, device_ids=[device.id or 0], addresses=None)
     assert await rows(areas, device) == []
     use(seen, device, "corp")

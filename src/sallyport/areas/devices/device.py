@@ -405,7 +405,8 @@ class DeviceRow(Learned):
     @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="challenge_support")
     def tags(self, client_tags: ClientTags) -> list[str]:
         """Return the effective tags. client_tags: a function that returns the tags of a RADIUS client by its id."""
-        return list(effective_tags(of_store(self.own_tags), client_tags(self.client_id)))
+        inherited = client_tags(self.client_id)
+        return list(effective_tags(of_store(self.own_tags), inherited) if self.own_tags else inherited)
 
     @Wire("SSIDs of the logins, the last one first.", after="note", title="SSIDs")
     def ssids(self, usage: Usage) -> list[str]:

@@ -51,7 +51,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
         usage = await service.usage(rows)
-        listed = answers(rows, now=clock(), client_tags=service.tags.of_client, usage=usage)
+        listed = answers(rows, now=clock(), client_tags=service.tags.clients.tags_of, usage=usage)
         return Plain({"network_devices": listed, **totals(total)})
 
     @devices.post("/network_device/GetDevice", roles=READERS)
@@ -63,7 +63,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         values = {
             "now": clock(),
             "attribute_name": attribute_name,
-            "client_tags": service.tags.of_client,
+            "client_tags": service.tags.clients.tags_of,
             "usage": usage,
             "station_count": behind,
             "uses": answers(usage.get(row.id, ())),
@@ -125,7 +125,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         A line matches a device with its device address or its NAS-Identifier. Behind a proxy, the source address shows
         only that the proxy is heard. Nothing is changed.
         """
-        found = await service.compare(body.domainId, body.file, body.silentDays * DAY_US)
+        found = await service.compare(caller.tenant_id, body.domainId, body.file, body.silentDays * DAY_US)
         return Plain(
             {
                 "listCount": found.lines,

@@ -13,15 +13,23 @@ from ipaddress import ip_address
 from itertools import chain
 
 from sallyport.areas.clients.client import RADSEC, Client
-from sallyport.areas.devices import repo, station_repo, usage_repo
+from sallyport.areas.devices import station_repo, usage_repo, write_repo
 from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
 from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.tags import Tags
-from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_ID, NAS_PORT_TYPE
-from sallyport.radius.packet import Request
+from sallyport.radius.attributes import (
+    CALLED_STATION_ID,
+    NAS_IDENTIFIER,
+    NAS_IP_ADDRESS,
+    NAS_IPV6_ADDRESS,
+    NAS_PORT_ID,
+    NAS_PORT_TYPE,
+    VENDOR_SPECIFIC,
+)
+from sallyport.radius.packet import Request, as_text
 from sallyport.radius.vendors import Finding, identify, medium
 from sallyport.radius.vendors.ssid import ssid
 from sallyport.store.model import Tx
@@ -140,14 +148,20 @@ class Sightings:
 
     def use(self, device: Device, station: Station | None, request: Request, client: Client, method: str) -> None:
         """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station."""
-        name = ssid(request)
+        first = request.first
+        name = ssid(request) if CALLED_STATION_ID in first or VENDOR_SPECIFIC in first else ""
         if station is not None:
             station.ssid = name
-            station.port = request.text(NAS_PORT_ID)
+            station.port = as_text(first[NAS_PORT_ID]) if NAS_PORT_ID in first else ""
+        use = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
+        known, at = device.uses.get(use), device.last_seen
+        if known is not None:
+            known.logins += 1
+            known.last_seen = at
+            return
         if not device.uses:
             self.touch(device)  # a flush may have written the device since its request
-        at = device.last_seen
-        merge(device.uses, (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP), Count(1, at, at))
+        merge(device.uses, use, Count(1, at, at))
 
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
@@ -224,6 +238,7 @@ class Sightings:
         for device in chain(self._devices.values(), *self.changed_devices.values()):
             if device.domain_id == domain_id and device.id in device_ids:
                 device.posture = Posture(measured_at=at, challenged_at=at)
+                device.uses = {}
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop deleted devices and their counts. The next request of a device registers it again."""
@@ -314,12 +329,12 @@ def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
     A device that another node deleted is registered again. Return the results for these devices, and the devices about
     which another node has learned something newer.
     """
-    flushed = repo.flush(tx, changes.devices)
+    flushed = write_repo.flush(tx, changes.devices)
     back: list[Sighting] = [LearnedElsewhere(device, row) for device, row in flushed.learned]
     for deleted in flushed.deleted:
         device = deleted[0]
-        repo.register(tx, device)
-        is_refused = device.id is None or repo.flush(tx, [deleted]).deleted
+        write_repo.register(tx, device)
+        is_refused = device.id is None or write_repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
     usage_repo.write(tx, changes.uses)
     if changes.stations:
@@ -336,7 +351,7 @@ def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]])
     pairs = dict.fromkeys(seen)
     sightings: list[Sighting] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):
-        inserted = repo.register_all(tx, [*new_devices])
+        inserted = write_repo.register_all(tx, [*new_devices])
         sightings += [Registered(device, again=count > 1) for device, count in inserted]
         sightings += [Refused("devices", device, station) for device, station in pairs if device.id is None]
     new = [each for device, each in pairs if device.id is not None and each is not None and not each.stored]

@@ -81,7 +81,7 @@ def _answer(rows: Sequence[DeviceRow], service: Devices) -> Response:
 
 
 def _target(row: DeviceRow, service: Devices) -> JSON:
-    tags = effective_tags(of_store(row.own_tags), service.tags.of_client(row.client_id))
+    tags = effective_tags(of_store(row.own_tags), service.tags.clients.tags_of(row.client_id))
     labels: Row = {f"tag_{_NO_LETTER.sub('_', key_of(tag))}": value_of(tag) for tag in tags}
     labels |= {
         "__meta_sallyport_device_id": str(row.id),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.devices.device import Device
-from sallyport.areas.devices.usage import MOST_OF_DEVICE, Count, PortRow, SsidRow, UsageRow, Use, Uses
+from sallyport.areas.devices.usage import MOST_OF_DEVICE, Count, PortRow, SsidRow, Use, Uses
 from sallyport.base.text import fold
-from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, columns_of, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 
 MOST_OF_DOMAIN: Final = 20_000
 """Maximum number of combinations of device, SSID, method and transport of a domain, with an SSID."""
@@ -86,15 +86,6 @@ def _has_room(tx: Tx, of_device: set[Use], domain_id: int, room: dict[int, int])
 def forget(tx: Tx, device_id: int) -> None:
     """Delete the uses of a device."""
     tx.execute("delete from device_usage where device_id = :id", id=device_id)
-
-
-def of_devices(tx: Tx, device_ids: Sequence[int]) -> dict[int, list[UsageRow]]:
-    """Return the uses of devices by the id of the device, the last one first."""
-    sql = f"select {', '.join(columns_of(UsageRow))} from device_usage where device_id in {LISTED}"
-    found = dict[int, list[UsageRow]]()
-    for row in tx.all(UsageRow, f"{sql} order by last_seen desc, {_KEY}", ids=listed(device_ids)):
-        found.setdefault(row.device_id, []).append(row)
-    return found
 
 
 def ports(tx: Tx, domain_id: int, device_id: int, limit: int) -> list[PortRow]:

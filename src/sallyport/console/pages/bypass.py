@@ -3,11 +3,12 @@
 from typing import Final
 
 from sallyport.areas.policy.bypass.station import StationRow
+from sallyport.areas.policy.bypass.unknown import UnknownRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import row_columns
 from sallyport.console.pages.reading import lines, of, rights, tag_changes
-from sallyport.console.table import Filter, listed
+from sallyport.console.table import Filter, RowAction, listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
 from sallyport.web.pages import Context, Redirect
@@ -15,6 +16,8 @@ from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
 CHOSEN: Final = ("station", "name", "vlan", "role", "tags", "until", "lastSeen", "addedAt")
+UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName", "outcome", "requests", "lastSeen")
+NONE_UNKNOWN: Final = "No unknown station has asked for admission by its MAC address yet."
 FIELDS: Final = ("name", "vlan", "role", "until")
 """The fields of an entry in the forms."""
 FILTERS: Final = (Filter("search", "Address or name"),)
@@ -54,6 +57,28 @@ async def add(visit: Visit) -> Redirect:
         body["tags"] = tags
     added = await visit.call("/ad/AddBypassStation", body, domain=domain.id)
     return Redirect(of("/bypass", domain), f"{added['message']} to {domain.name}.")
+
+
+@pages.show("/bypass/unknown", "Unknown stations", roles=READERS, template="bypass_unknown.html")
+async def unknown(visit: Visit) -> Context:
+    """List the stations that have asked for admission and are not on the list."""
+    domain = visit.domain()
+    body = {"search": visit.query.get("search", "")}
+    table = await listed(
+        visit, row_columns(UnknownRow, *UNKNOWN), "/ad/ListUnknownStations", "stations", body, domain=domain.id,
+        filters=(Filter("search", "Address, SSID or port"),), empty=NONE_UNKNOWN, most=1000,
+    )  # fmt: skip
+    if visit.may(ADMINS):
+        table.action = RowAction(of("/bypass/unknown", domain), "station", "station", "To the list", "Add")
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.submit("/bypass/unknown", roles=ADMINS)
+async def admit(visit: Visit) -> Redirect:
+    """Add an unknown station to the list. An entry that has ended gets no end."""
+    domain, station = visit.domain(), visit.fields.get("station", "")
+    await visit.call("/ad/AddBypassStation", {"station": station, "until": ""}, domain=domain.id)
+    return Redirect(of("/bypass/unknown", domain), f"The station {station} is on the list of {domain.name}.")
 
 
 @pages.show("/bypass/{station}", "Bypass station", roles=ADMINS, template="bypass_station.html")

@@ -7,6 +7,7 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.bypass import operations as api
 from sallyport.areas.policy.bypass import repo
 from sallyport.areas.policy.bypass.service import IDENTITY, Bypass
+from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.users.service import Revocations
 from sallyport.store.erasure import Rows
@@ -34,10 +35,11 @@ class BypassArea(Area):
         self.node_tasks = (self.service.run, self.service.unknown.run)
         self.leader_tasks = (partial(self.service.watch, parts.leader_store),)
         self._clock = parts.clock
+        self._vendors = Vendors(parts.settings.data_dir)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of the lists of stations."""
-        return [api.operations(self.service, gate, self._clock)]
+        return [api.operations(self.service, self._vendors, gate, self._clock)]
 
     def forget_all(self) -> None:
         """Drop the sightings of unknown stations."""

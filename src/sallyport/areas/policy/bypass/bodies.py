@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field, SecretBytes, ValidatorFunctionWrapHa
 
 from sallyport.areas.policy.bypass.psk import is_psk
 from sallyport.areas.policy.bypass.station import StationChange, StationRow
+from sallyport.areas.policy.bypass.unknown import UnknownRow
 from sallyport.base.mac import mac_key
 from sallyport.base.model import Model, SentModel, answer_of
 from sallyport.base.validation import Moment, unfit
@@ -127,4 +128,25 @@ class StationList(Model):
     """Response body of the operation `ListBypassStations`."""
 
     stations: list[StationEntry] = Field(description="Stations of the page, in the order in which they were added.")
+    totalCount: TotalCount
+
+
+class ListUnknownStations(InDomain, Paged):
+    """Request body of the operation `ListUnknownStations`."""
+
+    search: Text = Field(
+        default="",
+        description="Part of the address in any notation, of the SSID or of the port. If it is empty, all are listed.",
+    )
+
+
+@answer_of(UnknownRow)
+class UnknownStation(Model):
+    """A station that is not on the list."""
+
+
+class UnknownList(Model):
+    """Response body of the operation `ListUnknownStations`."""
+
+    stations: list[UnknownStation] = Field(description="Stations of the page, the last seen first.")
     totalCount: TotalCount

@@ -3,13 +3,15 @@
 import csv
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Final, TextIO, cast
 
 import click
 
-from sallyport.areas.policy.bypass.bodies import MOST, AddBypassStation, ListBypassStations
+from sallyport.areas.policy.bypass.bodies import MOST, AddBypassStation, ListBypassStations, ListUnknownStations
+from sallyport.areas.policy.bypass.vendors import FILE, compact
 from sallyport.areas.users import files
 from sallyport.areas.users.accounts.bodies import in_a_cell
 from sallyport.base.errors import Invalid, StartError
@@ -17,17 +19,18 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
-from sallyport.shell.options import Group, Time, in_domain, json_form
+from sallyport.shell.options import Group, InputFile, Time, in_domain, json_form
 
 COLUMNS: Final = ("station", "name", "vlan", "role", "tags", "hasPsk", "until", "lastSeen", "addedAt")
 LIST: Final = "/ad/ListBypassStations"
+UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName", "outcome", "requests", "lastSeen")
 EXPORTED: Final = ("station", "name", "vlan", "role", "tags", "until")
 FILE_COLUMNS: Final = (*EXPORTED, "psk")
 """The columns that an import may have."""
 UNTIL: Final = Time(1, "a time such as 90d, 12h or 2027-11-23, or an empty text for no end", allows_empty=True)
 
 
-@click.group(cls=Group, first=("add", "list", "import", "export"))
+@click.group(cls=Group, first=("add", "list", "unknown", "import", "export"))
 def bypass() -> None:
     """MAC authentication bypass: stations that are admitted by their MAC address."""
 
@@ -88,6 +91,40 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
 def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
     """List the stations of a domain."""
     line.print_rows(line.listed(LIST, "stations", body, domain=domain), COLUMNS, form)
+
+
+@bypass.command()
+@in_domain
+@options(ListUnknownStations, "search")
+@json_form
+@pass_body
+def unknown(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
+    """List the stations that have asked for admission by their MAC address and are not on the list, the last seen
+    first."""
+    rows = line.listed("/ad/ListUnknownStations", "stations", body, domain=domain)
+    line.print_rows(rows, UNKNOWN, form)
+
+
+@bypass.command()
+@click.argument("files_", metavar="FILES...", type=InputFile(), nargs=-1, required=True)
+@click.pass_obj
+def vendors(line: CommandLine, *, files_: tuple[Path, ...]) -> None:
+    """Read the vendors of MAC addresses from CSV files of the IEEE: oui.csv, mam.csv and oui36.csv. They replace the
+    vendors from former files. Lists then show the vendor of each station."""
+    with ExitStack() as opened:
+        texts = [opened.enter_context(each.open(encoding="utf-8-sig", newline="")) for each in files_]
+        try:
+            found = compact(texts)
+        except (ValueError, csv.Error) as error:
+            raise StartError(f"{', '.join(map(str, files_))}: {error}") from None
+    path = line.settings().data_dir / FILE
+    try:
+        new = path.with_name(f"{FILE}.new")
+        new.write_text("".join(f"{each}\n" for each in found), encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+    line.note(f"{counted(len(found), 'vendor')} written to {path}")
 
 
 @bypass.command("import")

@@ -7,6 +7,7 @@ none.
 from dataclasses import dataclass, field
 from typing import Annotated, Final, NamedTuple
 
+from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.mac import is_random, mac_text
@@ -89,3 +90,8 @@ class StationRow:
     def randomised(self) -> bool:
         """Return whether the address is locally administered."""
         return is_random(self.station)
+
+    @Wire("Vendor of the address by the registry of the IEEE; empty if unknown or randomised.", after="randomised")
+    def vendor(self, vendors: Vendors) -> str:
+        """Return the vendor of the address."""
+        return vendors.of(self.station)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from sallyport.areas.devices.device import Device
+from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.mac import is_random, mac_text
@@ -57,6 +58,11 @@ class UnknownRow:
     def randomised(self) -> bool:
         """Return whether the address is locally administered."""
         return is_random(self.station)
+
+    @Wire("Vendor of the address by the registry of the IEEE; empty if unknown or randomised.", after="randomised")
+    def vendor(self, vendors: Vendors) -> str:
+        """Return the vendor of the address."""
+        return vendors.of(self.station)
 
 
 def port_of(request: Request) -> str:
