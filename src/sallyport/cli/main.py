@@ -36,7 +36,7 @@ SECTIONS: Sections = {
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     },
     "Sign-in policy": {
-        "domain": ("sallyport.areas.domains.cli:domain", "Directory domains and their enforcement mode."),
+        "domain": ("sallyport.areas.login.first.cli:domain", "Directory domains and their enforcement mode."),
         "provider": ("sallyport.areas.mfa.cli:provider", "MFA providers, which check the second factor."),
         "event": ("sallyport.areas.events.cli:event", "The log of logins and their decisions, and its export."),
         "rule": ("sallyport.areas.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),
