@@ -227,19 +227,19 @@ class Pipeline:
                 login.behind = self.sightings.station(login.device, login.station, login.user, login.arrival.at)
         action = self._apply_rules(login, domain)
         if entry is None:
-            decision = self._decide_unknown(login, domain)
+            decision = self.decide_unknown(login, domain)
             self.bypass.unknown.note(login.arrival, login.device, domain.id, key, decision.applied)
             return decision
         self.bypass.see(domain.id, key)
-        self._apply_entry(login, domain, entry)
+        self.apply_entry(login, domain, entry)
         decision = decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
-        if entry.psk is not None and decision.admits and login.arrival.request.first.get(EAP_MESSAGE) is None:
+        if entry.psk is not None and decision.admits and EAP_MESSAGE not in login.arrival.request.first:
             product = product_of(login.device.nas_device_type, login.arrival.client.product)
             psk = self.bypass.key_attributes(login.arrival, domain.id, key, entry.psk, product)
             login.found = replace(login.found, keys=psk.attributes, keys_in_clear=psk.in_clear)
         return decision
 
-    def _apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
+    def apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
         """Add the attributes for the role and the VLAN of an entry. They override those of a rule, because an entry
         says more about the station."""
         chosen = b""
@@ -252,7 +252,7 @@ class Pipeline:
             login.attributes = combine(login.attributes, chosen)
 
     @staticmethod
-    def _decide_unknown(login: Login, domain: Domain) -> Decision:
+    def decide_unknown(login: Login, domain: Domain) -> Decision:
         """Decide about a station that is not on the list of its domain, after its rules were applied. Monitor mode
         decides as enforce mode does, because there is no first factor that the station has passed. The rule must give
         it a network of its own. `match` reads only `allow` rules that name the kind of these stations."""
@@ -269,9 +269,9 @@ class Pipeline:
     def _notes_unknown(self, login: Login, domain: Domain, decision: Decision) -> bool:
         """If a refused login was a request for a station that is not listed, note the station, and return True."""
         arrival = login.arrival
-        if login.method == Method.EAP:
+        if EAP_MESSAGE in arrival.request.first:  # the method may be known in more detail by now
             asks = decision.reason is Reason.UNKNOWN_USER or domain.unknown_stations is RULES
-            station = requested_station_by_eap(arrival, login.method) if asks else ""
+            station = requested_station_by_eap(arrival, Method.EAP) if asks else ""
         else:
             station = requested_station(arrival, login.method)
         if not station or self.bypass.entry(domain.id, station, arrival.at) is not None:
