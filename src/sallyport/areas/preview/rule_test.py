@@ -181,7 +181,7 @@ class RuleTest:
             decision = pipeline.decide_unknown(login, domain)
             first = decision.reason
         role, attributes = login.role, login.attributes
-        parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
+        parallel = None if bypass else await self._parallel(domain, login, rule, row, attributes, warnings)
         if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
             decision = over_limit(decision)
         return RuleTestResult(
@@ -357,7 +357,13 @@ class RuleTest:
         return role, combined(role.attributes, rule.attributes)
 
     async def _parallel(
-        self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]
+        self,
+        domain: Domain,
+        login: Login,
+        rule: Rule | None,
+        row: DeviceRow | None,
+        attributes: bytes,
+        warnings: list[str],
     ) -> Parallel | None:
         """Count the parallel sessions of the user. Return None if the rule has no limit, or the device is unknown."""
         if rule is None or not rule.definition.max_sessions or not login.user:
@@ -366,7 +372,7 @@ class RuleTest:
             warnings.append("the limit of parallel sessions depends on the device: give the client and the NAS")
             return None
         login.rule, login.device.id = rule, row.id
-        asked = self._pipeline.limits.admission(login, domain, login.device, rule.attributes, login.arrival.at)
+        asked = self._pipeline.limits.admission(login, domain, login.device, attributes, login.arrival.at)
         return await self._store.search(lambda tx: count(tx, asked))
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
