@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from sallyport.areas.clients.client import RADSEC
@@ -13,10 +14,10 @@ from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts
 from sallyport.areas.policy.rules.requested import method_in_rules
 from sallyport.base.addresses import endpoint_address
-from sallyport.base.wire import Row
 from sallyport.radius.attributes import (
     CALLED_STATION_ID,
     NAS_PORT_ID,
+    NAS_PORT_TYPE,
     SERVICE_TYPE,
     TUNNEL_CLIENT_ENDPOINT,
     VENDOR_SPECIFIC,
@@ -29,6 +30,8 @@ from sallyport.radius.vendors.ssid import ssid
 
 ALL: Final = frozenset(each.field for each in CONDITIONS)
 CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
+VIRTUAL: Final = (5).to_bytes(4)
+"""The NAS-Port-Type of VPN gateways, which have no SSID."""
 _LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
 
 
@@ -93,7 +96,7 @@ def is_claimed(login: Login) -> bool:
     """Return whether the attributes of a request are only claims: the request is not signed, or other hosts can send as
     this RADIUS client. A client over TLS has proved its identity by a certificate."""
     client = login.arrival.client
-    return client.secret is not RADSEC and not (login.arrival.request.signed and client.is_single)
+    return not (login.arrival.request.signed and client.is_single) and client.secret is not RADSEC
 
 
 def _certificate(login: Login) -> tuple[str, ...]:
@@ -111,18 +114,30 @@ def address_of_endpoint(request: Request, station: str) -> str:
 
 def recorded(login: Login) -> Recorded:
     """Return the facts that the event of a login records, so that the login can be decided again later."""
-    first, facts = login.arrival.request.first, login.facts
-    if CALLED_STATION_ID not in first and VENDOR_SPECIFIC not in first and NAS_PORT_ID not in first and facts is None:
+    request, facts = login.arrival.request, login.facts
+    first = request.first
+    may_have_ssid = VENDOR_SPECIFIC in first or (CALLED_STATION_ID in first and first.get(NAS_PORT_TYPE) != VIRTUAL)
+    if not may_have_ssid and facts is None and NAS_PORT_ID not in first:
         return NOTHING_RECORDED
-    request = login.arrival.request
-    more: Row = {}
-    if facts is not None and facts.address and not endpoint_address(login.station):
-        more["address"] = facts.address
-    if facts is not None and facts.method and login.resumed:
-        more["method"] = login.resumed
-    if facts is not None and facts.certificates:
-        more["certificates"] = list(facts.certificates)
-    if facts is not None and facts.attributes:
-        more["attributes"] = {name: list(values) for name, values in facts.attributes.items()}
-    found = Recorded(ssid(request), request.text(NAS_PORT_ID), json.dumps(more) if more else None)
-    return found if any(found) else NOTHING_RECORDED
+    more = None if facts is None else _further(facts, login)
+    name, port = ssid(request) if may_have_ssid else "", request.text(NAS_PORT_ID)
+    return Recorded(name, port, more) if name or port or more else NOTHING_RECORDED
+
+
+def _further(facts: Facts, login: Login) -> str | None:
+    """Return the facts that no other column has as JSON, or None if there are none."""
+    address = facts.address if facts.address and not endpoint_address(login.station) else ""
+    method = login.resumed if facts.method else ""
+    attributes = tuple(facts.attributes.items()) if facts.attributes else ()
+    if not (address or method or facts.certificates or attributes):
+        return None
+    return _as_json(address, method, facts.certificates, attributes)
+
+
+@lru_cache(1024)
+def _as_json(
+    address: str, method: str, certificates: tuple[str, ...], attributes: tuple[tuple[str, tuple[str, ...]], ...]
+) -> str:
+    """Return further facts as JSON. Devices send the same attributes again and again."""
+    known = {"address": address, "method": method, "certificates": certificates, "attributes": dict(attributes)}
+    return json.dumps({name: value for name, value in known.items() if value})
