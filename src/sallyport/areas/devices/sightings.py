@@ -23,7 +23,7 @@ from sallyport.base.tags import Tags
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_ID, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.radius.vendors import Finding, identify, medium
-from sallyport.radius.vendors.ssid import ssid
+from sallyport.radius.vendors.ssid import NAMING, ssid
 from sallyport.store.model import Tx
 
 LOOK_AGAIN_US = 60 * SECOND
@@ -140,7 +140,7 @@ class Sightings:
 
     def use(self, device: Device, station: Station | None, request: Request, client: Client, method: str) -> None:
         """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station."""
-        name = ssid(request)
+        name = "" if request.first.keys().isdisjoint(NAMING) else ssid(request)
         if station is not None:
             station.ssid = name
             station.port = request.text(NAS_PORT_ID)
