@@ -32,11 +32,11 @@ SECTIONS: Sections = {
         "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does."),
         "ssid": ("sallyport.areas.devices.cli:ssid", "SSIDs that logins have named."),
         "station": ("sallyport.areas.devices.cli:station", "Stations: the hosts behind network devices."),
-        "session": ("sallyport.areas.sessions.cli:session", "User sessions at network devices, live and past."),
+        "session": ("sallyport.areas.reauthorization.cli:session", "User sessions at network devices, live and past."),
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     },
     "Sign-in policy": {
-        "domain": ("sallyport.areas.domains.cli:domain", "Directory domains and their enforcement mode."),
+        "domain": ("sallyport.areas.login.first.cli:domain", "Directory domains and their enforcement mode."),
         "provider": ("sallyport.areas.mfa.cli:provider", "MFA providers, which check the second factor."),
         "event": ("sallyport.areas.events.cli:event", "The log of logins and their decisions, and its export."),
         "rule": ("sallyport.areas.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),

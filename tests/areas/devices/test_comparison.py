@@ -92,7 +92,7 @@ async def test_a_domain_is_compared(areas: Areas, seen: Seen) -> None:
     """Times that are not written yet count."""
     await seen.device("core-7", "192.0.2.7")
     await seen.device("other", "192.0.2.8")
-    found = await areas.devices.compare(areas.domain, NETBOX, 86_400 * SECOND)
+    found = await areas.devices.compare(areas.tenant, areas.domain, NETBOX, 86_400 * SECOND)
     assert [line.name for line in found.silent] == ["edge-1", "spare"]
     assert [each.device_name for each in found.unknown] == ["other"]
-    assert (await areas.devices.compare(areas.domain + 1, NETBOX, 1)).unknown == []
+    assert (await areas.devices.compare(areas.tenant, areas.domain + 1, NETBOX, 1)).unknown == []

@@ -77,6 +77,7 @@ async def test_a_deleted_device_takes_its_uses_along(areas: Areas, seen: Seen) -
     device = await seen.device("ap")
     use(seen, device, "corp")
     await rows(areas, device)
+    use(seen, device, "corp")
     await areas.devices.reset(areas.domain, device_ids=[device.id or 0], addresses=None)
     assert await rows(areas, device) == []
     use(seen, device, "corp")

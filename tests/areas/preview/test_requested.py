@@ -165,7 +165,7 @@ def test_the_conditions_whose_facts_may_be_claims() -> None:
 
 
 async def test_tags_of_the_device_and_its_client(book: Book) -> None:
-    """A device takes over the tags of its client. Its own tag is a claim if only its name tells which device it is."""
+    """A device takes over the tags of its client. Its own tag is a claim if the device is known only by its name."""
     areas = book.areas
     await book.users("ann")
     client = await areas.client("192.0.2.1/32", name="ap")

@@ -125,7 +125,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         A line matches a device with its device address or its NAS-Identifier. Behind a proxy, the source address shows
         only that the proxy is heard. Nothing is changed.
         """
-        found = await service.compare(body.domainId, body.file, body.silentDays * DAY_US)
+        found = await service.compare(caller.tenant_id, body.domainId, body.file, body.silentDays * DAY_US)
         return Plain(
             {
                 "listCount": found.lines,

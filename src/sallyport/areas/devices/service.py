@@ -24,6 +24,7 @@ from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow, with_uses
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.base.fair import FairLimiter
 from sallyport.base.tags import NO_TAGS, Tags, changed_tags, of_store
 from sallyport.base.wire import JSON
 from sallyport.metrics import InventoryMetrics
@@ -38,6 +39,8 @@ MOST_HEARD = 100_000  # maximum number of source addresses of a tenant whose tim
 HEARD_US = 60 * SECOND  # the lifetime of these times in memory; reading them takes 0.3 s for 100,000 devices
 MOST_TENANTS = 20  # maximum number of tenants whose times are in memory
 PORTS = 100
+COMPARING = 1
+"""Maximum number of comparisons at the same time. All threads share one interpreter lock."""
 WARN_AGAIN_US = 3600 * SECOND
 MAX_WARNED = 10_000
 NOTHING: Final = Changes([], [])
@@ -59,6 +62,7 @@ class Devices:
         self._metrics = metrics
         self._clock = clock
         self._changing = trio.Lock()
+        self._comparing = FairLimiter[int](COMPARING)
         self._writing: Changes = NOTHING
         self._written = trio.Event()
         self._counts: dict[tuple[str, ...], float] = {}
@@ -158,16 +162,15 @@ class Devices:
         await self._flush_or_log()
         return await self._store.search(lambda tx: usage_repo.ssids(tx, domain_id, search, offset=offset, limit=limit))
 
-    async def compare(self, domain_id: int, text: str, silent_us: int) -> Comparison:
+    async def compare(self, tenant_id: int, domain_id: int, text: str, silent_us: int) -> Comparison:
         """Compare a domain's devices with a list as CSV. silent_us: the time without a request after which a line is
         silent, in microseconds. Raises Invalid, Conflict."""
         await self._flush_or_log()
         since = self._clock() - silent_us
-
-        def work(tx: Tx) -> Comparison:
-            return compare(read_list(text), comparison.devices(tx, domain_id), since)
-
-        return await self._store.search(work)
+        async with self._comparing.slot(tenant_id):  # a comparison takes up to 2 s
+            lines = await trio.to_thread.run_sync(read_list, text)
+            found = await self._store.search(lambda tx: comparison.devices(tx, domain_id))
+            return await trio.to_thread.run_sync(compare, lines, found, since)
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history, and the number of all entries.

@@ -20,10 +20,18 @@ from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.tags import Tags
-from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_ID, NAS_PORT_TYPE
-from sallyport.radius.packet import Request
+from sallyport.radius.attributes import (
+    CALLED_STATION_ID,
+    NAS_IDENTIFIER,
+    NAS_IP_ADDRESS,
+    NAS_IPV6_ADDRESS,
+    NAS_PORT_ID,
+    NAS_PORT_TYPE,
+    VENDOR_SPECIFIC,
+)
+from sallyport.radius.packet import Request, as_text
 from sallyport.radius.vendors import Finding, identify, medium
-from sallyport.radius.vendors.ssid import NAMING, ssid
+from sallyport.radius.vendors.ssid import ssid
 from sallyport.store.model import Tx
 
 LOOK_AGAIN_US = 60 * SECOND
@@ -140,19 +148,20 @@ class Sightings:
 
     def use(self, device: Device, station: Station | None, request: Request, client: Client, method: str) -> None:
         """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station."""
-        name = "" if request.first.keys().isdisjoint(NAMING) else ssid(request)
+        first = request.first
+        name = ssid(request) if CALLED_STATION_ID in first or VENDOR_SPECIFIC in first else ""
         if station is not None:
             station.ssid = name
-            station.port = request.text(NAS_PORT_ID)
+            station.port = as_text(first[NAS_PORT_ID]) if NAS_PORT_ID in first else ""
+        use = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
+        known, at = device.uses.get(use), device.last_seen
+        if known is not None:
+            known.logins += 1
+            known.last_seen = at
+            return
         if not device.uses:
             self.touch(device)  # a flush may have written the device since its request
-        at, use = device.last_seen, (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
-        count = device.uses.get(use)
-        if count is None:
-            merge(device.uses, use, Count(1, at, at))
-        else:
-            count.logins += 1
-            count.first_seen, count.last_seen = min(count.first_seen, at), max(count.last_seen, at)
+        merge(device.uses, use, Count(1, at, at))
 
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
@@ -229,6 +238,7 @@ class Sightings:
         for device in chain(self._devices.values(), *self.changed_devices.values()):
             if device.domain_id == domain_id and device.id in device_ids:
                 device.posture = Posture(measured_at=at, challenged_at=at)
+                device.uses = {}
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop deleted devices and their counts. The next request of a device registers it again."""

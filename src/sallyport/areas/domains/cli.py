@@ -5,7 +5,6 @@ import sys
 import click
 
 from sallyport.areas.domains.bodies import AddDomain, UpdateDomain, UpdateDomainEnforcement
-from sallyport.areas.domains.first_factor_cli import check, first_factor
 from sallyport.base.errors import Conflict, NotFound, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
@@ -43,10 +42,6 @@ RESTORE = "restore"
 @click.group(cls=Group, first=("add", "list", "first-factor", "check", "preview", "mode", "confirm"))
 def domain() -> None:
     """Directory domains of users, and whether they enforce the second factor."""
-
-
-domain.add_command(check)
-domain.add_command(first_factor)
 
 
 @domain.command()

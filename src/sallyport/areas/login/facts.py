@@ -56,7 +56,7 @@ def facts_of(
         ssid=ssid(request) if "ssids" in compared else "",
         port=request.text(NAS_PORT_ID) if "ports" in compared else "",
         realm=realm_of(login) if "realms" in compared else "",
-        method=method_in_rules(login.method) if "methods" in compared else "",
+        method=login.resumed or method_in_rules(login.method) if "methods" in compared else "",
         address=address_of_endpoint(request, login.station) if "addresses" in compared else "",
         certificates=_certificate(login) if "certificates" in compared else (),
         attributes=attributes,
@@ -81,8 +81,8 @@ def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
     """Return the fields of the conditions whose facts may be only claims in a domain. They include the method only if
     the sender vouches for passwords. Otherwise this service itself has checked the method.
 
-    tags: whether they include the tags: the device has tags of its own, and only its NAS-IP-Address or NAS-Identifier
-    tells which device it is. The tags of the RADIUS client are no claims.
+    tags: whether they include the tags: the device has tags of its own, and is known only by its NAS-IP-Address or
+    NAS-Identifier. The tags of the RADIUS client are no claims.
     """
     vouches = domain is None or domain.first_factor is FirstFactor.NONE
     return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}
@@ -108,6 +108,8 @@ def recorded(login: Login) -> Recorded:
     more: Row = {}
     if facts is not None and facts.address and not endpoint_address(login.station):
         more["address"] = facts.address
+    if facts is not None and facts.method and login.resumed:
+        more["method"] = login.resumed
     if facts is not None and facts.certificates:
         more["certificates"] = list(facts.certificates)
     if facts is not None and facts.attributes:

@@ -283,10 +283,10 @@ class Login(Answered):
     certificate. certificate: the client certificate, or None. station: the Calling-Station-Id. noted: whether the login
     is counted in the inventory.
 
-    The first factor:
-    method: the authentication method. factor: the factors that were checked. found: what the first factor has found.
-    code: the code that followed the password or that answers a challenge, or None. proven: whether the sender has
-    proved its identity by a correct password or code.
+    The first factor: method: the authentication method. resumed: the method of the full login, if an EAP session was
+    resumed. factor: the factors that were checked. found: what the first factor has found. code: the code that followed
+    the password or that answers a challenge, or None. proven: whether the sender has proved its identity by a correct
+    password or code.
 
     The login rules and the second factor:
     facts: the facts that the rules have compared, or None if no rule was read. rule: the login rule that decided, or
@@ -313,6 +313,7 @@ class Login(Answered):
     station: str = ""
     noted: bool = False
     method: str = Method.NONE
+    resumed: str = ""
     factor: str = ""
     found: Found = NOTHING
     code: Code | None = None

@@ -48,7 +48,7 @@ _COMPARED_IN: Final[Mapping[str, frozenset[str]]] = {
     "port": frozenset({"ports"}),
     "realm": frozenset({"realms"}),
     "claimed": CLAIMS,
-    "facts": frozenset({"addresses", "certificates", "attributes"}),
+    "facts": frozenset({"addresses", "methods", "certificates", "attributes"}),
 }
 """The columns of events, each with the conditions that compare it."""
 
@@ -57,6 +57,7 @@ class Recorded(TypedDict, total=False):
     """The column `facts` of an event."""
 
     address: str
+    method: str
     certificates: list[str]
     attributes: dict[str, list[str]]
 
@@ -251,7 +252,7 @@ class TrafficReader:
             ssid=group.ssid,
             port=group.port,
             realm=group.realm or "",
-            method=method_in_rules(group.method),
+            method=more.get("method") or method_in_rules(group.method),
             address=more.get("address") or endpoint_address(group.station),
             certificates=tuple(more.get("certificates", ())),
             attributes={name: tuple(values) for name, values in more.get("attributes", {}).items()},

@@ -157,6 +157,21 @@ async def test_rules_compare_the_certificate_and_the_method(nas: Nas) -> None:
     assert reasons == ["", "", NO_PROVIDER, NO_PROVIDER, "blocked by rule"]
 
 
+async def test_a_resumed_session_has_the_method_of_its_full_login(nas: Nas) -> None:
+    """The event says that the session was resumed, and keeps the method for the preview."""
+    areas = nas.wire.areas
+    allow = {"name": "r", "action": "allow", "methods": ["peap-mschapv2"]}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(allow))
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, None)
+    first = peap(b"hello")
+    assert (await nas.log_in(first)).code == ACCESS_ACCEPT
+    again = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=first)
+    assert (await nas.log_in(again)).code == ACCESS_ACCEPT
+    assert [method for *_, method in await nas.outcomes()] == ["eap-peap-mschapv2", "eap-peap-resumed"]
+    rows = await areas.store.read(lambda tx: tx.rows("select facts from events order by id"))
+    assert [facts for (facts,) in rows] == [None, '{"method": "peap-mschapv2"}']
+
+
 async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
     """A certificate of another tenant is refused, even in a resumed session.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.areas.policy.rules.conditions import CONDITIONS, shown_values
-from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.match import MOST_KNOWN, DomainRules
 from sallyport.areas.policy.rules.requested import METHODS, method_in_rules
 from sallyport.areas.policy.rules.rule import Action
 from tests.areas.policy.rules import facts, matched, rule
@@ -166,3 +166,26 @@ def test_every_condition_has_a_fact_that_a_test_can_show() -> None:
     empty = facts(**dict.fromkeys(("ssid", "port", "realm", "method", "address"), ""), medium="", tags=())
     for each in CONDITIONS[9:]:
         assert shown_values(empty, each.field, 3) in ("none", "not known")
+
+
+@pytest.mark.parametrize(("scope", "other"), [*MATCHING, ({"media": ["Wireless"]}, {"medium": "Ethernet"})])
+def test_a_kept_result_is_of_the_same_facts(scope: dict[str, object], other: dict[str, object]) -> None:
+    """The rules of a domain keep results, and each login gets the result of its own facts and claims."""
+    rules = DomainRules([rule(1, "allow", b"x", **scope), rule(2, "block", kinds=["machine"], priority=200)])
+    for _ in range(2):
+        found = [
+            rules.match(facts(**{**KNOWN, **more}))
+            for more in ({}, other, {"claims": frozenset(scope)}, {"kind": "machine"}, {**other, "kind": "machine"})
+        ]
+        ids = [None if each is None else each.id for each in found]
+        claimed = None if scope.keys() & {each.field for each in CONDITIONS if each.is_claim} else 1
+        assert ids == [1, None, claimed, 1, 2]
+
+
+def test_the_number_of_kept_results_is_bounded() -> None:
+    """A sender that changes a fact with each login takes no more memory."""
+    rules = DomainRules([rule(1, "block", ports=["x*"])])
+    for number in range(3 * MOST_KNOWN):
+        found = rules.match(facts(port=f"{'x' if number % 2 else 'y'}{number}"))
+        assert (found is not None) is bool(number % 2)
+    assert len(rules._known) <= MOST_KNOWN

@@ -325,7 +325,7 @@ class Eap:
             login.method = f"eap-{eap.conversation.method}"
             eap.decided = True
             return eap.refused
-        login.method = outcome.method
+        login.method, login.resumed = outcome.method, outcome.resumed
         if outcome.success:
             self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.arrival.client.tenant_id)
             login.code = eap.code

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from sallyport.areas.policy.rules.index import Index, address_of, holding, naming
 from sallyport.base.clock import SECOND
@@ -24,6 +23,7 @@ from sallyport.base.text import fold, fold_name, folded
 Values = tuple[str | int, ...]
 """The values of a condition in a rule. Only Service-Types are numbers."""
 NO_CLAIMS: Final = frozenset[str]()
+FactT = TypeVar("FactT")
 
 
 class AccountKind(StrEnum):
@@ -43,7 +43,7 @@ def kind_of(user: str) -> AccountKind:
     return AccountKind.MACHINE if name.endswith("$") or name.startswith("host/") else AccountKind.USER
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, because each login makes one, and freezing takes most of the time
 class Facts:
     """The facts of a login that rules compare. They are known after the first factor.
 
@@ -99,6 +99,21 @@ class Preparation:
     exempts: bool
 
 
+class Computed(Generic[FactT]):
+    """A fact that is computed when it is first used. `functools.cached_property` of Python 3.11 takes a lock, which
+    costs more time than most of these facts."""
+
+    __slots__ = ("_compute", "_name")
+
+    def __init__(self, compute: Callable[["Seen"], FactT]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+
+    def __get__(self, seen: "Seen", _owner: object = None) -> FactT:
+        found = seen.__dict__[self._name] = self._compute(seen)
+        return found
+
+
 class Seen:
     """The facts of a login in the form in which rules compare them. Each fact is computed when it is first used.
 
@@ -112,47 +127,47 @@ class Seen:
         self._moments: dict[str, datetime] = {}
         self.user = fold_name(facts.user)
 
-    @cached_property
+    @Computed
     def groups(self) -> int | None:
         return naming(self._index.groups, self.facts.groups)
 
-    @cached_property
+    @Computed
     def ous(self) -> int | None:
         return naming(self._index.ous, self.facts.ous)
 
-    @cached_property
+    @Computed
     def sender(self) -> int | None:
         """The rules that name the sender's address, as bits, or None if the address is unknown."""
         address = address_of(self.facts.source)
         return None if address is None else holding(self._index.sender, address)
 
-    @cached_property
+    @Computed
     def nas(self) -> int:
         return holding(self._index.nas, address_of(self.facts.nas))
 
-    @cached_property
+    @Computed
     def address(self) -> int | None:
         address = address_of(self.facts.address) if self.facts.address else None
         return None if address is None else holding(self._index.addresses, address)
 
-    @cached_property
+    @Computed
     def port(self) -> int | None:
         return self._index.ports.matching(fold(self.facts.port)) if self.facts.port else None
 
-    @cached_property
+    @Computed
     def tags(self) -> int | None:
         return None if self.facts.tags is None else naming(self._index.tags, selectors(self.facts.tags))
 
-    @cached_property
+    @Computed
     def certificates(self) -> int:
         return naming(self._index.certificates, folded(self.facts.certificates)) or 0
 
-    @cached_property
+    @Computed
     def certificate_keys(self) -> frozenset[str]:
         """The keys of the facts that the client certificate has."""
         return frozenset(fact.partition("=")[0] for fact in self.facts.certificates)
 
-    @cached_property
+    @Computed
     def attributes(self) -> int:
         rules = 0
         for name, values in (self.facts.attributes or {}).items():
@@ -161,27 +176,27 @@ class Seen:
                     rules |= patterns.matching(fold(value))
         return rules
 
-    @cached_property
+    @Computed
     def ssid(self) -> str:
         return fold(self.facts.ssid)
 
-    @cached_property
+    @Computed
     def realm(self) -> str:
         return fold(self.facts.realm)
 
-    @cached_property
+    @Computed
     def client(self) -> str:
         return fold(self.facts.client)
 
-    @cached_property
+    @Computed
     def station(self) -> str:
         return station_key(self.facts.station)
 
-    @cached_property
+    @Computed
     def medium(self) -> str:
         return self.facts.medium.casefold()
 
-    @cached_property
+    @Computed
     def products(self) -> tuple[str, str]:
         return self.facts.product.casefold(), self.facts.nas_product.casefold()
 

@@ -1,9 +1,11 @@
 """Evaluate a domain's rules for the facts of a login, without I/O, in some microseconds. The module `conditions` has
 the conditions of rules."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 from sallyport.areas.policy.rules.conditions import CONDITIONS, time_condition
@@ -15,6 +17,35 @@ from sallyport.base.text import folded
 _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 UNKNOWN_STATION: Final = AccountKind.UNKNOWN
 _BY_RANK: Final = sorted(CONDITIONS, key=lambda each: each.rank)
+
+
+MOST_KNOWN: Final = 256
+"""Maximum number of results that a domain's rules keep."""
+_FACTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kinds": ("kind",),
+    "clients": ("client", "source", "nas"),
+    "products": ("product", "nas_product"),
+    "media": ("medium",),
+    "serviceTypes": ("service_type",),
+    "ssids": ("ssid", "medium"),
+    "tags": ("tags",),
+    "ports": ("port",),
+    "methods": ("method",),
+    "certificates": ("certificates",),
+    "attributes": (),
+    "realms": ("realm",),
+    "addresses": ("address",),
+}
+"""The facts that a condition compares. If a domain's rules have only these conditions, many logins have the same facts,
+and the result for these facts is kept. Each user has other groups, and each station has another address. So rules about
+them, and about the time, are evaluated for each login."""
+
+
+class _Unknown(Enum):
+    UNKNOWN = 0
+
+
+_UNKNOWN: Final = _Unknown.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +80,10 @@ class DomainRules:
             for user in each.users:
                 self._of_user.setdefault(user, []).append(each)
         self._all = tuple(ordered)
+        names = [name for field in sorted(self.compared) for name in _FACTS.get(field, ())]
+        is_repeated = self.compared <= _FACTS.keys() and all(rule.definition.time is None for rule in in_order)
+        self._known_by = attrgetter(*dict.fromkeys([*names, "claims", "kind"])) if is_repeated else None
+        self._known: dict[object, Rule | None] = {}
         self._of_unknown = tuple(each for each in ordered if _is_for_unknown(each.rule))
 
     def match(self, facts: Facts) -> Rule | None:
@@ -57,6 +92,17 @@ class DomainRules:
         If a fact is missing, the result may be a rule that needs this fact. In this case the returned rule has neither
         reply attributes nor a role.
         """
+        if self._known_by is None:
+            return self._match(facts)
+        key = self._known_by(facts), tuple(facts.attributes.items()) if facts.attributes else ()
+        found = self._known.get(key, _UNKNOWN)
+        if isinstance(found, _Unknown):
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            found = self._known[key] = self._match(facts)
+        return found
+
+    def _match(self, facts: Facts) -> Rule | None:
         seen = Seen(facts, self._index)
         if facts.kind is UNKNOWN_STATION:
             return _first(self._of_unknown, seen)
@@ -82,13 +128,14 @@ class _Prepared:
     """A rule with the tests of its conditions, the cheap ones first. bare: a copy of the rule without reply attributes
     and role. It is used if a fact is missing."""
 
-    __slots__ = ("bare", "rule", "tests", "users")
+    __slots__ = ("bare", "only", "rule", "tests", "users")
 
     def __init__(self, rule: Rule, bit: int, index: Index) -> None:
         self.rule = rule
         self.bare = replace(rule, attributes=b"", role="")
         self.users = folded(tuple(map(str, rule.definition.values("users"))))
         self.tests = dict(_tests(rule.definition, Preparation(index, bit, rule.action is Action.ALLOW)))
+        self.only = next(iter(self.tests.values())) if len(self.tests) == 1 else None
 
     def matches(self, seen: Seen) -> bool | None:
         """Return whether the rule matches. Return None if it may match, because a fact is missing."""
@@ -143,7 +190,7 @@ def _first(rules: Sequence[_Prepared], seen: Seen) -> Rule | None:
     missing, return the earlier rule instead."""
     least: Rule | None = None
     for each in rules:
-        matches = each.matches(seen)
+        matches = each.only(seen) if each.only is not None else each.matches(seen)
         if matches is False:
             continue
         action = each.rule.action

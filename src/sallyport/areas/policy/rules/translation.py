@@ -96,6 +96,7 @@ class Translation:
             "addresses": networks,
         }
         self._places = lru_cache(1024)(self._places_of)
+        self._decoded = lru_cache(1024)(self._decode)  # devices send the same values again and again
         self.shown = lru_cache(1024)(self._shown)
         """The text of encoded attributes for people: `NAME = VALUE`, one attribute in each line. The attributes that
         rules may not set are left out, such as State, messages of the authentication method and its keys. The value
@@ -113,7 +114,8 @@ class Translation:
         found = [self._attribute_condition(place, *split_attribute(entry)) for place, entry in enumerate(entries)]
         names = {split_attribute(each)[0] for each in found}
         if len(names) > MAX_NAMES:
-            raise invalid_field("attributes", f"must name at most {MAX_NAMES} different attributes")
+            message = f"must name at most {MAX_NAMES} different attributes"
+            raise Invalid(f"invalid attributes: {message}", (FieldError("attributes", message),))
         return list(dict.fromkeys(found))
 
     def _attribute_condition(self, place: int, name: str, sign: str, value: str) -> str:
@@ -138,27 +140,36 @@ class Translation:
     def attributes_of(self, request: Request, names: frozenset[str]) -> dict[str, tuple[str, ...]]:
         """Return the values of these attributes in a request, as texts by name. Absent attributes are left out. If the
         values have over MAX_COMPARED characters, the rest is left out too, as if it were absent."""
-        places, left = self._places(names), MAX_COMPARED
+        of_rfcs, of_vendors = self._places(names)
+        own = [((0, kind), of_rfcs[kind], request.values(kind)) for kind in of_rfcs.keys() & request.first.keys()]
+        if of_vendors and VENDOR_SPECIFIC in request.first:
+            sent = request.vendor_values()
+            own += [(place, of_vendors[place], [*sent[place]]) for place in of_vendors.keys() & sent.keys()]
         found: dict[str, tuple[str, ...]] = {}
-        own = [((0, kind), request.values(kind)) for kind in request.first if (0, kind) in places]
-        if VENDOR_SPECIFIC in request.first:
-            own += [(place, [*values]) for place, values in request.vendor_values().items() if place in places]
-        for (vendor, number), values in own:
-            texts = tuple(self._dictionary.decode(vendor, number, value) for value in values)
+        left = MAX_COMPARED
+        for place, name, values in own:
+            texts = tuple([self._decoded(place, value) for value in values])
             left -= sum(map(len, texts))
             if left < 0:
                 break
-            found[places[vendor, number]] = texts
+            found[name] = texts
         return found
 
-    def _places_of(self, names: frozenset[str]) -> dict[tuple[int, int], str]:
-        """Return the names of attributes by (vendor, number). A custom dictionary may lack some of them now."""
-        places = {}
+    def _decode(self, place: tuple[int, int], value: bytes) -> str:
+        return self._dictionary.decode(*place, value)
+
+    def _places_of(self, names: frozenset[str]) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+        """Return the names of attributes of the RFCs by number, and those of vendors by (vendor, number). A custom
+        dictionary may lack some of them now."""
+        of_rfcs, of_vendors = dict[int, str](), dict[tuple[int, int], str]()
         for name in names:
             with suppress(DictionaryError):
                 attribute = self._dictionary.attribute(name)
-                places[attribute.vendor, attribute.number] = name
-        return places
+                if attribute.vendor:
+                    of_vendors[attribute.vendor, attribute.number] = name
+                else:
+                    of_rfcs[attribute.number] = name
+        return of_rfcs, of_vendors
 
     def fact(self, condition: Condition, values: Sequence[str]) -> str | tuple[str, ...]:
         """Convert the values of a fact, as an admin has given them for a rule test, to the form in `Facts`. Raises
