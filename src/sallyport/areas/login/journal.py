@@ -54,7 +54,8 @@ log = structlog.get_logger()
 
 MOST: Final = 1000
 """Maximum number of entries in a transaction. An entry counts as 1 + `LONG` entries if its device or station is new to
-the store. So does an accounting record that ends all sessions of a device."""
+the store. So does an accounting record that ends all sessions of a device, and a login with a limit of parallel
+sessions."""
 LONG: Final = 16
 SINGLE: Final = 60
 """Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
@@ -151,7 +152,10 @@ class Journal:
             entries.append(entry)
             if _is_first(entry):
                 long.add(entry.device if entry.behind is None else entry.behind)
-            elif isinstance(entry, AccountingRecord) and entry.report.status in OF_DEVICE:
+            elif isinstance(entry, AccountingRecord):
+                if entry.report.status in OF_DEVICE:
+                    long.add(entry)
+            elif isinstance(entry, Login) and entry.limit is not None:
                 long.add(entry)
         return entries
 

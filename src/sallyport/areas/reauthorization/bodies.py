@@ -75,5 +75,5 @@ class ReauthorizationList(Model):
 class ReauthorizedSessions(Model):
     """Response body of the operation `ListReauthorizedSessions`."""
 
-    sessions: list[ReauthorizedSession] = Field(description="Sessions of the page, in the order of the examination.")
+    sessions: list[ReauthorizedSession] = Field(description="Sessions of the page, ordered by their id.")
     totalCount: TotalCount

@@ -197,11 +197,11 @@ def keep(tx: Tx, run: Reauthorization, changes: Sequence[SessionChange]) -> None
 
 
 def waiting(tx: Tx, run: Reauthorization, limit: int) -> list[SessionChange]:
-    """Return sessions of a run whose request was not sent yet, ordered by id."""
+    """Return sessions of a run whose request was not sent yet, ordered by their id."""
     return tx.all(
         SessionChange,
         f"select {_CHANGE} from reauthorized_sessions where domain_id = :domain and reauthorization_id = :run "
-        f"and outcome = '' and effect <> '{SessionEffect.UNDECIDED}' order by id limit :limit",
+        f"and outcome = '' and effect <> '{SessionEffect.UNDECIDED}' order by session_id limit :limit",
         domain=run.domain_id,
         run=run.id,
         limit=limit,
@@ -209,11 +209,11 @@ def waiting(tx: Tx, run: Reauthorization, limit: int) -> list[SessionChange]:
 
 
 def changes(tx: Tx, domain_id: int, run_id: int, *, offset: int, limit: int) -> tuple[list[SessionChange], int]:
-    """Return one page of the sessions of a run, in the order in which they were examined, and their number."""
+    """Return one page of the sessions of a run, ordered by their id, and their number."""
     where = "from reauthorized_sessions where domain_id = :domain and reauthorization_id = :run"
     rows = tx.all(
         SessionChange,
-        f"select {_CHANGE} {where} order by id limit :limit offset :offset",
+        f"select {_CHANGE} {where} order by session_id limit :limit offset :offset",
         domain=domain_id,
         run=run_id,
         limit=limit,

@@ -35,7 +35,6 @@ TENANT_S: Final = 0.05
 DEVICE_S: Final = 0.25
 """Time between two requests to one device, in seconds."""
 OVER: Final = "over"
-AT_ONCE: Final = 2
 
 log = structlog.get_logger()
 
@@ -86,15 +85,16 @@ class Reauthorizations:
         self._clock = clock
         self._active: set[int] = set()
         self._pace = Pace()
-        self._previews = trio.CapacityLimiter(AT_ONCE)
+        self._previews: dict[int, trio.CapacityLimiter] = {}
 
     # --- for admins ---------------------------------------------------------------------------------------------
 
     async def preview(self, domain_id: int, *, by_disconnect: bool = False) -> SessionPreview:
-        """Return the sessions that a re-authorization would change now. Nothing is stored or sent. Raises NotFound,
-        StoreError."""
+        """Return the sessions that a re-authorization would change now. Nothing is stored or sent. A tenant has one
+        preview at a time. Raises NotFound, StoreError."""
         domain, found = self._domains.table.present(domain_id), SessionPreview()
-        async with self._previews, aclosing(self._slices(domain, 0, 0, by_disconnect=by_disconnect)) as slices:
+        turn = self._previews.setdefault(domain.tenant_id, trio.CapacityLimiter(1))
+        async with turn, aclosing(self._slices(domain, 0, 0, by_disconnect=by_disconnect)) as slices:
             async for _, examined, changes in slices:
                 found.examined += examined
                 found.counts.update(each.effect for each in changes)
@@ -106,9 +106,10 @@ class Reauthorizations:
         self._domains.table.present(domain_id)
         at, actor = self._clock(), acting()
 
+        while await self._store.write(partial(repo.delete_old, domain_id=domain_id)):
+            pass
+
         def transaction(tx: Tx) -> int:
-            while repo.delete_old(tx, domain_id):
-                pass
             run_id = repo.add(tx, domain_id, actor.name or actor.kind, at, by_disconnect=by_disconnect)
             changes: dict[str, JSON] = {"disconnect": [None, by_disconnect]}
             audit.record_in(tx, "reauthorization.start", domain_id, f"re-authorization {run_id}", changes, at=at)

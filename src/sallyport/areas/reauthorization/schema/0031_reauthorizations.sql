@@ -15,4 +15,6 @@ create table reauthorized_sessions (
     reason text not null, before text not null, attributes bytea not null, shown text not null,
     outcome text not null, error text not null
 );
-create index reauthorized_sessions_order on reauthorized_sessions (domain_id, reauthorization_id, id);
+create index reauthorized_sessions_order on reauthorized_sessions (domain_id, reauthorization_id, session_id);
+create index reauthorized_sessions_waiting on reauthorized_sessions (domain_id, reauthorization_id, session_id)
+    where outcome = '' and effect <> 'undecided';
