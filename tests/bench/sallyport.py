@@ -84,7 +84,7 @@ def add_rules(data: Path) -> None:
     """Add RULES login rules to the domain, each with a condition about the request. None of them matches the load."""
     conditions: Sequence[Mapping[str, JSON]] = (
         {"ssids": ["guests", "lab"]},
-        {"ports": ["GigabitEthernet1/0/*", "Te*/1/?"]},
+        {"ports": ["GigabitEthernet1/0/*", "Tengig*/1/?"]},
         {"methods": ["mab", "eap-tls"], "realms": ["partner.example"]},
         {"attributes": ["NAS-Identifier~core-*", "Framed-Protocol=PPP"]},
         {"tags": ["site=Berlin"]},

@@ -32,7 +32,7 @@ SECTIONS: Sections = {
         "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does."),
         "ssid": ("sallyport.areas.devices.cli:ssid", "SSIDs that logins have named."),
         "station": ("sallyport.areas.devices.cli:station", "Stations: the hosts behind network devices."),
-        "session": ("sallyport.areas.sessions.cli:session", "User sessions at network devices, live and past."),
+        "session": ("sallyport.areas.reauthorization.cli:session", "User sessions at network devices, live and past."),
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     },
     "Sign-in policy": {

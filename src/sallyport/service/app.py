@@ -38,6 +38,7 @@ from sallyport.areas.policy.lockouts.area import LockoutsArea
 from sallyport.areas.policy.roles.area import RolesArea
 from sallyport.areas.policy.rules.area import RulesArea
 from sallyport.areas.preview.area import PreviewArea
+from sallyport.areas.reauthorization.area import ReauthorizationArea
 from sallyport.areas.sessions.area import SessionsArea
 from sallyport.areas.signin.area import SignInArea
 from sallyport.areas.tenancy.area import TenancyArea
@@ -184,6 +185,9 @@ class App:
         )
         self.preview = add(
             PreviewArea(parts, self.domains, clients, rules, self.roles.service, self.mfa.service, self.login)
+        )
+        self.reauthorization = add(
+            ReauthorizationArea(parts, domains, clients, rules, self.dynamic.service, self.login.pipeline)
         )
         self.events = add(EventsArea(parts, domains, self.login.metrics))
         self.audit = add(AuditArea(parts, tenancy, domains))

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from sallyport.areas.clients.client import RADSEC
 from sallyport.areas.directory.principals import NOBODY
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.identity import all_groups, kind, realm_of
@@ -15,23 +14,20 @@ from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts
 from sallyport.areas.policy.rules.requested import method_in_rules
 from sallyport.base.addresses import endpoint_address
 from sallyport.radius.attributes import (
-    CALLED_STATION_ID,
     NAS_PORT_ID,
-    NAS_PORT_TYPE,
     SERVICE_TYPE,
     TUNNEL_CLIENT_ENDPOINT,
-    VENDOR_SPECIFIC,
 )
 from sallyport.radius.eap.certificate import certificate_facts
 from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import Method
 from sallyport.radius.vendors import medium
-from sallyport.radius.vendors.ssid import ssid
+from sallyport.radius.vendors.ssid import NAMING, ssid
 
 ALL: Final = frozenset(each.field for each in CONDITIONS)
 CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
-VIRTUAL: Final = (5).to_bytes(4)
-"""The NAS-Port-Type of VPN gateways, which have no SSID."""
+RECORDED: Final = NAMING | {NAS_PORT_ID}
+"""Attributes with a fact that is recorded with each login."""
 _LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
 
 
@@ -74,7 +70,7 @@ def claims_of(login: Login) -> frozenset[str]:
 
     There are none for a station that is admitted by its MAC address, because it is never asked for a second factor.
     """
-    if login.method == Method.MAB or not is_claimed(login):
+    if login.method == Method.MAB or login.arrival.client.proves(login.arrival.request):
         return NO_CLAIMS
     device = login.device
     is_named = device.client_ip != device.ip_address or bool(device.nas_identifier)
@@ -92,13 +88,6 @@ def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
     return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}
 
 
-def is_claimed(login: Login) -> bool:
-    """Return whether the attributes of a request are only claims: the request is not signed, or other hosts can send as
-    this RADIUS client. A client over TLS has proved its identity by a certificate."""
-    client = login.arrival.client
-    return not (login.arrival.request.signed and client.is_single) and client.secret is not RADSEC
-
-
 def _certificate(login: Login) -> tuple[str, ...]:
     return () if login.certificate is None else certificate_facts(login.certificate)
 
@@ -113,14 +102,11 @@ def address_of_endpoint(request: Request, station: str) -> str:
 
 
 def recorded(login: Login) -> Recorded:
-    """Return the facts that the event of a login records, so that the login can be decided again later."""
+    """Return the facts that the event of a login records, so that the login can be decided again later. A login
+    without `login.facts`, whose request has none of RECORDED, has none."""
     request, facts = login.arrival.request, login.facts
-    first = request.first
-    may_have_ssid = VENDOR_SPECIFIC in first or (CALLED_STATION_ID in first and first.get(NAS_PORT_TYPE) != VIRTUAL)
-    if not may_have_ssid and facts is None and NAS_PORT_ID not in first:
-        return NOTHING_RECORDED
     more = None if facts is None else _further(facts, login)
-    name, port = ssid(request) if may_have_ssid else "", request.text(NAS_PORT_ID)
+    name, port = ssid(request), request.text(NAS_PORT_ID)
     return Recorded(name, port, more) if name or port or more else NOTHING_RECORDED
 
 

@@ -8,7 +8,7 @@ caller then runs `check` in a task. If `check` returns None as well, the caller 
 steps for logins by EAP.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -61,6 +61,8 @@ from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot
 
+Known = Mapping[str, object]
+"""Facts of a login that no device has sent, by the names of the fields of `Facts`."""
 _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 
@@ -225,21 +227,28 @@ class Pipeline:
             login.station = login.user
             if entry is not None:
                 login.behind = self.sightings.station(login.device, login.station, login.user, login.arrival.at)
-        action = self._apply_rules(login, domain)
+        decision = self._decide_station(login, domain, entry)
         if entry is None:
-            decision = self._decide_unknown(login, domain)
             self.bypass.unknown.note(login.arrival, login.device, domain.id, key, decision.applied)
             return decision
         self.bypass.see(domain.id, key)
-        self._apply_entry(login, domain, entry)
-        decision = decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
-        if entry.psk is not None and decision.admits and login.arrival.request.first.get(EAP_MESSAGE) is None:
+        if entry.psk is not None and decision.admits and EAP_MESSAGE not in login.arrival.request.first:
             product = product_of(login.device.nas_device_type, login.arrival.client.product)
             psk = self.bypass.key_attributes(login.arrival, domain.id, key, entry.psk, product)
             login.found = replace(login.found, keys=psk.attributes, keys_in_clear=psk.in_clear)
         return decision
 
-    def _apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
+    def _decide_station(
+        self, login: Login, domain: Domain, entry: Entry | None, known: Known | None = None
+    ) -> Decision:
+        """Decide about a station by the rules and its entry. entry: None if the station is not listed."""
+        action = self._apply_rules(login, domain, known)
+        if entry is None:
+            return self.decide_unknown(login, domain)
+        self.apply_entry(login, domain, entry)
+        return decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
+
+    def apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
         """Add the attributes for the role and the VLAN of an entry. They override those of a rule, because an entry
         says more about the station."""
         chosen = b""
@@ -252,7 +261,7 @@ class Pipeline:
             login.attributes = combine(login.attributes, chosen)
 
     @staticmethod
-    def _decide_unknown(login: Login, domain: Domain) -> Decision:
+    def decide_unknown(login: Login, domain: Domain) -> Decision:
         """Decide about a station that is not on the list of its domain, after its rules were applied. Monitor mode
         decides as enforce mode does, because there is no first factor that the station has passed. The rule must give
         it a network of its own. `match` reads only `allow` rules that name the kind of these stations."""
@@ -269,9 +278,9 @@ class Pipeline:
     def _notes_unknown(self, login: Login, domain: Domain, decision: Decision) -> bool:
         """If a refused login was a request for a station that is not listed, note the station, and return True."""
         arrival = login.arrival
-        if login.method == Method.EAP:
+        if EAP_MESSAGE in arrival.request.first:  # the method may be known in more detail by now
             asks = decision.reason is Reason.UNKNOWN_USER or domain.unknown_stations is RULES
-            station = requested_station_by_eap(arrival, login.method) if asks else ""
+            station = requested_station_by_eap(arrival, Method.EAP) if asks else ""
         else:
             station = requested_station(arrival, login.method)
         if not station or self.bypass.entry(domain.id, station, arrival.at) is not None:
@@ -409,10 +418,10 @@ class Pipeline:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)
 
-    def _apply_rules(self, login: Login, domain: Domain) -> Action:
+    def _apply_rules(self, login: Login, domain: Domain, known: Known | None = None) -> Action:
         """Return the action of the domain's login rules, and set the login's rule, role and reply attributes.
         Attributes of the matching rule override those of its role, and both override attributes from the first
-        factor."""
+        factor. known: facts that replace those of the request."""
         rules, found = self.rules.of(domain.id), login.found.accept
         if login.found.session_s is not None:
             found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
@@ -421,7 +430,8 @@ class Pipeline:
             return UNMATCHED
         names, request = rules.attributes, login.arrival.request
         attributes = self.rules.translation.attributes_of(request, names) if names else None
-        login.facts = facts_of(login, rules.compared, attributes)
+        facts = facts_of(login, rules.compared, attributes)
+        login.facts = facts if known is None else replace(facts, **known)  # type: ignore[arg-type]  # fields of this class
         rule = rules.match(login.facts)
         if rule is None:
             return UNMATCHED
@@ -431,6 +441,18 @@ class Pipeline:
             chosen = combined(given.attributes, chosen)
         login.attributes = combine(found, chosen) if found else chosen
         return rule.action
+
+    def apply_rules(self, login: Login, domain: Domain, known: Known) -> Action:
+        """Return the action of the rules for a login that no device has sent, and set its rule and reply attributes.
+        `login.device`, `login.found` and `login.imported` must be set. known: facts that its request lacks."""
+        return self._apply_rules(login, domain, known)
+
+    def apply_rules_to_station(self, login: Login, domain: Domain, known: Known) -> Decision:
+        """Return the decision about a station for a login that no device has sent, and set its rule and reply
+        attributes. Nothing is noted. known: as in `apply_rules`."""
+        entry = self.bypass.entry(domain.id, mac_key(login.user), login.arrival.at)
+        login.factor = BY_UNKNOWN_ADDRESS if entry is None else BY_ADDRESS
+        return self._decide_station(login, domain, entry, known)
 
     def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while

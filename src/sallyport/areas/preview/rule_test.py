@@ -23,7 +23,7 @@ from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide, over_limit
 from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import check_vouched
-from sallyport.areas.login.identity import default_domain, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
@@ -38,6 +38,7 @@ from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.sessions.parallel import Parallel, count
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import NotFound, invalid_field
+from sallyport.base.mac import mac_key
 from sallyport.base.tags import of_store
 from sallyport.base.text import fold, folded
 from sallyport.radius.attributes import (
@@ -153,8 +154,9 @@ class RuleTest:
         login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
         bypass = first is PASSED and bool(pipeline.bypass.requested(login.arrival, login.method, domain))
         locked_out = None
+        entry = pipeline.bypass.entry(domain.id, mac_key(login.user), asked.at) if bypass else None
         if bypass:
-            login.method = Method.MAB
+            login.method, login.factor = Method.MAB, BY_UNKNOWN_ADDRESS if entry is None else BY_ADDRESS
         elif first is PASSED:
             await pipeline.recall(login, domain)
             locked_out = pipeline.lockouts.refuses(login.attempt(domain))
@@ -172,7 +174,14 @@ class RuleTest:
         role, attributes = self._reply(domain, login, rule, warnings)
         attached = self._second.of(domain).attached
         decision = decide(first, action, second, domain.mode, domain.fallback)
-        parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
+        login.rule, login.role, login.attributes = rule, role, attributes
+        if entry is not None:
+            pipeline.apply_entry(login, domain, entry)
+        elif bypass:
+            decision = pipeline.decide_unknown(login, domain)
+            first = decision.reason
+        role, attributes = login.role, login.attributes
+        parallel = None if bypass else await self._parallel(domain, login, rule, row, attributes, warnings)
         if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
             decision = over_limit(decision)
         return RuleTestResult(
@@ -181,7 +190,7 @@ class RuleTest:
             rules=rules,
             rule=rule,
             action=action,
-            bypass=bypass,
+            bypass=bypass and (entry is not None or decision.admits),
             locked_out=locked_out is not None,
             first=first,
             second=second,
@@ -348,7 +357,13 @@ class RuleTest:
         return role, combined(role.attributes, rule.attributes)
 
     async def _parallel(
-        self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]
+        self,
+        domain: Domain,
+        login: Login,
+        rule: Rule | None,
+        row: DeviceRow | None,
+        attributes: bytes,
+        warnings: list[str],
     ) -> Parallel | None:
         """Count the parallel sessions of the user. Return None if the rule has no limit, or the device is unknown."""
         if rule is None or not rule.definition.max_sessions or not login.user:
@@ -357,7 +372,7 @@ class RuleTest:
             warnings.append("the limit of parallel sessions depends on the device: give the client and the NAS")
             return None
         login.rule, login.device.id = rule, row.id
-        asked = self._pipeline.limits.admission(login, domain, login.device, rule.attributes, login.arrival.at)
+        asked = self._pipeline.limits.admission(login, domain, login.device, attributes, login.arrival.at)
         return await self._store.search(lambda tx: count(tx, asked))
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:

@@ -8,9 +8,9 @@ wait.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
-from sallyport.areas.policy.bypass.station import MAX_STATIONS, PLAIN, Entry, StationChange, StationRow
+from sallyport.areas.policy.bypass.station import MAX_STATIONS, Entry, StationChange, StationRow
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.tags import Tags, as_stored, of_store
 from sallyport.base.text import counted, fold
@@ -49,15 +49,6 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    station: str
-    vlan: str
-    until_at: int
-    role: str
-    psk: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
 class Expired:
     """An entry that has ended."""
 
@@ -90,12 +81,18 @@ def load(tx: Tx, before: Listed) -> Listed:
 
 
 def _entries(tx: Tx, domain_id: int) -> Entries:
-    same = {PLAIN: PLAIN}
-    rows = tx.all(
-        _Row, "select station, vlan, until_at, role, psk from bypass_stations where domain_id = :d", d=domain_id
-    )
-    found = ((row.station, Entry(row.vlan, row.until_at, fold(row.role), row.psk)) for row in rows)
-    return {station: same.setdefault(entry, entry) for station, entry in found}
+    """Return the entries of a domain. Tuples are read, because rows of a class take twice as long."""
+    same: dict[tuple[Value, ...], Entry] = {}
+    entries: dict[str, Entry] = {}
+    sql = "select station, vlan, until_at, role, psk from bypass_stations where domain_id = :d"
+    for station, *values in tx.rows(sql, d=domain_id):
+        key = tuple(values)
+        entry = same.get(key)
+        if entry is None:
+            vlan, until, role, psk = values
+            entry = same[key] = Entry(str(vlan), int(str(until)), fold(str(role)), cast(bytes | None, psk))
+        entries[str(station)] = entry
+    return entries
 
 
 def put(tx: Tx, domain_id: int, changes: Sequence[StationChange], at: int) -> None:

@@ -30,9 +30,6 @@ class Entry(NamedTuple):
     psk: bytes | None = None
 
 
-PLAIN: Final = Entry()
-
-
 @dataclass(frozen=True, slots=True)
 class StationChange:
     """A change of the entry of a station, or a new entry. None keeps the value of a listed station.
