@@ -58,6 +58,8 @@ def test_role_tags_and_key(service: Service, tmp_path: Path) -> None:
     service.ok("bypass", "add", "020000000001", "--domain", domain, "--psk", "-", input="\n")
     for name, has_key in ((domain, False), (other, True)):
         assert json.loads(service.ok("bypass", "list", "--domain", name, "--json"))[0]["hasPsk"] is has_key
+    missing = service.program("bypass", "add", "020000000001", "--domain", domain, "--psk", str(tmp_path / "none"))
+    assert (missing.returncode, "No such file" in missing.stderr) == (1, True)
     refused = service.program("bypass", "add", "020000000001", "--domain", domain, "--psk", "-", input="secret\n")
     assert (refused.returncode, "--psk" in refused.stderr, "secret" in refused.stderr) == (1, True, False)
 

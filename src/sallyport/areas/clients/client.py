@@ -270,6 +270,11 @@ class Client:
         client.learns_signature = client.learns_limit = False
         return client
 
+    def proves(self, request: Request) -> bool:
+        """Return whether the sender of a request has proved that it is this client: by a certificate over TLS, or by a
+        signature, if no other host can send as this client. Otherwise the attributes of the request are only claims."""
+        return self.secret is RADSEC or (request.signed and self.is_single)
+
     @property
     @Wire("IP address or network from which the client sends requests.", after="name", look="code")
     def address(self) -> str:

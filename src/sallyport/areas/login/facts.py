@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
-from sallyport.areas.clients.client import RADSEC
 from sallyport.areas.directory.principals import NOBODY
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.identity import all_groups, kind, realm_of
@@ -13,22 +13,21 @@ from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts
 from sallyport.areas.policy.rules.requested import method_in_rules
 from sallyport.base.addresses import endpoint_address
-from sallyport.base.wire import Row
 from sallyport.radius.attributes import (
-    CALLED_STATION_ID,
     NAS_PORT_ID,
     SERVICE_TYPE,
     TUNNEL_CLIENT_ENDPOINT,
-    VENDOR_SPECIFIC,
 )
 from sallyport.radius.eap.certificate import certificate_facts
 from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import Method
 from sallyport.radius.vendors import medium
-from sallyport.radius.vendors.ssid import ssid
+from sallyport.radius.vendors.ssid import NAMING, ssid
 
 ALL: Final = frozenset(each.field for each in CONDITIONS)
 CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
+RECORDED: Final = NAMING | {NAS_PORT_ID}
+"""Attributes with a fact that is recorded with each login."""
 _LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
 
 
@@ -71,7 +70,7 @@ def claims_of(login: Login) -> frozenset[str]:
 
     There are none for a station that is admitted by its MAC address, because it is never asked for a second factor.
     """
-    if login.method == Method.MAB or not is_claimed(login):
+    if login.method == Method.MAB or login.arrival.client.proves(login.arrival.request):
         return NO_CLAIMS
     device = login.device
     is_named = device.client_ip != device.ip_address or bool(device.nas_identifier)
@@ -89,13 +88,6 @@ def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
     return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}
 
 
-def is_claimed(login: Login) -> bool:
-    """Return whether the attributes of a request are only claims: the request is not signed, or other hosts can send as
-    this RADIUS client. A client over TLS has proved its identity by a certificate."""
-    client = login.arrival.client
-    return client.secret is not RADSEC and not (login.arrival.request.signed and client.is_single)
-
-
 def _certificate(login: Login) -> tuple[str, ...]:
     return () if login.certificate is None else certificate_facts(login.certificate)
 
@@ -110,19 +102,28 @@ def address_of_endpoint(request: Request, station: str) -> str:
 
 
 def recorded(login: Login) -> Recorded:
-    """Return the facts that the event of a login records, so that the login can be decided again later."""
-    first, facts = login.arrival.request.first, login.facts
-    if CALLED_STATION_ID not in first and VENDOR_SPECIFIC not in first and NAS_PORT_ID not in first and facts is None:
-        return NOTHING_RECORDED
-    request = login.arrival.request
-    more: Row = {}
-    if facts is not None and facts.address and not endpoint_address(login.station):
-        more["address"] = facts.address
-    if facts is not None and facts.method and login.resumed:
-        more["method"] = login.resumed
-    if facts is not None and facts.certificates:
-        more["certificates"] = list(facts.certificates)
-    if facts is not None and facts.attributes:
-        more["attributes"] = {name: list(values) for name, values in facts.attributes.items()}
-    found = Recorded(ssid(request), request.text(NAS_PORT_ID), json.dumps(more) if more else None)
-    return found if any(found) else NOTHING_RECORDED
+    """Return the facts that the event of a login records, so that the login can be decided again later. A login
+    without `login.facts`, whose request has none of RECORDED, has none."""
+    request, facts = login.arrival.request, login.facts
+    more = None if facts is None else _further(facts, login)
+    name, port = ssid(request), request.text(NAS_PORT_ID)
+    return Recorded(name, port, more) if name or port or more else NOTHING_RECORDED
+
+
+def _further(facts: Facts, login: Login) -> str | None:
+    """Return the facts that no other column has as JSON, or None if there are none."""
+    address = facts.address if facts.address and not endpoint_address(login.station) else ""
+    method = login.resumed if facts.method else ""
+    attributes = tuple(facts.attributes.items()) if facts.attributes else ()
+    if not (address or method or facts.certificates or attributes):
+        return None
+    return _as_json(address, method, facts.certificates, attributes)
+
+
+@lru_cache(1024)
+def _as_json(
+    address: str, method: str, certificates: tuple[str, ...], attributes: tuple[tuple[str, tuple[str, ...]], ...]
+) -> str:
+    """Return further facts as JSON. Devices send the same attributes again and again."""
+    known = {"address": address, "method": method, "certificates": certificates, "attributes": dict(attributes)}
+    return json.dumps({name: value for name, value in known.items() if value})

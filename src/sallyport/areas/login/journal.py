@@ -25,7 +25,7 @@ from sallyport.areas.devices.device import Device, Station
 from sallyport.areas.devices.sightings import Sighting, write_first_sightings
 from sallyport.areas.events.repo import COUNTER
 from sallyport.areas.login.accounting import write_accounting
-from sallyport.areas.login.facts import is_claimed, recorded
+from sallyport.areas.login.facts import RECORDED, recorded
 from sallyport.areas.login.identity import kind, realm_of
 from sallyport.areas.login.limit import SessionLimit
 from sallyport.areas.login.login import (
@@ -396,7 +396,8 @@ def _likeness(login: Login) -> Hashable:
     columns. Most logins of a transaction have the same key. Their common values are bound only once, which saves much
     of the time for a login."""
     service, rule = login.arrival.request.first.get(SERVICE_TYPE), login.rule
-    login.recorded = recorded(login)
+    if login.facts is not None or not login.arrival.request.first.keys().isdisjoint(RECORDED):
+        login.recorded = recorded(login)
     return (
         _domain_id(login),
         login.method,
@@ -406,7 +407,7 @@ def _likeness(login: Login) -> Hashable:
         _machine(login),
         rule and rule.id,
         realm_of(login),
-        is_claimed(login),
+        login.arrival.client.proves(login.arrival.request),
         login.role,
         _is_short(login),
     )
@@ -432,7 +433,7 @@ def _common(login: Login) -> dict[str, Value]:
         "rule_id": rule_id,
         "rule_name": rule_name,
         "realm": realm_of(login),
-        "claimed": int(is_claimed(login)),
+        "claimed": int(not login.arrival.client.proves(login.arrival.request)),
         **role,
     }
 

@@ -87,7 +87,7 @@ EMPTY: Final = (
 )
 _MEDIA: Final = next(each for each in CONDITIONS if each.field == "media")
 ASKED: Final = [each for each in CONDITIONS if each.asked]
-FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at", "unsigned")
+FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at")
 
 
 @pages.show("/rules", "Login rules", roles=READERS, template="rules.html", menu="Sign-in policy")
@@ -217,6 +217,7 @@ async def test(visit: Visit) -> Context:
     if not query.get("user"):
         return context
     body: Row = {name: query.get(name, "") for name in FACTS}
+    body["unsigned"] = query.get("unsigned") == "true"
     body["groups"] = lines(query.get("groups", "").replace(",", "\n"))
     for each in ASKED:
         text = query.get(each.fact, "")

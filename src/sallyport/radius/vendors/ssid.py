@@ -22,6 +22,8 @@ from sallyport.radius.attributes import CALLED_STATION_ID, NAS_PORT_TYPE, VENDOR
 from sallyport.radius.packet import Request, as_text
 
 MAX_OCTETS: Final = 32
+NAMING: Final = frozenset({CALLED_STATION_ID, VENDOR_SPECIFIC})
+"""The attributes that may name an SSID."""
 _OF_VENDORS: Final = ((14823, 5), (25053, 3), (14525, 5), (12356, 7), (29464, 14))
 """The (vendor, type) of attributes that contain only the SSID: Aruba, Ruckus, Trapeze, Fortinet and PacketFence."""
 _CISCO_PAIR: Final = (9, 1)

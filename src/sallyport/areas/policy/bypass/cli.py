@@ -112,10 +112,9 @@ def vendors(line: CommandLine, *, files_: tuple[Path, ...]) -> None:
     """Read the vendors of MAC addresses from CSV files of the IEEE: oui.csv, mam.csv and oui36.csv. They replace the
     vendors from former files. Lists then show the vendor of each station."""
     with ExitStack() as opened:
-        texts = [opened.enter_context(each.open(encoding="utf-8-sig", newline="")) for each in files_]
         try:
-            found = compact(texts)
-        except (ValueError, csv.Error) as error:
+            found = compact([opened.enter_context(each.open(encoding="utf-8-sig", newline="")) for each in files_])
+        except (OSError, ValueError, csv.Error) as error:
             raise StartError(f"{', '.join(map(str, files_))}: {error}") from None
     path = line.settings().data_dir / FILE
     try:
@@ -163,7 +162,10 @@ def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
 def _key(line: CommandLine, source: str, file: TextIO | None) -> bytes:
     """Read a pre-shared key from a file or from standard input. file: the file with the stations."""
     if source != "-":
-        return Path(source).read_bytes().rstrip(b"\r\n")
+        try:
+            return Path(source).read_bytes().rstrip(b"\r\n")
+        except OSError as error:
+            raise StartError(f"--psk: {source}: {error.strerror}") from error
     if file is sys.stdin:
         raise click.UsageError("--psk and --file cannot both read standard input")
     return line.read_secret("Pre-shared key")
