@@ -83,6 +83,18 @@ DOMAINS: Final = Board(
             unit="reqps",
             stacked=True,
         ),
+        Graph(
+            "Decisions by tag",
+            "Decisions by the value of the tag that the setting metrics_tag names. Without the setting, it is empty.",
+            (
+                Query(
+                    "sum by (tag, decision) (rate(sallyport_tagged_decisions_total{$here}[$__rate_interval]))",
+                    "{{tag}} {{decision}}",
+                ),
+            ),
+            unit="reqps",
+            stacked=True,
+        ),
         Row("Devices and sessions"),
         Graph("Devices", "Devices in the inventory of each domain.", (Query(named("sallyport_devices{$here}"), NAME),)),
         Graph(

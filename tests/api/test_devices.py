@@ -4,21 +4,25 @@ import re
 from ipaddress import ip_address
 from typing import Any
 
+import httpx
 import pytest
 
 from sallyport.radius.attributes import push_vendor_attribute
 from tests.api.world import PASSWORD, Tenant, World
 
+COMPARE = "/network_device/CompareDevices"
 DELETE = "/network_device/DeleteDevice"
 GET = "/network_device/GetDevice"
 LIST = "/network_device/ListDevices"
 RESET = "/network_device/ResetDevice"
 STATIONS = "/network_device/ListStations"
+SSIDS = "/network_device/ListSsids"
 HISTORY = "/network_device/DeviceHistory"
 UPDATE = "/network_device/UpdateDevice"
 NOT_FOUND = (404, "device not found")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 NOTHING = "deviceId is required, or ip_address together with client_ip"
+UNUSED = {"methods": [], "transports": []}
 DELETED = {"code": 200, "status": "Success"}
 
 
@@ -136,7 +140,7 @@ def test_a_reset_device_keeps_its_id(world: World, tenant: Tenant) -> None:
     answer = tenant.ask(RESET, domainId=tenant.domain, deviceId=before["device_id"])
     assert answer == {**DELETED, "message": "1 device reset"}
     (after,) = tenant.devices()
-    assert after == {**before, "signed_share": None, "safe_to_require": False}
+    assert after == {**before, "signed_share": None, "safe_to_require": False, **UNUSED}
     stranger = world.tenant()
     assert stranger.refused(RESET, domainId=stranger.domain, deviceId=before["device_id"]) == NOT_FOUND
 
@@ -157,6 +161,8 @@ def test_one_device(world: World, tenant: Tenant) -> None:
     learned = ("timeouts_learned", "challenges", "challenge_answers", "challenges_unanswered", "last_challenge")
     assert [found.pop(name) for name in learned] == ["", 0, 0, 0, ""]
     assert found.pop("own_tags") == []
+    (use,) = found.pop("uses")
+    assert (use["method"], use["transport"], use["logins"], found.pop("ports")) == ("pap", "udp", 1, [])
     assert (found, behind) == (listed, 1)
     assert "12356/3 (Fortinet-Vdom-Name)" in evidence["nas"]["evidence"][0]
     assert tenant.refused(GET, domainId=tenant.domain, deviceId=10**9) == NOT_FOUND
@@ -186,7 +192,14 @@ def test_the_stations_behind_a_device(tenant: Tenant) -> None:
     first = answer["stations"][0]
     assert all(TIME.fullmatch(first.pop(name)) for name in ("first_seen", "last_seen"))
     device = {"device_id": known["a"], "device_name": "a", "device_type": "Unknown"}
-    assert first == {"station": "02-00-00-00-00-01", **device, "user": "Zoë", "request_count": 2}
+    assert first == {
+        "station": "02-00-00-00-00-01",
+        **device,
+        "user": "Zoë",
+        "request_count": 2,
+        "ssid": "",
+        "port": "",
+    }
 
     def found(**fields: Any) -> list[tuple[int, str]]:
         stations = tenant.ask(STATIONS, domainId=tenant.domain, **fields)["stations"]
@@ -264,6 +277,76 @@ def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
     assert tenant.ask(path, **where, pageSize=1000, pageId=10**12)["totalCount"] == 0
 
 
+# --- CompareDevices -----------------------------------------------------------------------------------------------
+
+
+def test_the_inventory_is_compared_with_a_list(world: World, tenant: Tenant) -> None:
+    """The answer has both differences. Another tenant cannot compare the domain."""
+    many(tenant, "core", "edge")
+    answer = tenant.ask(COMPARE, domainId=tenant.domain, file="name,ip\nCore.example.org,\nspare,198.51.100.7\n")
+    assert (answer["listCount"], answer["silentCount"], answer["unknownCount"]) == (2, 1, 1)
+    assert answer["silent"] == [{"name": "spare", "addresses": ["198.51.100.7"], "last_seen": ""}]
+    assert [each["device_name"] for each in answer["unknown"]] == ["edge"]
+    assert tenant.refused(COMPARE, domainId=tenant.domain, file="x")[0] == 400
+    assert tenant.refused(COMPARE, domainId=tenant.domain, file="x" * 900_001) == (400, "invalid file")
+    assert world.tenant().refused(COMPARE, domainId=tenant.domain, file="name\nx\n")[0] == 403
+
+
+# --- targets ------------------------------------------------------------------------------------------------------
+
+
+def test_the_targets_of_prometheus(world: World, tenant: Tenant) -> None:
+    """A target has the address of its device and its tags as labels. The token is a bearer, as Prometheus sends it."""
+    known = many(tenant, "core", "edge")
+    tenant.ask(UPDATE, domainId=tenant.domain, deviceId=known["core"], tags=["site=Berlin", "rack-no=7"])
+
+    def answer(query: str = "", token: str = tenant.token, domain: int = tenant.domain) -> httpx.Response:
+        path = f"/api/v1/network_device/targets/{domain}{query}"
+        return world.http.get(path, headers={"authorization": f"Bearer {token}"})
+
+    (target,) = answer("?tag=site=berlin").json()
+    labels = target["labels"]
+    assert target["targets"] == [labels["__meta_sallyport_source"]]
+    assert (labels["tag_site"], labels["tag_rack_no"], labels["__meta_sallyport_device"]) == ("Berlin", "7", "core")
+    assert all(isinstance(value, str) for value in labels.values())
+    assert len(answer().json()) == 2
+    assert answer("?tag=site").status_code == 400
+    assert answer(token="wrong").status_code == 401
+    stranger = world.tenant()
+    assert answer(token=stranger.token).status_code == 403
+    assert answer(domain=10**9).status_code == 403
+
+
+# --- ListSsids ----------------------------------------------------------------------------------------------------
+
+
+def test_ssids_that_logins_have_named(world: World, tenant: Tenant) -> None:
+    """Each has its logins, devices and methods. The device and the station have it too; another tenant has nothing of
+    it."""
+    with tenant.nas() as nas:
+        for name in (b"ap-1", b"ap-2"):
+            nas.login(
+                "ann",
+                PASSWORD,
+                NAS_IDENTIFIER=name,
+                CALLED_STATION_ID=b"02-00-00-00-00-01:corp: 5 GHz",
+                CALLING_STATION_ID=b"02-00-00-00-00-09",
+                NAS_PORT_ID=b"wlan0",
+            )
+    (found,) = tenant.ask(SSIDS, domainId=tenant.domain)["ssids"]
+    assert TIME.fullmatch(found.pop("first_seen")) and TIME.fullmatch(found.pop("last_seen"))
+    assert found == {"ssid": "corp: 5 GHz", "logins": 2, "devices": 2, "methods": ["pap"]}
+    assert {tuple(device["ssids"]) for device in tenant.devices()} == {("corp: 5 GHz",)}
+    (station, _) = tenant.ask(STATIONS, domainId=tenant.domain)["stations"]
+    assert (station["ssid"], station["port"]) == ("corp: 5 GHz", "wlan0")
+    device = tenant.ask(GET, domainId=tenant.domain, deviceId=ids(tenant)["ap-1"])
+    assert [(port["port"], port["stations"]) for port in device["ports"]] == [("wlan0", 1)]
+    assert tenant.ask(SSIDS, domainId=tenant.domain, search="guests") == {"ssids": [], "totalCount": 0}
+    stranger = world.tenant()
+    assert stranger.ask(SSIDS, domainId=stranger.domain)["totalCount"] == 0
+    assert stranger.refused(SSIDS, domainId=tenant.domain) == (403, "domain not in tenant")
+
+
 # --- UpdateDevice -------------------------------------------------------------------------------------------------
 
 
@@ -274,7 +357,7 @@ def test_tags_and_a_note_of_a_device(tenant: Tenant) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "1 device updated"}
     (row,) = tenant.ask(LIST, domainId=tenant.domain, tag="site=berlin")["network_devices"]
     assert (row["tags"], row["note"]) == (["site=Berlin/Floor 2"], "spare")
-    assert list(row)[-2:] == ["tags", "note"]
+    assert list(row)[:4] == ["ip_address", "client_ip", "device_type", "nas_port_type"]
     assert tenant.ask(LIST, domainId=tenant.domain, tag="site=Hamburg")["totalCount"] == 0
 
 

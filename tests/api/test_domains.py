@@ -38,7 +38,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "domain added", "warnings": []}
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
-        "breakGlass": "", "directoryName": "", "issuerName": "", "warnings": [],
+        "breakGlass": "", "directoryName": "", "issuerName": "", "unknownStations": "reject", "warnings": [],
     }  # fmt: skip
     assert tenant.ask(ALL) == {
         "domains": [
@@ -68,6 +68,7 @@ def test_all_fields_of_a_domain(tenant: Tenant) -> None:
         "disconnectOnRevoke": True,
         "directoryName": "ad.example",
         "issuerName": "",
+        "unknownStations": "reject",
         "warnings": added["warnings"],
     }  # fmt: skip
 

@@ -47,6 +47,27 @@ def test_the_same_rule_gives_each_product_its_own_attributes(tenant: Tenant) -> 
     ]
 
 
+def test_the_tags_of_a_device_choose_the_set(tenant: Tenant) -> None:
+    """A device takes over the tags of its RADIUS client. The login, the test and the preview agree."""
+    set_role(tenant, vlan="20")
+    set_role(tenant, tag="site=Berlin", vlan="30")
+    tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="all", action="allow", everyone=True, role="staff")
+    with tenant.nas(name="core", tags=["site=Berlin/Floor 2"]) as nas:
+        assert attributes(nas, OF_IOS)[TUNNEL_GROUP] == b"30"
+        tested = tenant.ask("/ad/TestLoginRules", domainId=tenant.domain, user="ann", client="core")
+        assert (tested["roleSource"], tested["attributes"][-1]) == ("tag", "Tunnel-Private-Group-Id = 30")
+        (rule,) = tenant.ask("/ad/PreviewEnforcement", domainId=tenant.domain)["rules"]
+        assert rule["roleSets"] == [{"product": "Cisco IOS", "source": "tag", "logins": 1}]
+        (device,) = tenant.devices()
+        fields = {"deviceId": device["device_id"], "tags": ["site=Bonn"]}
+        tenant.ask("/network_device/UpdateDevice", domainId=tenant.domain, **fields)
+        assert attributes(nas, OF_IOS)[TUNNEL_GROUP] == b"20"
+        tested = tenant.ask("/ad/TestLoginRules", domainId=tenant.domain, user="ann", client="core")
+        assert tested["roleSource"] == "default"
+    tenant.ask(REMOVE, domainId=tenant.domain, role="staff", tag="site=berlin")
+    assert len(tenant.ask(SHOW, domainId=tenant.domain, role="staff")["sets"]) == 1
+
+
 def test_a_role_without_a_default_set(tenant: Tenant) -> None:
     """Nothing of the role is sent to other products; the rule's own attributes are. The event and the test say so."""
     set_role(tenant, product="Aruba Wireless", template=True, vlan="20")
@@ -134,6 +155,7 @@ def test_roles_are_listed_shown_and_removed(tenant: Tenant) -> None:
         pytest.param({"role": " "}, "invalid role", id="a blank name"),
         pytest.param({"role": "x" * 65}, "invalid role", id="a long name"),
         pytest.param({"vlan": "4095"}, "invalid vlan", id="an impossible VLAN"),
+        pytest.param({"tag": "Berlin"}, "invalid tag", id="a tag without a key"),
         pytest.param({"template": True}, None, id="a template without a product"),
         pytest.param(
             {"replyAttributes": [{"name": "State", "value": "x"}]},

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sallyport.areas.devices import repo as inventory
+from sallyport.areas.devices import write_repo as inventory
 from sallyport.areas.did.credentials import repo as credentials
 from sallyport.areas.did.credentials.credential import Schema
 from sallyport.areas.did.crypto import vc

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import trio
 
-from sallyport.areas.devices import repo
+from sallyport.areas.devices import repo, write_repo
 from sallyport.areas.devices.device import Device, DeviceQuery
 from sallyport.areas.devices.operations import filter_column
 from sallyport.store.model import Tx
@@ -170,7 +170,7 @@ def measure(directory: Path, seconds: float) -> str:
 
 def _register(tx: Tx, new: list[Device]) -> None:
     for device in new:
-        repo.register(tx, device)
+        write_repo.register(tx, device)
 
 
 async def _fill(data: Path, large: Tenant, small: Tenant) -> str:

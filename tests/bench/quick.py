@@ -19,7 +19,7 @@ from tabulate import tabulate
 from .child import Running
 from .radius import Server, measure_turn, started
 from .radload import Load, compile_radload
-from .sallyport import sallyport
+from .sallyport import RULES, sallyport
 from .settings import BenchmarkError, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -46,17 +46,22 @@ KINDS = (
     Kind("accounting", 32, ("-a", "-N", "5")),
 )
 
+WITH_RULES = Kind(f"logins with {RULES} rules, beside none", 32)
+"""Logins in a domain with rules about requests, compared with logins of the same checkout in a domain without rules."""
+
 
 def run(settings: Settings) -> str:
     """Measure all kinds of load and return Markdown. Raises BenchmarkError if one of them has become slower."""
     base = _git("rev-parse", "--short", "HEAD" if _git("status", "--porcelain") else "HEAD~1")
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, _checkout(base, Path(name)) as tree:
-        servers = (_server("before", base, tree), _server("now", "this checkout", ROOT))
+        with_rules = _server("rules", "this checkout with rules", ROOT, has_rules=True)
+        servers = (_server("before", base, tree), _server("now", "this checkout", ROOT), with_rules)
         program = compile_radload(Path(name))
         with started(servers, Path(name)) as running:
             pairs = {kind: _pairs(program, running["before"], running["now"], kind, settings) for kind in KINDS}
+            pairs[WITH_RULES] = _pairs(program, running["now"], running["rules"], WITH_RULES, settings)
     table = _table(base, pairs)
-    if slower := [f"{kind.name}, window {kind.window}" for kind in KINDS if is_slower(pairs[kind])]:
+    if slower := [f"{kind.name}, window {kind.window}" for kind in pairs if is_slower(pairs[kind])]:
         raise BenchmarkError(f"slower than {base}: {'; '.join(slower)}\n\n{table}")
     return table
 
@@ -79,14 +84,16 @@ def _checkout(base: str, directory: Path) -> Iterator[Path]:
         _git("worktree", "remove", "--force", str(tree))
 
 
-def _server(key: str, name: str, tree: Path) -> Server:
+def _server(key: str, name: str, tree: Path, *, has_rules: bool = False) -> Server:
     """Return the server whose code is in a tree. Raises BenchmarkError if Python would import other code."""
     path = {"PYTHONPATH": str(tree / "src")}
     shown = [sys.executable, "-c", "import sallyport; print(sallyport.__file__)"]
     found = subprocess.run(shown, env=os.environ | path, capture_output=True, text=True, check=True).stdout
     if not Path(found).is_relative_to(tree):
         raise BenchmarkError(f"Python imports {found.strip()}, not the code in {tree}")
-    return Server(key, lambda directory: sallyport(directory, users=USERS, name=name, settings=path))
+    return Server(
+        key, lambda directory: sallyport(directory, users=USERS, name=name, settings=path, has_rules=has_rules)
+    )
 
 
 def _pairs(program: Path, before: Running, now: Running, kind: Kind, settings: Settings) -> list[tuple[Load, Load]]:

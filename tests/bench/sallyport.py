@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import httpx
 
+from sallyport.base.wire import JSON, Row
 from tests.ports import free_port
 from tests.running_service import controlled
 
@@ -21,6 +22,7 @@ from .settings import BenchmarkError
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
 TENANT = ("--org", "1", "--tenant", "1")
+RULES = 20
 EVENTS = "select count(*) from events"
 
 
@@ -78,6 +80,21 @@ def set_up(environ: Mapping[str, str], directory: Path, *, users: int) -> None:
         controlled(data, asked)
 
 
+def add_rules(data: Path) -> None:
+    """Add RULES login rules to the domain, each with a condition about the request. None of them matches the load."""
+    conditions: Sequence[Mapping[str, JSON]] = (
+        {"ssids": ["guests", "lab"]},
+        {"ports": ["GigabitEthernet1/0/*", "Tengig*/1/?"]},
+        {"methods": ["mab", "eap-tls"], "realms": ["partner.example"]},
+        {"attributes": ["NAS-Identifier~core-*", "Framed-Protocol=PPP"]},
+        {"tags": ["site=Berlin"]},
+    )
+    for number in range(RULES):
+        rule = {"name": f"rule {number}", "action": "mfa_required", "kinds": ["user"]}
+        body: Row = {**rule, **conditions[number % len(conditions)], "media": ["Wireless"]}
+        controlled(data, {"path": "/ad/AddLoginRule", "body": body, "domain": "bench"})
+
+
 def count_events(database: Path) -> int:
     """Return the number of answers in the store, which is read like by any other reader of the file."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
@@ -92,10 +109,12 @@ def sallyport(
     name: str = "Sallyport",
     settings: Mapping[str, str] = MappingProxyType({}),
     count: Callable[[], int] | None = None,
+    has_rules: bool = False,
 ) -> Iterator[Running]:
     """Run `sallyport serve` in an empty directory with all of its files.
 
     settings: further environment variables. count: returns the events in the store; None for the embedded database.
+    has_rules: whether the domain has the rules of `add_rules`.
     """
     http, authentication, accounting = free_port(), free_port(), free_port()
     data, output = directory / "data", directory / "output"
@@ -105,6 +124,8 @@ def sallyport(
     with child_process([str(PROGRAM), "serve"], output=output, environment=environ, directory=directory) as process:
         wait_until(lambda: is_ready(http), process, output, seconds=30)
         set_up(environ, directory, users=users)
+        if has_rules:
+            add_rules(data)
         yield Running(
             name=name,
             port=authentication,

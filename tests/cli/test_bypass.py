@@ -36,6 +36,49 @@ def test_an_export_is_an_import(service: Service, tmp_path: Path) -> None:
     assert (row["vlan"], row["until"], row["expired"], row["randomised"]) == ("", "", False, True)
 
 
+def test_role_tags_and_key(service: Service, tmp_path: Path) -> None:
+    """A key comes from a file or from standard input, and no output has it. Tags survive an export and an import, and
+    an import may have keys."""
+    domain, other = add_domain(service, "keyed"), add_domain(service, "keyed too")
+    for each in (domain, other):
+        service.ok("role", "set", "things", "--domain", each, "--vlan", "30")
+    key, file = tmp_path / "key", tmp_path / "stations.csv"
+    key.write_text("correct horse\n")
+    tags = ("--tag", "site=Berlin, Mitte", "--tag", "owner=it")
+    service.ok("bypass", "add", "020000000001", "--domain", domain, "--role", "Things", "--psk", str(key), *tags)
+    file.write_text(service.ok("bypass", "export", "--domain", domain))
+    service.ok("bypass", "import", str(file), "--domain", other)
+    rows = [json.loads(service.ok("bypass", "list", "--domain", each, "--json"))[0] for each in (domain, other)]
+    for row in rows:
+        assert (row["role"], row["tags"]) == ("things", ["owner=it", "site=Berlin, Mitte"])
+    assert [row["hasPsk"] for row in rows] == [True, False]
+    assert "correct horse" not in file.read_text() + str(rows)
+    file.write_text("station,psk\n020000000001,'=battery=\n")
+    service.ok("bypass", "import", str(file), "--domain", other)
+    service.ok("bypass", "add", "020000000001", "--domain", domain, "--psk", "-", input="\n")
+    for name, has_key in ((domain, False), (other, True)):
+        assert json.loads(service.ok("bypass", "list", "--domain", name, "--json"))[0]["hasPsk"] is has_key
+    missing = service.program("bypass", "add", "020000000001", "--domain", domain, "--psk", str(tmp_path / "none"))
+    assert (missing.returncode, "No such file" in missing.stderr) == (1, True)
+    refused = service.program("bypass", "add", "020000000001", "--domain", domain, "--psk", "-", input="secret\n")
+    assert (refused.returncode, "--psk" in refused.stderr, "secret" in refused.stderr) == (1, True, False)
+
+
+def test_unknown_stations_and_vendors(service: Service, tmp_path: Path) -> None:
+    """The vendors in a file of the IEEE are shown with the stations. Another file is refused."""
+    domain = add_domain(service, "of vendors")
+    file = tmp_path / "oui.csv"
+    file.write_text("Registry,Assignment,Organization Name\nMA-L,00A0C9,Example Corp.\n")
+    assert "1 vendor written" in service.program("bypass", "vendors", str(file)).stderr
+    service.ok("bypass", "add", "00a0c9000001", "--domain", domain)
+    (row,) = json.loads(service.ok("bypass", "list", "--domain", domain, "--json"))
+    assert (row["vendor"], row["randomised"]) == ("Example Corp.", False)
+    assert json.loads(service.ok("bypass", "unknown", "--domain", domain, "--json")) == []
+    file.write_text("not of the IEEE")
+    assert service.program("bypass", "vendors", str(file)).returncode == 1
+    assert "Example" in service.ok("bypass", "list", "--domain", domain, "--json")
+
+
 def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
     """An import names the line and the column of a wrong value, and imports nothing of its part of the file."""
     domain = add_domain(service, "not imported")

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,17 @@ def test_tags_and_notes_are_set_and_listed(service: Service, domain: str) -> Non
     wrong = service.cli("device", "set", "fw1", "--tag", "Berlin")
     assert wrong.returncode == 1 and "--tag" in wrong.stderr and "KEY=VALUE" in wrong.stderr
     assert service.cli("device", "set", "fw1").returncode == 2
+
+
+def test_the_inventory_is_compared_with_a_file(service: Service, domain: str, tmp_path: Path) -> None:
+    """The two tables have the differences; JSON has both."""
+    file = tmp_path / "netbox.csv"
+    file.write_bytes("\ufeffname;ip\nfw1;\nspäre;198.51.100.7\n".encode())
+    shown = service.ok("device", "compare", str(file), "--domain", "floor")
+    assert "in the list, and silent here: 1 of 2" in shown and "späre" in shown
+    assert "seen here, and not in the list: 2" in shown
+    assert json.loads(service.ok("device", "compare", str(file), "--domain", domain, "--json"))["unknownCount"] == 2
+    assert "corp" not in service.ok("ssid", "list")
 
 
 def test_the_list_is_filtered_by_search_and_domain(service: Service, domain: str) -> None:

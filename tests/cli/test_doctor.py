@@ -111,6 +111,17 @@ def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> N
     assert any(text.startswith("lonely: no RADIUS client belongs to it; run sallyport client add") for text in warnings)
 
 
+def test_a_rule_that_allows_by_claims_is_a_warning(service: Service) -> None:
+    """A rule that blocks by a claim is none, and neither is a domain whose clients all sign."""
+    add_domain(service, "wlan")
+    add_client(service, "aps", "198.51.100.64/26", "wlan")
+    for action, name in (("allow", "office"), ("block", "guests")):
+        service.ok("rule", "add", name, "--domain", "wlan", "--action", action, "--ssid", "corp", "--port", "x")
+    (found,) = [text for _, text in of_check(service, "domains") if "claims" in text or "allows by" in text]
+    assert "office allows by ssid, port: it exempts no unsigned login" in found
+    assert "; require signatures" in found
+
+
 def test_break_glass_is_a_warning(service: Service) -> None:
     """The doctor warns of break-glass while a domain would otherwise enforce, and names the command that ends it."""
     add_domain(service, "open", enforcementMode="enforce")

@@ -43,6 +43,8 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "rule", "add", "all", "--domain", corp, "--action", "mfa_required", "--priority", "7", "--disabled",
         "--user", "a", "--user", "b", "--group", "g", "--ou", "OU=x", "--kind", "Machine", "--client", "192.0.2.0/24",
         "--product", "Cisco ISE", "--medium", "wireless", "--station", "AA-BB-CC-DD-EE-FF", "--service-type", "Login",
+        "--ssid", "corp", "--ssid", "guests", "--port", "Gi1/*", "--method", "pap", "--realm", "x", "--address", "::1",
+        "--tag", "site=x", "--certificate", "sid=S-1-5-2", "--attribute", "NAS-Identifier~a*", "--attribute", "Class=x",
         "--time", "fri-sun,tue 22:00-06:00 Europe/Berlin", "--vlan", "20", "--reply", "Filter-Id = x=y",
         "--max-sessions", "3", "--over-limit", "reject",
     )  # fmt: skip
@@ -55,6 +57,8 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "ous": ["OU=x"], "kinds": ["machine"], "clients": ["192.0.2.0/24"], "products": ["Cisco ISE"],
         "media": ["Wireless"],
         "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Login-User"],
+        "ssids": ["corp", "guests"], "ports": ["Gi1/*"], "methods": ["pap"], "realms": ["x"], "addresses": ["::1"],
+        "tags": ["site=x"], "certificates": ["sid=S-1-5-2"], "attributes": ["NAS-Identifier~a*", "Class=0x78"],
         "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
         "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],
         "role": "", "maxSessions": 3, "overLimit": "reject",

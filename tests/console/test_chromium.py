@@ -18,8 +18,9 @@ from tests.peers.programs import needs
 from tests.running_service import RunningService, running_service
 
 OF_A_DOMAIN = [
-    "/rules", "/rules/add", "/rules/effect", "/rules/test", "/bypass", "/bypass/add", "/directories",
-    "/directories/add", "/instances", "/endpoint-groups", "/endpoint-groups/add", "/endpoint-users",
+    "/rules", "/rules/add", "/rules/effect", "/rules/test", "/reauthorizations", "/reauthorizations/start", "/roles",
+    "/roles/set", "/bypass", "/bypass/add", "/bypass/unknown", "/directories", "/directories/add", "/instances",
+    "/endpoint-groups", "/endpoint-groups/add", "/endpoint-users",
     "/endpoint-users/add", "/agents", "/agents/settings", "/policies", "/policies/add", "/dids", "/dids/add",
     "/schemas", "/credentials", "/wallets", "/wallets/add", "/presentations", "/keys", "/keys/add", "/audit",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ FILTERED = (
     ("/people", ("search", "kind")),
     ("/people/person", ("user", "client", "station")),
     ("/bypass", ("search",)),
+    ("/bypass/unknown", ("search",)),
     ("/directories/people", ("search", "group")),
     ("/directories/groups", ("search",)),
     ("/instances", ("search",)),

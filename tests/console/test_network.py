@@ -170,6 +170,17 @@ async def test_tags_and_notes_are_changed(site: Site, admin: Visitor) -> None:
     assert "role core" in page and "Note in use" in page
 
 
+async def test_the_inventory_is_compared_with_a_list(site: Site, admin: Visitor) -> None:
+    """The page has both differences, and the list again. A wrong list is named."""
+    await with_device(site)
+    assert "Compare with a list" in text_of(await admin.get("/devices"))
+    page = text_of(await admin.send("/devices/compare", {"file": "name,ip\nspare,198.51.100.7\n", "days": "30"}))
+    assert "In the list, and silent here: 1 of 1" in page and "198.51.100.7" in page
+    assert "Seen here, and not in the list: 1" in page and "ap-1" in page
+    wrong = await admin.send("/devices/compare", {"file": "colour\nred", "days": "30"})
+    assert wrong.status_code == 400 and "must have a line with titles" in text_of(wrong)
+
+
 async def test_a_deletion_lists_what_it_deletes_and_what_stays(site: Site, admin: Visitor) -> None:
     """The page before it deletes nothing. Afterwards the device is gone."""
     number = await with_device(site)

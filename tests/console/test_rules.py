@@ -1,7 +1,12 @@
 """The pages of login rules and of MAC bypass."""
 
 import re
+from functools import partial
 
+from sallyport.areas.devices.device import Device
+from sallyport.areas.policy.bypass import unknown_repo
+from sallyport.areas.policy.bypass.station import StationChange
+from sallyport.areas.policy.bypass.unknown import Sighting
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import OverLimit
 from sallyport.areas.preview.bodies import ProposedRule
@@ -158,6 +163,29 @@ async def test_bypass_stations_are_added_and_removed(site: Site, admin: Visitor)
     await admin.send(path)
     assert (await admin.get(path)).status_code == 404
     assert "1 in all" in text_of(await admin.get("/bypass"))
+
+
+async def test_an_unknown_station_is_added_with_one_click(site: Site, admin: Visitor) -> None:
+    """The page of unknown stations shows where each was seen, and its button adds it to the list. An entry that has
+    ended gets no end. An auditor gets no button."""
+    areas = site.areas
+    assert "No unknown station" in text_of(await admin.get("/bypass/unknown"))
+    device = Device(areas.domain, "192.0.2.1", "192.0.2.1", "", 1)
+    seen = [Sighting(areas.domain, f"02000000000{n}", 1, device, "guests", "", "reject") for n in (1, 2)]
+    await areas.store.write(partial(unknown_repo.write, sightings=seen))
+    await areas.bypass.put(areas.domain, [StationChange("020000000001", "telephone", until=1)])
+    await areas.store.write(partial(unknown_repo.write, sightings=seen))
+    page = await admin.get("/bypass/unknown?search=GUEST")
+    assert re.search(r"02:00:00:00:00:01 \S yes", text_of(page)) and page.text.count(">Add</button>") == 2
+    answer = await admin.send("/bypass/unknown", {"station": "02:00:00:00:00:01"})
+    assert answer.headers["location"] == "/bypass/unknown?domain=1"
+    page = await admin.get("/bypass/unknown")
+    assert "is on the list of corp" in text_of(page) and page.text.count(">Add</button>") == 1
+    (row,), _ = await areas.bypass.page(areas.domain, "", offset=0, limit=2)
+    assert (row.name, row.until_at) == ("telephone", 0)
+    async with site.visitor() as auditor:
+        await auditor.sign_in(await site.token(Role.AUDITOR))
+        assert "<form method" not in (await auditor.get("/bypass/unknown")).text.split("<table")[1]
 
 
 async def test_an_auditor_sees_rules_and_cannot_change_them(site: Site) -> None:

@@ -52,7 +52,12 @@ WALKS = [
     Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
     Walk(
         "docs/guides/mac-bypass.md",
-        before=["sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1", "echo 'a word' > word.txt"],
+        before=[
+            "sallyport client add switch --address 192.0.2.77 --org 1 --tenant 1",
+            "echo 'a word' > word.txt",
+            "echo 'correct horse' > key.txt",
+            "echo 'Registry,Assignment,Organization Name' | tee oui.csv mam.csv oui36.csv",
+        ],
     ),
     Walk(
         "docs/guides/enforcement.md",
@@ -129,6 +134,7 @@ WALKS = [
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
 ]
 TESTED_BY = {
+    "docs/guides/company.md": "tests/docs/test_company_guide.py",
     "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
     "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
 }

@@ -7,7 +7,7 @@ import pytest
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.cli.checks.model import Examination, Finding
-from sallyport.cli.checks.nodes import check_nodes
+from sallyport.cli.checks.service import check_nodes
 from sallyport.cli.line import Line
 from sallyport.nodes.node import DEAD_US, LEASE_US
 from sallyport.nodes.operations import local_operations

@@ -5,7 +5,7 @@ import pytest
 
 from sallyport.base.clock import SECOND, from_iso, now_us
 from sallyport.base.text import nearest
-from sallyport.shell.options import FUTURE, PAST
+from sallyport.shell.options import FUTURE, PAST, scope_of
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("12h", 43200), ("90d", 7776000), ("4w", 2419200)])
@@ -35,3 +35,20 @@ def test_a_misspelled_name_gets_a_suggestion() -> None:
     """A similar word is suggested. For a completely different word there is no suggestion."""
     assert nearest("TOKN", ["token", "client"]) == ' Did you mean "token"?'
     assert nearest("xyz", ["token", "client"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("group", "parameter", "words"),
+    [
+        ("user", click.Option(["--domain"]), ["--domain", "my corp"]),
+        ("provider", click.Argument(["domain"]), ["my corp"]),
+        ("domain", click.Argument(["name"]), ["my corp"]),
+    ],
+    ids=["option", "argument", "name"],
+)
+def test_a_suggested_command_has_the_given_domain(group: str, parameter: click.Parameter, words: list[str]) -> None:
+    """The domain may have been given as an option, as an argument, or as the NAME in its own group."""
+    wanted = click.Command("list", params=[click.Option(["--domain"], required=True), click.Option(["--search"])])
+    parent = click.Context(click.Group(group), info_name=group)
+    context = click.Command("set", params=[parameter]).make_context("set", words, parent=parent)
+    assert scope_of(wanted, context) == ["--domain 'my corp'"]

@@ -27,6 +27,9 @@ OTHER_ROWS = {
     "added by RADIUS traffic, not by a token": {
         "accounting_records", "answers", "challenges", "device_posture", "events", "lockouts", "sessions",
     },
+    "deleted two minutes after a login": {"session_limits"},
+    "at most 10 of a domain": {"reauthorizations"},
+    "at most one for each live session and re-authorization": {"reauthorized_sessions"},
     "deleted as soon as it is done": {"device_restarts", "revocations"},
     "at most 50 for each token, administrator and identity": {"console_sessions"},
     "one for each person with a role at an identity provider": {"identities"},

@@ -30,6 +30,7 @@ SEALING = {
     "areas/agents/states.py",
     "areas/users/repo.py",
     "areas/clients/repo.py",
+    "areas/policy/bypass/service.py",
     "areas/login/first/settings.py",
     "areas/login/second/session.py",  # devices keep a State for two minutes
     "areas/mfa/service.py",

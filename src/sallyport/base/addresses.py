@@ -31,6 +31,15 @@ def parse_hop(text: str) -> Address:
     return parse_address(with_port["v6"] or with_port["v4"] if with_port else text)
 
 
+def endpoint_address(text: str) -> str:
+    """Return the IP address of an endpoint as VPN gateways send it, in canonical form: `198.51.100.7`,
+    `198.51.100.7:4500`, `[2001:db8::1]:4500`, or `2001:db8::1[4500]` of strongSwan. Return "" for any other text."""
+    try:
+        return str(parse_hop(text if text.startswith("[") else text.partition("[")[0]))
+    except ValueError:
+        return ""
+
+
 def parse_network(text: str) -> Network:
     """Parse a network such as `10.0.0.0/8`, or a single address. Bits after the prefix are cleared.
 

@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.errors import Absent, SallyportError
 from sallyport.base.wire import Row
-from sallyport.cli.checks import certificates, data, machine, nodes, reach, service
+from sallyport.cli.checks import certificates, data, machine, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
 from sallyport.shell.command import Form
@@ -39,7 +39,7 @@ THEN: tuple[tuple[str, Check], ...] = (
 )
 
 ASKING: tuple[tuple[str, Check], ...] = (
-    ("nodes", nodes.check_nodes),
+    ("nodes", service.check_nodes),
     ("clients", service.check_clients),
     ("Proxy-State", service.check_proxy_state),
     ("silence", service.check_silent),

@@ -26,8 +26,7 @@ To add a page: write its module in `pages/`, its template in `templates/`, and a
 else: session, roles, form token, headers, errors, CSV.
 
     guard     cookies, form tokens, and what a request must prove
-    visit     Visit: one request of a signed-in person, and its operations
-    declare   Pages: the declaration of pages and forms
+    visit     Visit: one request of a signed-in person, and its operations; Pages: the declaration of pages and forms
     table     lists: filters, sorting, paging, columns and CSV, all in the URL
     assets    templates and static files
     live      events that the server sends to an open page

@@ -17,12 +17,12 @@ from starlette.types import Receive, Scope, Send
 from sallyport.base.errors import Refused, StoreError, TooMany
 from sallyport.base.fair import FairLimiter
 from sallyport.console.assets import Assets
-from sallyport.console.declare import Context, Page
 from sallyport.console.guard import HEADERS
 from sallyport.console.table import MOST_EXPORTED, Table
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Page, Visit
 from sallyport.web import problem
 from sallyport.web.content import LargeAnswers
+from sallyport.web.pages import Context
 
 READERS: Final = 2
 """Maximum number of parts that are read at the same time."""

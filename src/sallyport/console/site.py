@@ -16,17 +16,17 @@ from sallyport.areas.signin import openid
 from sallyport.areas.signin.person import Person
 from sallyport.base.errors import Forbidden, NotFound, Refused
 from sallyport.console import running, sign_in
-from sallyport.console.declare import Context, Form, Page, Redirect
 from sallyport.console.export import Exports
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
 from sallyport.console.sign_in import SignIn
 from sallyport.console.table import Table, is_export
-from sallyport.console.visit import FormProblem, Services, Visit, address
+from sallyport.console.visit import Form, FormProblem, Page, Services, Visit, address
 from sallyport.nodes.answers import SlowAnswers
 from sallyport.web import problem
 from sallyport.web.connections import PEER
 from sallyport.web.content import headers_of
 from sallyport.web.handling import TemplateRoute
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.pages import Pages as AnyPages
 from sallyport.web.scope import INSTALLATIONS, Role
 

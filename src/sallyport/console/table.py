@@ -50,6 +50,18 @@ class RowSelection:
     button: str
 
 
+@dataclass(frozen=True, slots=True)
+class RowAction:
+    """A button in each row, which submits a form. path: the page that the form is sent to. name: its field. key: the
+    field of the rows with its value. title: the title of the column. button: the text of the button."""
+
+    path: str
+    name: str
+    key: str
+    title: str
+    button: str
+
+
 @dataclass
 class Table:
     """A list as its page shows it.
@@ -80,6 +92,7 @@ class Table:
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
     choice: RowSelection | None = None
+    action: RowAction | None = None
     no_match: str = ""
     no_match_url: str = ""
     sizes: Sequence[int] = ()

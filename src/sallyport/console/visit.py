@@ -1,11 +1,11 @@
-"""One request of a signed-in person, and the operations that its page may run."""
+"""One request of a signed-in person, the operations that its page may run, and the declaration of such pages."""
 
 import json
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 from urllib.parse import urlencode
 
 import trio
@@ -29,6 +29,7 @@ from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams, Viewer
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Commands
+from sallyport.web import pages
 from sallyport.web.operation import Operation, Operations
 from sallyport.web.scope import ADMINS, INSTALLATIONS, Caller, Gate, Role, not_allowed
 from sallyport.web.upload import BeforeFile
@@ -290,3 +291,11 @@ def address(path: str, parameters: Sequence[tuple[str, str]]) -> str:
     """Return a path with parameters."""
     filled = [(name, value) for name, value in parameters if value]
     return f"{path}?{urlencode(filled)}" if filled else path
+
+
+Page: TypeAlias = pages.Page[Visit]
+Form: TypeAlias = pages.Form[Visit]
+
+
+class Pages(pages.Pages[Visit]):
+    """The pages and forms of a module of the console, which use all of `Visit`. See the package for an example."""

@@ -17,7 +17,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-OPEN = frozenset({"client", "domain"})
+OPEN = frozenset({"client", "domain", "tag"})
 """Labels whose values admins create, so that they are not a closed set. Such a label must be the first label of its
 metric. A metric exports at most a thousand values of the label; further values are counted as `other`."""
 MAX_NAMES = 1000

@@ -16,9 +16,17 @@ has none."""
 class LoginMetrics:
     """Metrics of the decisions about logins, and of deleted events."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, tag_key: str = "") -> None:
+        """tag_key: the key of the tag whose values are labels; empty if there is none."""
+        self.tag_key = tag_key
         self.decisions = Tally(
             registry, "sallyport_mfa_decisions", "Decisions on logins.", ("domain", "mode", "decision")
+        )
+        self.tagged = Tally(
+            registry,
+            "sallyport_tagged_decisions",
+            "Decisions on logins by the value of the tag that the setting metrics_tag names.",
+            ("tag", "decision"),
         )
         self.first_failures = Tally(
             registry,

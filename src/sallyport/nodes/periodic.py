@@ -1,18 +1,39 @@
-"""The periodic work that one node does for the cluster. It runs on the node that holds the lease, until the node loses
-the lease. The writes of some tasks also check the lease (`store_of_leader`)."""
+"""Periodic work: of each node (`every`), and the work that one node does for the cluster.
+
+The latter runs on the node that holds the lease, until the node loses the lease. The writes of some tasks also check
+the lease (`store_of_leader`).
+"""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
+import structlog
 import trio
 
+from sallyport.base.errors import SallyportError
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Done, Store, Tx, Work
 
 T = TypeVar("T")
 
 LOOK_S: Final = 0.25
+
+log = structlog.get_logger()
+
+
+async def every(seconds: float, work: Callable[[], Awaitable[object]], *, failure: str) -> NoReturn:
+    """Run `work` at once, and then again and again, until cancelled. The pause between two runs is `seconds`.
+
+    failure: the name of the log event. A SallyportError, such as a StoreError, is logged under this name, and `work`
+    runs again after the pause. Any other exception propagates.
+    """
+    while True:
+        try:
+            await work()
+        except SallyportError as error:
+            log.warning(failure, error=str(error))
+        await trio.sleep(seconds)
 
 
 async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable[object]]]) -> None:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, cast
 
-from sallyport.base.periodic import every
 from sallyport.base.wire import Row
 from sallyport.nodes import repo
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Engine
 

@@ -13,14 +13,18 @@ four registers stay in the same variables.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha1
 from hmac import compare_digest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sallyport.base.text import password_text
 from sallyport.radius.attributes import push_vendor_attribute
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 _WORD: Final = 0xFFFFFFFF
 _BLOCK: Final = struct.Struct("<16I")
@@ -212,6 +216,21 @@ def nt_hash_hash(hashed: bytes) -> bytes:
     return md4(hashed)
 
 
+@cache
+def _des_encryptor() -> "Callable[[bytes], CipherContext]":
+    """Return a function that returns a DES context for a key. Commands import this module and need no cipher, so the
+    library is imported here, and only once.
+
+    OpenSSL has single DES only as Triple DES with three equal keys. In ECB mode one context can encrypt any number of
+    blocks.
+    """
+    from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.modes import ECB
+
+    return lambda key: Cipher(TripleDES(key * 3), ECB()).encryptor()  # noqa: S305
+
+
 class NtKey:
     """The NT hash of a password, with prepared DES keys. One instance can check many responses.
 
@@ -221,20 +240,11 @@ class NtKey:
     __slots__ = ("_ciphers", "_hash_hash", "hashed")
 
     def __init__(self, hashed: bytes) -> None:
-        # imported here, because commands import this module and need no cipher
-        from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
-        from cryptography.hazmat.primitives.ciphers import Cipher
-        from cryptography.hazmat.primitives.ciphers.modes import ECB
-
         self.hashed = hashed
         self._hash_hash: bytes | None = None
         key = hashed.ljust(21, b"\0")  # RFC 2759 section 8.5
-        # OpenSSL has single DES only as Triple DES with three equal keys. In ECB mode one context can encrypt any
-        # number of blocks.
-        self._ciphers = [
-            Cipher(TripleDES(des_key(key[at : at + 7]) * 3), ECB()).encryptor()  # noqa: S305
-            for at in (0, 7, 14)
-        ]
+        encryptor = _des_encryptor()
+        self._ciphers = [encryptor(des_key(key[at : at + 7])) for at in (0, 7, 14)]
 
     @property
     def hash_hash(self) -> bytes:

@@ -8,13 +8,15 @@ NAS.
 from collections.abc import Iterable, Mapping
 from secrets import token_bytes
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes, push_attribute
 from sallyport.radius.packet import SharedSecret
 from sallyport.radius.password import hide_blocks, reveal_blocks
-from sallyport.radius.values import Attribute
+
+if TYPE_CHECKING:
+    from sallyport.radius.values import Attribute  # this import takes 40 ms, and commands import this module
 
 AS_PASSWORD: Final = 1
 SALTED: Final = 2
@@ -77,7 +79,7 @@ class Hiding:
         return clear[1 : clear[0] + 1]
 
 
-def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
+def hidden_places(attributes: "Iterable[Attribute]") -> Mapping[tuple[int, int], int]:
     """Return the attributes that are encrypted in replies. These are the attributes in HIDDEN, which RFCs define, and
     the attributes with `encrypt=1` or `encrypt=2` in the dictionary.
 

@@ -38,6 +38,7 @@ from sallyport.areas.policy.lockouts.area import LockoutsArea
 from sallyport.areas.policy.roles.area import RolesArea
 from sallyport.areas.policy.rules.area import RulesArea
 from sallyport.areas.preview.area import PreviewArea
+from sallyport.areas.reauthorization.area import ReauthorizationArea
 from sallyport.areas.sessions.area import SessionsArea
 from sallyport.areas.signin.area import SignInArea
 from sallyport.areas.tenancy.area import TenancyArea
@@ -52,14 +53,14 @@ from sallyport.certs.expiry import certificates_of
 from sallyport.metrics import HttpMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, SharedNotices
-from sallyport.nodes.service import Cluster
+from sallyport.nodes.service import Cluster, Nodes, SingleNode
 from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.service.installation import CertificatesArea, InstallationArea
-from sallyport.service.nodes import cluster_of
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import Address
+from sallyport.store.data_folder import installation_id
 from sallyport.store.model import Engine
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
@@ -109,7 +110,7 @@ class App:
         if settings.tls_certificate and settings.tls_key:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
         self.http_metrics = HttpMetrics(registry)
-        cluster = overrides.cluster or cluster_of(
+        cluster = overrides.cluster or _cluster_of(
             settings, store, vault, self.version, self._link_base, overrides.clock
         )
         self.parts = parts = Parts(
@@ -158,7 +159,7 @@ class App:
         self.agents = add(AgentsArea(parts, self.users.service, instances, policies, self.tenancy.keys))
         self.directory = add(DirectoryArea(parts, self.domains, revocations))
         self.mfa = add(MfaArea(parts, self.domains, self.users.seeds, self.did.prompts, kinds=overrides.providers))
-        self.bypass = add(BypassArea(parts, revocations, vlan_attributes=rules.translation.vlan_attributes))
+        self.bypass = add(BypassArea(parts, revocations, self.roles.service))
         self.lockouts = add(LockoutsArea(parts))
         self.login = add(
             LoginArea(
@@ -184,6 +185,9 @@ class App:
         )
         self.preview = add(
             PreviewArea(parts, self.domains, clients, rules, self.roles.service, self.mfa.service, self.login)
+        )
+        self.reauthorization = add(
+            ReauthorizationArea(parts, domains, clients, rules, self.dynamic.service, self.login.pipeline)
         )
         self.events = add(EventsArea(parts, domains, self.login.metrics))
         self.audit = add(AuditArea(parts, tenancy, domains))
@@ -212,3 +216,21 @@ class App:
         self.signin.open_id.use(settings.identity_providers)
         logs.set_level(settings.log_level)
         logs.hide_identities(self.parts.vault.pseudonyms if settings.log_identities == "hashed" else None)
+
+
+def _cluster_of(
+    settings: Settings, store: Engine, vault: Vault, version: str, link_base: Callable[[], str], clock: Clock
+) -> Cluster:
+    """Return this node as a member of the cluster. With the embedded database, there are no other nodes."""
+    if not store.is_shared:
+        return SingleNode(settings.node, version, link_base, clock)
+    return Nodes(
+        store,
+        settings.node,
+        installation_id(settings.data_dir),
+        version,
+        lambda: vault.keys,
+        link_base,
+        names=settings.nodes,
+        clock=clock,
+    )

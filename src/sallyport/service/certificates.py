@@ -10,9 +10,9 @@ import trio
 
 from sallyport.areas.directory.repo import settings_with_certificates
 from sallyport.areas.login.first.settings import FirstFactorSettings
-from sallyport.base.periodic import every
 from sallyport.certs.expiry import first_expiry, pem_texts
 from sallyport.metrics import MAX_NAMES, CertificateMetrics
+from sallyport.nodes.periodic import every
 from sallyport.store.model import Store
 
 LOOK_S: Final = 300.0

@@ -8,8 +8,8 @@ from starlette.routing import BaseRoute
 from sallyport.console.pages import ALL
 from sallyport.console.site import Site
 from sallyport.console.visit import Services, StatusLine
+from sallyport.nodes.answers import OwnAnswers, SharedAnswers, SlowAnswers
 from sallyport.service.app import App
-from sallyport.service.nodes import answers_of
 from sallyport.shell.command import Commands
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -45,4 +45,6 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
         clock,
         [each.templates for each in of_areas if each.templates is not None],
     )
-    return Site([*ALL, *of_areas], services, settings.public_url, answers_of(app.parts))
+    store = app.parts.store
+    answers: SlowAnswers = SharedAnswers(store, app.parts.cluster, app.parts.vault) if store.is_shared else OwnAnswers()
+    return Site([*ALL, *of_areas], services, settings.public_url, answers)

@@ -106,6 +106,12 @@ class Settings(BaseModel):
         description="separate address of metrics and health, such as `127.0.0.1:9090`",
         json_schema_extra=unset("the API's address"),
     )
+    metrics_tag: str = Field(
+        "",
+        pattern=r"^[a-z0-9_-]{0,32}$",
+        description="key of a tag, such as `site`, whose value is the label `tag` of `sallyport_tagged_decisions`",
+        json_schema_extra=unset("no such metric"),
+    )
     console_idle_minutes: int = Field(
         30, ge=1, le=1440, description="minutes (1 to 1440) without a request after which a session of the console ends"
     )

@@ -159,12 +159,14 @@ def options(model: type[BaseModel], *fields: str) -> Decorator:
 def option(model: type[BaseModel], field: str, *names: str, **settings: object) -> Decorator:
     """Add an option to a command for a field of a body.
 
-    names: the names of the option; without them, the name of the field. settings: what the option has instead of what
-    the field says, in the terms of `click.option`.
+    field: the path of the field in the body, such as `ldap.baseDN`; the model has its last part. names: the names of
+    the option; without them, the name of the field. settings: what the option has instead of what the field says, in
+    the terms of `click.option`.
     """
-    derived = {**_derived(model.model_fields[field]), "is_described": "help" not in settings, **settings}
+    own = field.rpartition(".")[2]
+    derived = {**_derived(model.model_fields[own]), "is_described": "help" not in settings, **settings}
     if not names:
-        names = (f"--{_option_name(field, several=bool(derived.get('multiple')))}",)
+        names = (f"--{_option_name(own, several=bool(derived.get('multiple')))}",)
     if any("/" in each for each in names) or settings.get("is_flag"):
         derived |= {"type": None, "callback": None}
     return field_option(field, *names, **derived)
@@ -284,7 +286,7 @@ def _unwrapped(field: FieldInfo) -> tuple[object, list[object], bool, bool]:
             kind, limits = arguments[0], [*limits, *arguments[1:]]
         elif origin in (Union, UnionType) and NoneType in arguments:
             (kind,), is_optional = [each for each in arguments if each is not NoneType], True
-        elif origin is list:
+        elif origin in (list, tuple):
             kind, limits, is_list = arguments[0], [], True
         else:
             return kind, limits, is_optional, is_list

@@ -179,8 +179,15 @@ def value_of(parameter: click.Parameter, context: click.Context) -> object:
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
     """Return the required options of `command`, for a suggestion to the user. The values are those that the user gave
-    to the command that runs now (`context`). Each element is an option and its value, such as `--domain default`."""
+    to the command that runs now (`context`). Each element is an option and its value, such as `--domain default`.
+
+    The value can be that of an argument with the option's name, such as DOMAIN in `provider set`. In the group of the
+    option's kind it can be that of the argument NAME, as in `domain check`.
+    """
     given = {option_name(each): value_of(each, context) for each in context.command.params}
+    group = context.parent.info_name if context.parent is not None else None
+    given |= {f"--{name.lower()}": value for name, value in given.items() if not name.startswith("-")}
+    given.setdefault(f"--{group}", given.get("--name"))
     names = [option_name(each) for each in command.params if each.required and isinstance(each, click.Option)]
     return [f"{name} {shlex.quote(str(given[name]))}" for name in names if given.get(name)]
 

@@ -17,8 +17,7 @@ import trio
 from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError, TookTooLong
 from sallyport.base.text import fold
 from sallyport.settings.limits import DEFAULTS
-from sallyport.store.cursor import CursorTx
-from sallyport.store.model import NewRows, Tx, Value, Work
+from sallyport.store.model import CursorTx, NewRows, Tx, Value, Work
 from sallyport.store.turns import TimeSlices
 
 T = TypeVar("T")
@@ -110,8 +109,8 @@ class SqliteTx(CursorTx):
     share = ""
 
     def __init__(self, connection: Statements, waiting: Sized = ()) -> None:
-        super().__init__(connection.execute, waiting)
         self._connection = connection
+        self._run, self._waiting = connection.execute, waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
         """Return this transaction with a limit of CPU time. After `limit_s` seconds of CPU time, each statement raises

@@ -1,4 +1,4 @@
-"""The protocols of the store that the other packages use.
+"""The protocols of the store that the other packages use, and what the transactions of both engines have in common.
 
 SQL is written for both engines: named parameters, explicit columns, UTC integer microseconds, JSON as text, `on
 conflict ... returning`. Both engines have the function `fold(text)`, which case-folds text of every script. `lower`
@@ -6,7 +6,7 @@ converts only the letters A to Z, but indexes exist only for `lower`.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -115,6 +115,75 @@ class Tx(Protocol):
     def others_wait(self) -> bool:
         """Return whether a login waits for this transaction to end. Long work should call this method after each step,
         and stop early if the method returns True."""
+
+
+class ValueCursor(Protocol):
+    """The part of a cursor of sqlite3 and psycopg that reads the result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def description(self) -> Sequence[Sequence[object]] | None: ...
+
+    def fetchone(self) -> tuple[Value, ...] | None: ...
+
+    def fetchall(self) -> list[tuple[Value, ...]]: ...
+
+
+class CursorTx(Tx):
+    """A transaction of either engine: it reads its rows from a cursor of Python's DB-API. The engine sets the
+    attributes.
+
+    _run: runs a statement with its parameters, and returns a cursor. _waiting: the logins that wait for the end of the
+    transaction.
+    """
+
+    _run: Callable[[str, Mapping[str, Value]], ValueCursor]
+    _waiting: Sized
+
+    def others_wait(self) -> bool:
+        return len(self._waiting) > 0
+
+    def execute(self, sql: str, /, **parameters: Value) -> int:
+        return self._run(sql, parameters).rowcount
+
+    def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
+        cursor = self._run(sql, parameters)
+        row = cursor.fetchone()
+        return None if row is None else shape(**dict(zip(_names(cursor), row, strict=True)))
+
+    def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
+        cursor = self._run(sql, parameters)
+        names = _names(cursor)
+        rows = cursor.fetchall()
+        # the shape is a dataclass whose fields are these columns, in this order
+        if names == getattr(shape, "__match_args__", None):
+            return [shape(*row) for row in rows]
+        return [shape(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
+        return self._run(sql, parameters).fetchall()
+
+    def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
+        row = self._run(sql, parameters).fetchone()
+        return None if row is None or row[0] is None else kind(row[0])  # type: ignore[arg-type]
+
+    def insert(
+        self,
+        table: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Value]],
+        *,
+        same: Mapping[str, Value] = NOTHING,
+        on_conflict: str = "",
+    ) -> None:
+        self.insert_all([NewRows(table, columns, list(rows), same, on_conflict)])
+
+
+def _names(cursor: ValueCursor) -> tuple[str, ...]:
+    # faster than a generator, which would cost a call for each column
+    return tuple([column[0] for column in cursor.description or ()])  # type: ignore[misc]
 
 
 Work = Callable[[Tx], T]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from sallyport.areas.devices import repo
+from sallyport.areas.devices import repo, write_repo
 from sallyport.areas.devices.device import Device, DeviceQuery, Posture
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
@@ -127,7 +127,7 @@ def register_all(tx: Tx) -> list[Device]:
         for domain_id in (OURS, THEIRS):
             addresses = (ADDRESSES[number % 5], ADDRESSES[number % 3])
             device = new_device(domain_id, name, ("Cisco ISE", name)[number % 2], *addresses, medium=MEDIA[number % 3])
-            assert repo.register(tx, device)
+            assert write_repo.register(tx, device)
             devices.append(device)
     return devices
 
@@ -157,7 +157,7 @@ def test_a_search_does_not_span_two_fields(tx: Tx, search: str) -> None:
     """The end of a name together with the beginning of the product matches nothing."""
     devices = [new_device(OURS, "front", "door"), new_device(OURS, "a", "b"), new_device(THEIRS, "frontdoor", "ab")]
     for device in devices:
-        repo.register(tx, device)
+        write_repo.register(tx, device)
     assert agrees(tx, devices, search) == []
 
 
@@ -166,7 +166,7 @@ def test_domains_with_similar_numbers_are_separate(tx: Tx, search: str) -> None:
     """A domain's number followed by a name never matches the number of another domain."""
     devices = [new_device(domain_id, name) for domain_id in (1, 12, 121) for name in ("2", "21", "1", "12-sw")]
     for device in devices:
-        repo.register(tx, device)
+        write_repo.register(tx, device)
     agrees(tx, devices, search)
 
 
@@ -209,10 +209,10 @@ def test_pages_have_each_device_once(tx: Tx, search: str, column: str, value: st
 def test_a_late_page_is_a_part_of_the_whole_list(tx: Tx) -> None:
     """A late page is right after deletions and if rows of another domain are between."""
     for number in range(2 * PART):
-        repo.register(tx, new_device(THEIRS if number % 3 else OURS, f"sw-{number}"))
+        write_repo.register(tx, new_device(THEIRS if number % 3 else OURS, f"sw-{number}"))
     every = [row for (row,) in tx.rows("select id from devices where domain_id = :d order by id", d=THEIRS)]
     for row in repo.by_ids(tx, THEIRS, [int(str(row_id)) for row_id in every[7:PART:100]]):
-        repo.delete(tx, row, "", 2)
+        write_repo.delete(tx, row, "", 2)
         every.remove(row.id)
     for offset in (0, PART, PART + 1, len(every) - 3, len(every), 10 * PART):
         ids, total = ask(tx, DeviceQuery(THEIRS, offset=offset, limit=5))
@@ -226,7 +226,7 @@ def test_any_substring_is_found(names: list[str], search: str, data: st.DataObje
     part = data.draw(st.sampled_from(names))[data.draw(st.integers(0, 6)) :][: data.draw(st.integers(1, 8))]
     with empty_store() as tx:
         devices = [new_device(OURS, name, client) for name, client in zip(names, reversed(names), strict=True)]
-        devices = [device for device in devices if repo.register(tx, device)]
+        devices = [device for device in devices if write_repo.register(tx, device)]
         for text in (search, part, part.upper(), part.swapcase()):
             agrees(tx, devices, text)
             agrees(tx, devices, "", "device_name" if text else "", text)
@@ -258,7 +258,7 @@ class Inventory(RuleBasedStateMachine):
     )
     def register(self, domain_id: int, name: str, product: str, source: str, client_ip: str) -> Device:
         device = new_device(domain_id, name, product, source, client_ip)
-        if repo.register(self.tx, device):
+        if write_repo.register(self.tx, device):
             self.present.append(device)
             return device
         return next(each for each in self.present if each.id == device.id)
@@ -266,16 +266,16 @@ class Inventory(RuleBasedStateMachine):
     @rule(device=devices, product=TEXTS, medium=st.sampled_from(MEDIA), requests=st.integers(0, 9))
     def flush(self, device: Device, product: str, medium: str, requests: int) -> None:
         if device not in self.present:
-            assert repo.flush(self.tx, [(device, requests, Posture())]).deleted
+            assert write_repo.flush(self.tx, [(device, requests, Posture())]).deleted
             return
         device.device_type, device.nas_port_type = product, medium
         device.device_name = device.nas_identifier or product
-        assert not repo.flush(self.tx, [(device, requests, Posture())]).deleted
+        assert not write_repo.flush(self.tx, [(device, requests, Posture())]).deleted
 
     @rule(device=consumes(devices))
     def delete(self, device: Device) -> None:
         for row in repo.by_ids(self.tx, device.domain_id, [device.id or 0]):
-            repo.delete(self.tx, row, "", 2)
+            write_repo.delete(self.tx, row, "", 2)
         self.present = [each for each in self.present if each is not device]
 
     @rule(search=TEXTS)

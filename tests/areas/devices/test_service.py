@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from prometheus_client import CollectorRegistry
 
-from sallyport.areas.devices import repo
+from sallyport.areas.devices import repo, write_repo
 from sallyport.areas.devices.device import MAX_DELETED, DeviceQuery
 from sallyport.areas.devices.operations import filter_column
 from sallyport.areas.devices.repo import HistoryRow
@@ -354,7 +354,7 @@ async def test_a_device_deleted_by_another_node_is_registered_again(areas: Areas
 
     def delete(tx: Tx) -> None:
         for row in repo.by_ids(tx, areas.domain, [device.id or 0]):
-            repo.delete(tx, row, "another node", areas.clock())
+            write_repo.delete(tx, row, "another node", areas.clock())
 
     await areas.store.write(delete)
     seen.note(NAS_IDENTIFIER=b"a")

@@ -87,6 +87,8 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         role_source=None,
         attributes=None,
         detail=None,
+        ssid="",
+        port="",
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.arrival.request.authenticator

@@ -32,13 +32,18 @@ class Scene:
     user: str
     station: bool
     service_type: int | None
+    wireless: bool
     hour: int
     gone: bool
 
     @property
     def body(self) -> bytes:
         """Return the attributes of the request, without the password."""
-        values = {"NAS_IDENTIFIER": NAS, "NAS_PORT_TYPE": (5).to_bytes(4)}
+        values = {"NAS_IDENTIFIER": NAS, "NAS_PORT_TYPE": (19 if self.wireless else 5).to_bytes(4)}
+        if self.wireless:
+            values["CALLED_STATION_ID"] = b"02-00-00-00-00-99:corp"
+            values["NAS_PORT_ID"] = b"radio 1"
+            values["TUNNEL_CLIENT_ENDPOINT"] = b"198.51.100.7"
         if self.station:
             values["CALLING_STATION_ID"] = STATION
         if self.service_type is not None:
@@ -53,6 +58,8 @@ CONDITIONS = st.lists(
             ("clients", ["192.0.2.1/32"]), ("clients", ["192.0.2.0/24"]), ("clients", ["10.0.0.0/8"]),
             ("products", ["Cisco ASA"]), ("media", ["Virtual"]), ("media", ["Wireless"]),
             ("stations", [STATION.decode()]), ("stations", ["02-00-00-00-00-99"]), ("serviceTypes", ["Login-User"]),
+            ("ssids", ["Corp"]), ("ports", ["radio ?"]), ("methods", ["pap"]), ("methods", ["eap-tls"]),
+            ("realms", ["corp"]), ("addresses", ["198.51.100.0/24"]),
             ("serviceTypes", ["Framed-User"]), ("time", {"from": "08:00", "until": "18:00", "timezone": "UTC"}),
             ("time", {"days": ["thu"], "from": "20:00", "until": "06:00", "timezone": "Asia/Kolkata"}),
         ]
@@ -73,9 +80,10 @@ SCENES = st.builds(
     rules=RULES,
     provider=st.sampled_from(["none", "enrolled", "not enrolled", "away"]),
     fallback=st.sampled_from(Fallback),
-    user=st.sampled_from(["ann", "Ann", "bob"]),
+    user=st.sampled_from(["ann", "Ann", "bob", "ann@corp"]),
     station=st.booleans(),
     service_type=st.sampled_from([None, 1, 2]),
+    wireless=st.booleans(),
     hour=st.integers(0, 23),
     gone=st.booleans(),
 )
@@ -126,7 +134,7 @@ async def compare(areas: Areas, scene: Scene) -> None:
     await listener.answers.recorded.wait()
     await areas.devices.flush()
     if scene.gone:
-        await areas.remove_user(areas.domain, scene.user)
+        await areas.remove_user(areas.domain, scene.user.partition("@")[0])
     impact = await areas.preview.impact(areas.domain, days=1, fallback=scene.fallback)
     (found,) = impact.users
 
@@ -139,6 +147,7 @@ async def compare(areas: Areas, scene: Scene) -> None:
     asked = Question(
         scene.user, areas.clock(), "192.0.2.1", nas_identifier=NAS.decode(), service_type=scene.service_type,
         station=STATION.decode() if scene.station else "",
+        given={"ssid": "corp", "port": "radio 1", "address": "198.51.100.7"} if scene.wireless else {},
     )  # fmt: skip
     tested = await areas.app.preview.rule_test.run(areas.domain, asked)
     assert (tested.decision.applied, tested.decision.reason) == (live.applied, live.reason), scene

@@ -5,15 +5,18 @@ from typing import Any
 import pytest
 import trio
 
-from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode
+from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode, UnknownStations
+from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.login import Reason, Verdict
 from sallyport.areas.login.second.session import ChallengeKind
 from sallyport.areas.mfa import provider as mfa
+from sallyport.areas.policy.bypass.station import StationChange
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.preview.rule_test import Question, RuleTestResult
 from sallyport.areas.sessions.report import Status
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.radius.attributes import pull_attributes
 from tests.areas import Areas
 from tests.areas.login.conftest import Answers, FakeListener
 from tests.areas.login.listen.conftest import Wire
@@ -150,6 +153,32 @@ async def test_a_listed_station_is_accepted_by_its_address(office: Areas) -> Non
     assert not (await ask(office, MAC, station="02:00:00:00:00:02")).bypass
     await rule(office, "no stations", "block", kinds=["station"])
     assert (await ask(office, MAC, station=MAC)).decision.decision is Verdict.REJECT
+
+
+async def test_an_entry_gives_its_vlan(office: Areas) -> None:
+    """The attributes of a listed station are those of its entry."""
+    await office.bypass.put(office.domain, [StationChange("020000000001", vlan="30")])
+    await rule(office, "stations", "allow", kinds=["station"], vlan="1")
+    answer = await ask(office, MAC, station=MAC)
+    assert [value for kind, value in pull_attributes(memoryview(answer.attributes)) if kind == 81] == [b"30"]
+
+
+@pytest.mark.parametrize("mode", Mode)
+async def test_an_unknown_station_needs_a_rule(office: Areas, mode: Mode) -> None:
+    """If rules decide about unknown stations, the test decides as a login would, in both modes."""
+    await office.domains.set_mode([office.domain], mode)
+    await office.domains.update(office.domain, Update(settings={"unknown_stations": UnknownStations.RULES}))
+    await rule(office, "all", "allow", everyone=True, vlan="1")
+    answer = await ask(office, MAC, station=MAC)
+    assert (answer.bypass, answer.first, answer.rules) == (False, Reason.UNKNOWN_STATION, [])
+    assert answer.decision.applied is Verdict.REJECT
+    await rule(office, "guests", "allow", kinds=["unknown"], vlan="99")
+    answer = await ask(office, MAC, station=MAC)
+    assert (answer.bypass, answer.decision.applied) == (True, Verdict.ACCEPT)
+    assert answer.rule is not None and answer.rule.name == "guests"
+    await rule(office, "out", "block", stations=[MAC], priority=1)
+    answer = await ask(office, MAC, station=MAC)
+    assert (answer.decision.applied, answer.decision.reason) == (Verdict.REJECT, Reason.BLOCKED)
 
 
 async def test_rejections_of_the_first_factor(office: Areas) -> None:

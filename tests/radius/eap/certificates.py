@@ -54,10 +54,12 @@ class Authority:
         until: datetime | None = None,
         padding: int = 0,
         names: bytes = b"",
+        extensions: Sequence[x509.ExtensionType] = (),
     ) -> "Issued":
         """Return a certificate with its key.
 
-        padding: octets that make the certificate longer. names: its alternative names in DER.
+        padding: octets that make the certificate longer. names: its alternative names in DER. extensions: further
+        extensions.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])
@@ -74,6 +76,8 @@ class Authority:
         if padding:
             long = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.99999.1"), bytes(padding))
             blank = blank.add_extension(long, critical=False)
+        for extension in extensions:
+            blank = blank.add_extension(extension, critical=False)
         certificate = blank.sign(self._key, hashes.SHA256())
         file = self._directory / f"{certificate.serial_number}.pem"
         secret = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

@@ -7,11 +7,12 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from sallyport.agent.file import AgentFile, SettingsTable
+from sallyport.areas.directory.directory import in_clear
 from sallyport.areas.directory.reading.connection import Account
 from sallyport.areas.directory.reading.fields import Filter, LdapUrl, Line, Name
 from sallyport.areas.directory.reading.reader import LdapSource
 from sallyport.areas.directory.reading.search import ACCOUNTS
-from sallyport.areas.directory.reading.server import Server, in_clear
+from sallyport.areas.directory.reading.server import Server
 from sallyport.base.validation import refusal
 from sallyport.outgoing.fields import Certificates
 

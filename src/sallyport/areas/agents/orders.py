@@ -19,8 +19,8 @@ from sallyport.areas.agents.repo import MOST_OPEN, Order
 from sallyport.areas.agents.states import States
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, invalid_field
-from sallyport.base.periodic import every
 from sallyport.base.wire import JSON
+from sallyport.nodes.periodic import every
 from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches

@@ -21,8 +21,8 @@ from sallyport.areas.agents import repo
 from sallyport.areas.agents.states import States
 from sallyport.areas.users.instances.instance import ACTIVE, INACTIVE
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.periodic import every
 from sallyport.metrics import AgentMetrics
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches

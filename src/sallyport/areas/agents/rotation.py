@@ -32,8 +32,8 @@ from sallyport.areas.users import repo as secrets
 from sallyport.areas.users.accounts import repo as accounts
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, SallyportError
-from sallyport.base.periodic import every
 from sallyport.base.wire import JSON
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.store.audit import HIDDEN, record_in
 from sallyport.store.inserts import insert_row

@@ -13,7 +13,7 @@ import trio
 from sallyport.areas.audit import repo
 from sallyport.areas.audit.repo import AuditQuery, AuditRow
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 from sallyport.store.model import Store, Tx
 
 log = structlog.get_logger()

@@ -117,8 +117,8 @@ class Client:
     value becomes true when the service learns it from the client's requests. The service learns only about clients with
     a single address. A learned value applies at once, and is stored within about a second.
 
-    mac_forms: the values of `MacForm` that the client uses. mac_password: the password that all stations behind the
-    client have, or None.
+    is_single: whether the client has a single address. mac_forms: the values of `MacForm` that the client uses.
+    mac_password: the password that all stations behind the client have, or None.
 
     stored: the rows of the store from which the client was made, to compare them with the rows of a reload. is_latched:
     whether a setting was learned since then. name_key: the folded name, as the store has it, because to fold the names
@@ -126,7 +126,7 @@ class Client:
     """
 
     __slots__ = (
-        "all_domains", "coa_port", "domain_ids", "id", "is_latched", "learns_limit", "learns_signature",
+        "all_domains", "coa_port", "domain_ids", "id", "is_latched", "is_single", "learns_limit", "learns_signature",
         "limit_proxy_state", "mac_forms", "mac_password", "name", "name_key", "network", "note", "password_verified",
         "product", "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
         "tags", "tenant_id", "tls_fingerprint", "tls_name",
@@ -241,7 +241,7 @@ class Client:
         self.coa_port = coa_port
         self.require_message_authenticator = Signatures(require_message_authenticator)
         self.limit_proxy_state = Signatures(limit_proxy_state)
-        single = self.network.num_addresses == 1
+        self.is_single = single = self.network.num_addresses == 1
         self.mac_forms = frozenset(mac_forms.split(",")) if mac_forms else NO_FORMS
         self.mac_password = Secret(mac_password) if mac_password and single else None
         signature, limit = self.require_message_authenticator, self.limit_proxy_state
@@ -269,6 +269,11 @@ class Client:
         client.secret = RADSEC
         client.learns_signature = client.learns_limit = False
         return client
+
+    def proves(self, request: Request) -> bool:
+        """Return whether the sender of a request has proved that it is this client: by a certificate over TLS, or by a
+        signature, if no other host can send as this client. Otherwise the attributes of the request are only claims."""
+        return self.secret is RADSEC or (request.signed and self.is_single)
 
     @property
     @Wire("IP address or network from which the client sends requests.", after="name", look="code")

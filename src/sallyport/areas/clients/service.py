@@ -28,11 +28,11 @@ from sallyport.base.addresses import Network
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.fair import FairLimiter
-from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.tags import NO_TAGS, Tags, as_stored, changed_tags, folded_tag, is_selected
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
+from sallyport.nodes.periodic import every
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.store import audit

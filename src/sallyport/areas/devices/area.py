@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from starlette.routing import BaseRoute
+
 from sallyport.areas.devices import operations as api
+from sallyport.areas.devices import targets
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings
 from sallyport.areas.devices.tagging import DeviceTags, TagsOfClients
@@ -21,6 +24,7 @@ class DevicesArea(Area):
 
     erased_rows = (
         Rows("stations", "stations"),
+        Rows("device_usage", key="device_id, ssid, method, transport"),
         Rows("device_history", "entries of the device history"),
         Rows(
             "devices",
@@ -44,6 +48,10 @@ class DevicesArea(Area):
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of devices and stations."""
         return [api.operations(self.service, self._attribute_name, gate, now_us)]
+
+    def routes(self, gate: Gate) -> Sequence[BaseRoute]:
+        """Return the route of the targets of Prometheus."""
+        return targets.routes(self.service, gate)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of devices."""

@@ -4,9 +4,11 @@ from typing import Annotated, Final, Self
 
 from pydantic import AliasChoices, Field, model_validator
 
+from sallyport.areas.devices.comparison import MAX_FILE, MOST_SHOWN, ComparedDevice, Line
 from sallyport.areas.devices.device import MAX_DELETED, DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.usage import SsidRow
 from sallyport.base.model import Model, answer_of
-from sallyport.base.validation import unfit
+from sallyport.base.validation import Between, unfit
 from sallyport.web.bodies import (
     AddressOrText,
     Body,
@@ -149,6 +151,57 @@ class DeviceStationList(Model):
     stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
+
+
+class ListSsids(InDomain, Paged):
+    """Request body of the operation `ListSsids`."""
+
+    search: Search = Field(default="", description="Part of an SSID. Leave it empty to list all SSIDs.")
+
+
+@answer_of(SsidRow)
+class SsidEntry(Model):
+    """An SSID of a domain."""
+
+
+class SsidList(Model):
+    """Response body of the operation `ListSsids`."""
+
+    ssids: list[SsidEntry] = Field(description="SSIDs of the page, ordered by name.")
+    totalCount: TotalCount
+
+
+class CompareDevices(InDomain):
+    """Request body of the operation `CompareDevices`."""
+
+    file: str = Field(
+        max_length=MAX_FILE,
+        description="List of devices as CSV, such as an export of NetBox: a line with titles, then a line for each "
+        "device. Each cell with an IP address counts, and the column name, hostname, host, device or nas_identifier.",
+    )
+    silentDays: Annotated[int, Between(1, 3650)] = Field(
+        default=30, description="Days without a request after which a device of the list is silent."
+    )
+
+
+@answer_of(Line)
+class SilentLine(Model):
+    """A device of the list that is silent."""
+
+
+@answer_of(ComparedDevice)
+class UnknownDevice(Model):
+    """A device of the inventory that the list does not have."""
+
+
+class DevicesCompared(Model):
+    """Response body of the operation `CompareDevices`."""
+
+    listCount: int = Field(description="Devices in the list.")
+    silentCount: int = Field(description="Devices of the list without a request for silentDays, or without any.")
+    silent: list[SilentLine] = Field(description=f"The first {MOST_SHOWN:,} of them.")
+    unknownCount: int = Field(description="Devices of the inventory that the list does not have.")
+    unknown: list[UnknownDevice] = Field(description=f"The first {MOST_SHOWN:,} of them.")
 
 
 class DeviceHistory(InDomain, Paged):

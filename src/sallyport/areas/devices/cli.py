@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import click
 
-from sallyport.areas.devices.bodies import ListDevices, ListStations, UpdateDevice
+from sallyport.areas.devices.bodies import CompareDevices, ListDevices, ListSsids, ListStations, UpdateDevice
+from sallyport.areas.devices.comparison import ComparedDevice, Line
 from sallyport.areas.devices.device import DeviceRow, StationRow
+from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
 from sallyport.shell.fields import options, pass_body
-from sallyport.shell.options import Group, any_domain, as_json, csv_form, json_form
+from sallyport.shell.options import Group, InputFile, any_domain, as_json, csv_form, in_domain, json_form
 
 LIST = "/network_device/ListDevices"
 STATIONS = "/network_device/ListStations"
@@ -35,6 +38,8 @@ CSV_COLUMNS = wire_names(
     *("device_id", "domain_id", "domain", "device_name", "device_type", "device_type_certainty", "ip_address"),
     *("client_ip", "nas_identifier", "nas_device_type"),
 )
+SSIDS = "/network_device/ListSsids"
+SSID_COLUMNS = wire_names(SsidRow, "domain")
 STATION_COLUMNS = wire_names(StationRow, "station", "user", "domain")
 SHOWN = (
     (
@@ -46,9 +51,11 @@ SHOWN = (
     ("stations", STATIONS, ("station", "user", "first_seen", "last_seen", "request_count")),
     ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
 )
-"""Each list in `device show`: field of the answer, operation, columns of the table."""
+"""Each list of its own operation in `device show`: field of the answer, operation, columns of the table."""
 SPARE = ("tags", "registrations", "nas_port_type", "client_ip", "nas_device_type", "request_count")
 """Columns that the table of devices leaves out at a narrow terminal, in this order, before it cuts an address."""
+USES = (("uses", wire_names(UsageRow)), ("ports", wire_names(PortRow)))
+"""Each list that GetDevice has, with the columns of its table."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
 _domain = click.option(
@@ -89,13 +96,32 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
     if as_json:
         line.print_json(found)
         return
-    lists = {_LISTS.get(field, field): columns for field, _, columns in SHOWN}
+    lists = {**dict(USES), **{_LISTS.get(field, field): columns for field, _, columns in SHOWN}}
     facts = {name: value for name, value in found.items() if name not in lists}
     facts["evidence"] = _evidence(found["evidence"])
     line.print_rows([{"device": name, "": value} for name, value in facts.items()], ("device", ""))
     for field, columns in lists.items():
         line.print(f"\n{field}:")
         line.print_rows(entries(found[field]), columns)
+
+
+@device.command()
+@click.argument("file", type=InputFile())
+@in_domain
+@options(CompareDevices, "silentDays")
+@as_json
+@pass_body
+def compare(line: CommandLine, body: Row, *, file: Path, domain: str, as_json: bool) -> None:
+    """Compare the devices of a domain with a CSV file, such as an export of NetBox. Nothing is changed."""
+    text = file.read_bytes().decode("utf-8-sig", errors="replace")
+    found = line.run("/network_device/CompareDevices", {**body, "file": text}, domain=domain)
+    if as_json:
+        line.print_json(found)
+        return
+    line.print(f"in the list, and silent here: {found['silentCount']} of {found['listCount']}")
+    line.print_rows(entries(found["silent"]), wire_names(Line))
+    line.print(f"\nseen here, and not in the list: {found['unknownCount']}")
+    line.print_rows(entries(found["unknown"]), wire_names(ComparedDevice))
 
 
 @device.command("set")
@@ -129,6 +155,23 @@ def delete(line: CommandLine, *, name: str, domain: str | None) -> None:
     """Delete a device. Its next request registers it again."""
     body, place = _find(line, name, domain)
     line.note(str(line.run("/network_device/DeleteDevice", body, domain=place)["message"]))
+
+
+@click.group(cls=Group)
+def ssid() -> None:
+    """SSIDs that logins have named."""
+
+
+@ssid.command("list")
+@any_domain
+@options(ListSsids, "search")
+@json_form
+@csv_form
+@pass_body
+def list_ssids(line: CommandLine, body: Row, *, domain: str | None, form: Form | None) -> None:
+    """List the SSIDs of a domain, each with its logins, devices and methods."""
+    found = (each for one in domains(line, domain) for each in _listed(line, one, SSIDS, "ssids", body))
+    line.print_rows(found, SSID_COLUMNS, form)
 
 
 @click.group(cls=Group)

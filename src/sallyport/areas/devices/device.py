@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
+from sallyport.areas.devices.usage import Usage, Uses
 from sallyport.base.answer import Wire
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.tags import NO_TAGS, Tags, effective_tags, of_store
@@ -35,6 +36,8 @@ LAPSED: Final = 10
 """The same number for a device that has answered challenges before. It is higher, because users ignore challenges."""
 LEARNED_US: Final = 30 * 86_400 * SECOND
 """Time after which a learned value that was not confirmed is forgotten."""
+SILENT_US: Final = 86_400 * SECOND
+"""Time without a request after which a device is silent."""
 ABOUT: Final = 0.8
 """A timeout of at least this share of the learned timeout confirms the learned timeout."""
 _VENDOR_ATTRIBUTE: Final = re.compile(r"Vendor-Specific (\d+)/(\d+)")
@@ -258,7 +261,7 @@ class Device:
     id: None until the device has a row. requests: the number of requests that are not in the store yet. client: the
     device's RADIUS client. tenant_id: the tenant of this client. registered: whether the product comes from the
     configuration of the RADIUS client. gone: whether the device was deleted. own_tags: returns the tags of the device
-    itself.
+    itself. uses: the logins that are not in the store yet, by SSID, method and transport.
     """
 
     domain_id: int
@@ -282,6 +285,7 @@ class Device:
     registered: bool = False
     posture: Posture = field(default_factory=Posture)
     gone: bool = False
+    uses: Uses = field(default_factory=dict)
     own_tags: Callable[["Device"], Tags] = no_tags
 
     def __post_init__(self) -> None:
@@ -310,6 +314,8 @@ class Station:
     last_seen: int = field(init=False)
     requests: int = 0
     stored: bool = False
+    ssid: str = ""
+    port: str = ""
 
     def __post_init__(self) -> None:
         self.last_seen = self.first_seen
@@ -370,6 +376,18 @@ class DeviceRow(Learned):
     ]
     challenges: Annotated[int, Wire("Challenges that the device got.", after="timeouts_learned", detail=True)]
     station_count: ClassVar[Annotated[int, Wire("Stations behind the device.", after="evidence", detail=True)]]
+    uses: ClassVar[
+        Annotated[
+            list[dict[str, str | int]],
+            Wire("Logins by SSID, method and transport: number, first and last.", after="own_tags", detail=True),
+        ]
+    ]
+    ports: ClassVar[
+        Annotated[
+            list[dict[str, str | int]],
+            Wire("Ports (NAS-Port-Id) with the number of their stations, the last 100.", after="uses", detail=True),
+        ]
+    ]
     challenge_answers: Annotated[int, Wire("Challenges that the device answered.", after="challenges", detail=True)]
     client_id: int
     own_tags: Annotated[
@@ -387,7 +405,33 @@ class DeviceRow(Learned):
     @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="challenge_support")
     def tags(self, client_tags: ClientTags) -> list[str]:
         """Return the effective tags. client_tags: a function that returns the tags of a RADIUS client by its id."""
-        return list(effective_tags(of_store(self.own_tags), client_tags(self.client_id)))
+        inherited = client_tags(self.client_id)
+        return list(effective_tags(of_store(self.own_tags), inherited) if self.own_tags else inherited)
+
+    @Wire("SSIDs of the logins, the last one first.", after="note", title="SSIDs")
+    def ssids(self, usage: Usage) -> list[str]:
+        """Return the SSIDs of the device."""
+        return [*dict.fromkeys(each.ssid for each in usage.get(self.id, ()) if each.ssid)]
+
+    @Wire("Methods of the logins, such as pap or eap-tls, the last one first.", after="ssids")
+    def methods(self, usage: Usage) -> list[str]:
+        """Return the methods in use."""
+        return [*dict.fromkeys(each.method for each in usage.get(self.id, ()) if each.method)]
+
+    @Wire("Transports of the logins: udp, radsec.", after="methods")
+    def transports(self, usage: Usage) -> list[str]:
+        """Return the transports in use."""
+        return [*dict.fromkeys(each.transport for each in usage.get(self.id, ()))]
+
+    @Wire(
+        "Last request, if it was over a day ago, ISO 8601 UTC; otherwise empty.",
+        after="transports",
+        title="Silent since",
+        look="age",
+    )
+    def silent_since(self, now: int) -> str:
+        """Return since when the device has sent no request, if this is over a day. now: the time in microseconds."""
+        return iso(self.last_seen) if now - self.last_seen > SILENT_US else ""
 
     @Wire(
         "Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client.",
@@ -455,6 +499,8 @@ class StationRow:
     first_seen: Annotated[int, Wire("First request, ISO 8601 UTC.", convert=iso, title="First login")]
     last_seen: Annotated[int, Wire("Last request, ISO 8601 UTC.", convert=iso, title="Last login", look="age")]
     request_count: Annotated[int, Wire("Requests of the station since its first login.", title="Requests")]
+    ssid: Annotated[str, Wire("SSID of the station's last login; empty if it named none.", title="SSID")]
+    port: Annotated[str, Wire("NAS-Port-Id of the station's last login; empty if it named none.", title="Port")]
 
 
 @dataclass(frozen=True, slots=True)

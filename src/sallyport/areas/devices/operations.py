@@ -3,23 +3,28 @@ device.forwarders."""
 
 from sallyport.areas.devices.bodies import (
     FILTERS,
+    CompareDevices,
     DeleteDevice,
     DeviceDetail,
     DeviceHistory,
     DeviceList,
+    DevicesCompared,
     DeviceStationList,
     GetDevice,
     HistoryList,
     ListDevices,
+    ListSsids,
     ListStations,
     ResetDevice,
+    SsidList,
     UpdateDevice,
 )
+from sallyport.areas.devices.comparison import MOST_SHOWN
 from sallyport.areas.devices.device import AttributeName, DeviceQuery
 from sallyport.areas.devices.service import Devices
 from sallyport.base.addresses import canonical
 from sallyport.base.answer import answer, answers
-from sallyport.base.clock import Clock
+from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.model import Done
 from sallyport.base.text import counted
@@ -30,6 +35,7 @@ from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
 
 RADIUS = "radius"
+DAY_US = 86_400 * SECOND
 ADDRESSES = ("ip_address", "client_ip")
 
 
@@ -44,17 +50,26 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
-        return Plain(
-            {"network_devices": answers(rows, now=clock(), client_tags=service.tags.of_client), **totals(total)}
-        )
+        usage = await service.usage(rows)
+        listed = answers(rows, now=clock(), client_tags=service.tags.clients.tags_of, usage=usage)
+        return Plain({"network_devices": listed, **totals(total)})
 
     @devices.post("/network_device/GetDevice", roles=READERS)
     async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
         """Read a network device as ListDevices lists it, with the evidence for its product."""
         row = await service.one(body.domainId, body.deviceId)
         _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
-        known = {"now": clock(), "attribute_name": attribute_name, "client_tags": service.tags.of_client}
-        return Plain(answer(row, detail=True, station_count=behind, **known))
+        usage = await service.usage([row])
+        values = {
+            "now": clock(),
+            "attribute_name": attribute_name,
+            "client_tags": service.tags.clients.tags_of,
+            "usage": usage,
+            "station_count": behind,
+            "uses": answers(usage.get(row.id, ())),
+            "ports": answers(await service.ports(body.domainId, row.id)),
+        }
+        return Plain(answer(row, detail=True, **values))
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
@@ -93,6 +108,33 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size, newest=body.newest
         )
         return Plain({"stations": answers(rows), **totals(total)})
+
+    @devices.post("/network_device/ListSsids", roles=READERS)
+    async def list_ssids(body: ListSsids, caller: Caller) -> Plain[SsidList]:
+        """List the SSIDs that logins of a domain have named, ordered by name. A device has at most 32 combinations of
+        SSID, method and transport; further logins count without an SSID."""
+        page = body.page()
+        rows, total = await service.ssids(body.domainId, body.search, offset=page.offset, limit=page.size)
+        return Plain({"ssids": answers(rows), "totalCount": total})
+
+    @devices.post("/network_device/CompareDevices", roles=READERS)
+    async def compare_devices(body: CompareDevices, caller: Caller) -> Plain[DevicesCompared]:
+        """Compare the devices of a domain with a list from another source, such as NetBox. The answer has the devices
+        of the list that are silent here, and the devices that are seen here and that the list does not have.
+
+        A line matches a device with its device address or its NAS-Identifier. Behind a proxy, the source address shows
+        only that the proxy is heard. Nothing is changed.
+        """
+        found = await service.compare(caller.tenant_id, body.domainId, body.file, body.silentDays * DAY_US)
+        return Plain(
+            {
+                "listCount": found.lines,
+                "silentCount": len(found.silent),
+                "silent": answers(found.silent[:MOST_SHOWN]),
+                "unknownCount": len(found.unknown),
+                "unknown": answers(found.unknown[:MOST_SHOWN]),
+            }
+        )
 
     @devices.post("/network_device/DeviceHistory", roles=READERS)
     async def device_history(body: DeviceHistory, caller: Caller) -> Plain[HistoryList]:

@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import repo, station_repo, tag_repo
+from sallyport.areas.devices import comparison, repo, station_repo, tag_repo, usage_repo, write_repo
+from sallyport.areas.devices.comparison import Comparison, compare, read_list
 from sallyport.areas.devices.device import (
     MAX_DELETED,
     DeviceQuery,
@@ -19,9 +20,11 @@ from sallyport.areas.devices.device import (
 )
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
 from sallyport.areas.devices.tagging import DeviceTags
+from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow, with_uses
 from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
+from sallyport.base.fair import FairLimiter
 from sallyport.base.tags import NO_TAGS, Tags, changed_tags, of_store
 from sallyport.base.wire import JSON
 from sallyport.metrics import InventoryMetrics
@@ -35,6 +38,9 @@ FLUSH_S = 1.0
 MOST_HEARD = 100_000  # maximum number of source addresses of a tenant whose times are read
 HEARD_US = 60 * SECOND  # the lifetime of these times in memory; reading them takes 0.3 s for 100,000 devices
 MOST_TENANTS = 20  # maximum number of tenants whose times are in memory
+PORTS = 100
+COMPARING = 1
+"""Maximum number of comparisons at the same time. All threads share one interpreter lock."""
 WARN_AGAIN_US = 3600 * SECOND
 MAX_WARNED = 10_000
 NOTHING: Final = Changes([], [])
@@ -56,6 +62,7 @@ class Devices:
         self._metrics = metrics
         self._clock = clock
         self._changing = trio.Lock()
+        self._comparing = FairLimiter[int](COMPARING)
         self._writing: Changes = NOTHING
         self._written = trio.Event()
         self._counts: dict[tuple[str, ...], float] = {}
@@ -132,6 +139,39 @@ class Devices:
             lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit, newest=newest)
         )
 
+    async def usage(self, rows: Sequence[DeviceRow]) -> dict[int, list[UsageRow]]:
+        """Return the logins through devices by SSID, method and transport, the last one first, by the id of the device.
+        They include the logins that are only in memory."""
+        ids = [row.id for row in rows]
+        stored = await self._beside_flushes(
+            lambda: self._store.read_now(lambda tx: repo.usage(tx, ids)), lambda _found: rows
+        )
+        for row in rows:
+            identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
+            for device in self.sightings.changed_devices.get(identity, ()):
+                if device.uses:
+                    stored[row.id] = with_uses(row.id, stored.get(row.id, ()), device.uses)
+        return stored
+
+    async def ports(self, domain_id: int, device_id: int) -> list[PortRow]:
+        """Return the ports of a device with stations, the last one first, at most PORTS."""
+        return await self._store.search(lambda tx: usage_repo.ports(tx, domain_id, device_id, PORTS))
+
+    async def ssids(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[SsidRow], int]:
+        """Return one page of the SSIDs of a domain, and the number of all matches."""
+        await self._flush_or_log()
+        return await self._store.search(lambda tx: usage_repo.ssids(tx, domain_id, search, offset=offset, limit=limit))
+
+    async def compare(self, tenant_id: int, domain_id: int, text: str, silent_us: int) -> Comparison:
+        """Compare a domain's devices with a list as CSV. silent_us: the time without a request after which a line is
+        silent, in microseconds. Raises Invalid, Conflict."""
+        await self._flush_or_log()
+        since = self._clock() - silent_us
+        async with self._comparing.slot(tenant_id):  # a comparison takes up to 2 s
+            lines = await trio.to_thread.run_sync(read_list, text)
+            found = await self._store.search(lambda tx: comparison.devices(tx, domain_id))
+            return await trio.to_thread.run_sync(compare, lines, found, since)
+
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history, and the number of all entries.
 
@@ -169,7 +209,7 @@ class Devices:
         def end(tx: Tx, rows: list[DeviceRow]) -> tuple[set[int], bool]:
             at = self._clock()
             for row in rows:
-                repo.delete(tx, row, actor, at)
+                write_repo.delete(tx, row, actor, at)
                 identity = {
                     "ip_address": row.ip_address,
                     "client_ip": row.client_ip,
@@ -200,7 +240,7 @@ class Devices:
             at = self._clock()
             rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
             for row in rows:
-                repo.reset(tx, row, at)
+                write_repo.reset(tx, row, at)
                 fresh: dict[str, JSON] = {"retransmit_ms": None, "give_up_ms": None, "challenge_support": "unknown"}
                 known: dict[str, JSON] = {
                     "retransmit_ms": row.retransmit_ms,

@@ -8,20 +8,30 @@ reads its row from the store.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from itertools import chain
 
-from sallyport.areas.clients.client import Client
-from sallyport.areas.devices import repo, station_repo
+from sallyport.areas.clients.client import RADSEC, Client
+from sallyport.areas.devices import station_repo, usage_repo, write_repo
 from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
+from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.tags import Tags
-from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
-from sallyport.radius.packet import Request
+from sallyport.radius.attributes import (
+    CALLED_STATION_ID,
+    NAS_IDENTIFIER,
+    NAS_IP_ADDRESS,
+    NAS_IPV6_ADDRESS,
+    NAS_PORT_ID,
+    NAS_PORT_TYPE,
+    VENDOR_SPECIFIC,
+)
+from sallyport.radius.packet import Request, as_text
 from sallyport.radius.vendors import Finding, identify, medium
+from sallyport.radius.vendors.ssid import ssid
 from sallyport.store.model import Tx
 
 LOOK_AGAIN_US = 60 * SECOND
@@ -40,11 +50,12 @@ class Changes:
     """Counts that are not in the store yet.
 
     devices: each device with its number of requests and its posture. stations: each station with its number of
-    requests.
+    requests. uses: the logins of devices by SSID, method and transport.
     """
 
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
+    uses: list[tuple[Device, Uses]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,23 @@ class Sightings:
         station.user = user
         return station
 
+    def use(self, device: Device, station: Station | None, request: Request, client: Client, method: str) -> None:
+        """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station."""
+        first = request.first
+        name = ssid(request) if CALLED_STATION_ID in first or VENDOR_SPECIFIC in first else ""
+        if station is not None:
+            station.ssid = name
+            station.port = as_text(first[NAS_PORT_ID]) if NAS_PORT_ID in first else ""
+        use = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
+        known, at = device.uses.get(use), device.last_seen
+        if known is not None:
+            known.logins += 1
+            known.last_seen = at
+            return
+        if not device.uses:
+            self.touch(device)  # a flush may have written the device since its request
+        merge(device.uses, use, Count(1, at, at))
+
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
         ignored."""
@@ -151,7 +179,11 @@ class Sightings:
         devices = [each for same in self.changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
         for at in range(0, len(devices), DEVICES):
-            yield Changes([self._take(device) for device in devices[at : at + DEVICES] if not device.gone], [])
+            due = [device for device in devices[at : at + DEVICES] if not device.gone]
+            uses = [(device, device.uses) for device in due if device.uses]
+            for device, _ in uses:
+                device.uses = {}
+            yield Changes([self._take(device) for device in due], [], uses)
         for at in range(0, len(stations), STATIONS):
             changes = Changes([], [])
             for station in stations[at : at + STATIONS]:
@@ -185,6 +217,9 @@ class Sightings:
             self._note(device)
             device.requests += requests
             device.posture.put_back(taken)
+        for device, uses in changes.uses:
+            for use, count in uses.items():
+                merge(device.uses, use, count)
         for station, requests in changes.stations:
             self._changed_stations[station] = None
             station.requests += requests
@@ -203,6 +238,7 @@ class Sightings:
         for device in chain(self._devices.values(), *self.changed_devices.values()):
             if device.domain_id == domain_id and device.id in device_ids:
                 device.posture = Posture(measured_at=at, challenged_at=at)
+                device.uses = {}
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
         """Drop deleted devices and their counts. The next request of a device registers it again."""
@@ -293,13 +329,14 @@ def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
     A device that another node deleted is registered again. Return the results for these devices, and the devices about
     which another node has learned something newer.
     """
-    flushed = repo.flush(tx, changes.devices)
+    flushed = write_repo.flush(tx, changes.devices)
     back: list[Sighting] = [LearnedElsewhere(device, row) for device, row in flushed.learned]
     for deleted in flushed.deleted:
         device = deleted[0]
-        repo.register(tx, device)
-        is_refused = device.id is None or repo.flush(tx, [deleted]).deleted
+        write_repo.register(tx, device)
+        is_refused = device.id is None or write_repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
+    usage_repo.write(tx, changes.uses)
     if changes.stations:
         station_repo.note_all(tx, changes.stations)
     return back
@@ -314,7 +351,7 @@ def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]])
     pairs = dict.fromkeys(seen)
     sightings: list[Sighting] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):
-        inserted = repo.register_all(tx, [*new_devices])
+        inserted = write_repo.register_all(tx, [*new_devices])
         sightings += [Registered(device, again=count > 1) for device, count in inserted]
         sightings += [Refused("devices", device, station) for device, station in pairs if device.id is None]
     new = [each for device, each in pairs if device.id is not None and each is not None and not each.stored]

@@ -9,10 +9,21 @@ from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import bounded_total
 from sallyport.store.slices import delete_slice
 
-_STATION = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
+_STATION = (
+    "domain_id",
+    "device_id",
+    "station",
+    "user_name",
+    "first_seen",
+    "last_seen",
+    "request_count",
+    "ssid",
+    "port",
+)
 _SEEN_AGAIN = (
     "on conflict (domain_id, device_id, station) do update set user_name = excluded.user_name, "
-    "last_seen = excluded.last_seen, request_count = stations.request_count + excluded.request_count"
+    "last_seen = excluded.last_seen, request_count = stations.request_count + excluded.request_count, "
+    "ssid = excluded.ssid, port = excluded.port"
 )
 
 
@@ -23,7 +34,7 @@ def note(tx: Tx, station: Station, requests: int) -> bool:
     """
     changed = tx.execute(
         f"insert into stations ({', '.join(_STATION)}) "
-        "select :d, :device, :station, :user, :first, :last, :requests "
+        "select :d, :device, :station, :user, :first, :last, :requests, :ssid, :port "
         f"where exists (select 1 from devices where id = :device) and (not {exceeds('stations', ':d')} or exists "
         "(select 1 from stations where domain_id = :d and device_id = :device and station = :station)) "
         f"{_SEEN_AGAIN}",
@@ -34,6 +45,8 @@ def note(tx: Tx, station: Station, requests: int) -> bool:
         first=station.first_seen,
         last=station.last_seen,
         requests=requests,
+        ssid=station.ssid,
+        port=station.port,
     )
     return changed > 0
 
@@ -68,7 +81,10 @@ def note_all(tx: Tx, counted: Sequence[tuple[Station, int]]) -> list[Station]:
     tx.insert(
         "stations",
         _STATION,
-        [(*key, each.user, first, each.last_seen, requests) for key, (first, each, requests) in merged.items()],
+        [
+            (*key, each.user, first, each.last_seen, requests, each.ssid, each.port)
+            for key, (first, each, requests) in merged.items()
+        ],
         on_conflict=_SEEN_AGAIN,
     )
     return refused

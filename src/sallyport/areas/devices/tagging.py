@@ -6,6 +6,7 @@ deletes its tags and its note.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Final, Protocol, TypeVar
 
 from sallyport.areas.devices import tag_repo
@@ -34,7 +35,7 @@ class TagsOfClients(Protocol):
 
 class DeviceTags:
     """The tags of all devices themselves. `tags_of` is for the login path. clients: returns the tags of RADIUS
-    clients. tenant_of: returns the tenant of a domain."""
+    clients, when all areas exist. tenant_of: returns the tenant of a domain."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class DeviceTags:
         tenant_of: Callable[[int], int | None],
     ) -> None:
         self._configuration = configuration
-        self._clients = clients
+        self._find_clients = clients
         self._tenant_of = tenant_of
         self._tagged = configuration.hold(self._load, TaggedDevices())
 
@@ -57,9 +58,10 @@ class DeviceTags:
         )
         return NO_TAGS if found is None or device.id not in (None, found[0]) else found[1]
 
-    def of_client(self, client_id: int) -> Tags:
-        """Return the tags of a RADIUS client, which its devices take over."""
-        return self._clients().tags_of(client_id)
+    @cached_property
+    def clients(self) -> TagsOfClients:
+        """The tags of RADIUS clients, which their devices take over."""
+        return self._find_clients()
 
     async def change(self, work: Work[T]) -> T:
         """Write a change of tags or notes. When it returns, all logins of this node have the new tags. Raises the
@@ -78,7 +80,7 @@ class DeviceTags:
         named = [(each.id, of_store(each.own_tags)) for each in of_domain if key in each.own_tags]
         return TagSelection(
             [number for number, tags in named if is_selected(tags, folded)],
-            self._clients().with_tag(self._tenant_of(domain_id) or 0, folded),
+            self.clients.with_tag(self._tenant_of(domain_id) or 0, folded),
             [number for number, tags in named if any(each.startswith(key) for each in tags)],
         )
 

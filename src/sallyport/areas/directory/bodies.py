@@ -152,7 +152,9 @@ class SaveDirectory(OfDomain):
         description="LDAP: filter (RFC 4515) that selects the accounts. Leave it empty to read all accounts.",
     )
     bindDN: LongText | None = Field(
-        default=None, description="LDAP: distinguished name or UPN of the account that reads the directory."
+        default=None,
+        description="LDAP: distinguished name or UPN of the account that reads the directory. Leave it empty for an "
+        "anonymous bind.",
     )
     startTls: Flag | None = Field(default=None, description="LDAP: encrypt an ldap:// connection with StartTLS.")
     caCertificate: Authorities | None = Field(default=None, description=_AUTHORITIES)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from sallyport.areas.directory.schedules.bodies import SetSchedule
+from sallyport.areas.directory.bodies import ListDirectoryGroups, ListDirectoryUsers
+from sallyport.areas.directory.mappings.bodies import ReConfigure
+from sallyport.areas.directory.schedules.bodies import SetSchedule, SyncNow
 from sallyport.areas.directory.set_cli import LIST, add, check, set_
 from sallyport.base.errors import NotFound, StartError
 from sallyport.base.text import fold
@@ -53,9 +55,6 @@ wait = click.option(
 PEOPLE = ("userId", "userName", "displayName", "email", "status", "directoryName", "groups")
 GROUPS = ("groupId", "groupName", "memberCount", "directoryName", "dn")
 
-_search = click.option(
-    "--search", default="", help="Part of the name. For people, it may also be part of the mail address."
-)
 _directory = click.option("--directory", metavar="NAME", help="Show only entries of this directory.")
 _limit = click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of rows."
@@ -64,24 +63,24 @@ _limit = click.option(
 
 @click.command()
 @in_domain
-@_search
+@options(ListDirectoryUsers, "search")
 @_directory
 @click.option("--group", metavar="NAME", help="Show only people in this group or its nested groups.")
 @_limit
 @json_form
-@click.pass_obj
+@pass_body
 def people(
     line: CommandLine,
+    body: Row,
     *,
     domain: str,
-    search: str,
     directory: str | None,
     group: str | None,
     limit: int,
     form: Form | None,
 ) -> None:
     """List the people that were read from directories."""
-    path, body = "/ad/GetAllAdUsers", Row(search=search)
+    path = "/ad/GetAllAdUsers"
     if group is not None:
         path, body["groupId"] = "/ad/GetAllUsersByGroup", group_id(line, domain, group, directory)
     _print(line, _of(line.listed(path, "users", body, domain=domain), directory), PEOPLE, limit, form)
@@ -89,16 +88,14 @@ def people(
 
 @click.command()
 @in_domain
-@_search
+@options(ListDirectoryGroups, "search")
 @_directory
 @_limit
 @json_form
-@click.pass_obj
-def groups(
-    line: CommandLine, *, domain: str, search: str, directory: str | None, limit: int, form: Form | None
-) -> None:
+@pass_body
+def groups(line: CommandLine, body: Row, *, domain: str, directory: str | None, limit: int, form: Form | None) -> None:
     """List the groups that were read from directories."""
-    found = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": search}, domain=domain)
+    found = line.listed("/ad/GetAllGroupsByDomain", "groups", body, domain=domain)
     _print(line, _of(found, directory), GROUPS, limit, form)
 
 
@@ -201,14 +198,14 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 
 
 @directory.command()
-@field_argument("directoryName", "name", expose_value=True)
+@field_argument("directoryName", "name")
 @in_domain
-@click.option("--full", is_flag=True, help="Read everything, not only changes.")
+@options(SyncNow, "full")
 @wait
-@click.pass_obj
-def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -> None:
+@pass_body
+def sync(line: CommandLine, body: Row, *, domain: str, wait: bool) -> None:
     """Read a directory in the background and print the number of the import."""
-    queued = line.run("/api/v1/directory/sync", {"directoryName": name, "full": full}, domain=domain)
+    queued = line.run("/api/v1/directory/sync", body, domain=domain)
     _queued(line, queued["jobId"], wait=wait)
 
 
@@ -272,9 +269,9 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @in_domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")
-@click.option("--apply", is_flag=True, help="Apply the mapping to the stored people now.")
-@click.pass_obj
-def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
+@options(ReConfigure, "apply")
+@pass_body
+def mapping(line: CommandLine, body: Row, *, name: str, domain: str, fields: tuple[str, ...], group: str) -> None:
     """Map attributes to fields, such as email=mail. Without FIELD=ATTRIBUTE, show the mapping."""
     if not fields:
         line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
@@ -284,7 +281,7 @@ def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...
         raise click.UsageError("an argument has no '='; give a field and its attribute, such as email=mail")
     of: Row = {"groupID": group_id(line, domain, group, name)} if group else {"directoryName": name}
     taken: Row = {field: attribute for field, _, attribute in pairs}
-    line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)
+    line.run("/api/v1/reConfigure", {**body, **of, "fieldMappings": taken}, domain=domain)
     line.note(f"the mapping of {name} is set")
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from sallyport.base.addresses import is_host
+from sallyport.base.addresses import is_host, is_loopback
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 
@@ -222,6 +222,12 @@ def split_url(url: str) -> tuple[str, str, int]:
         raise ValueError("the text is not the URL of a directory server")
     default = 636 if parts.scheme == "ldaps" else 389
     return parts.scheme, parts.hostname, parts.port or default
+
+
+def in_clear(url: str) -> bool:
+    """Return whether a connection to an LDAP URL would cross a network without encryption."""
+    scheme, host, _ = split_url(url)
+    return scheme == "ldap" and not is_loopback(host)
 
 
 def kind_of(app_url: str) -> DirectoryKind:

@@ -43,11 +43,10 @@ from sallyport.areas.directory.schedules.bodies import (
     SetSchedule,
     SyncNow,
     SyncQueued,
-    schedule_entry,
 )
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.areas.directory.service import NO_GROUP, Directories, DirectoryTrials
-from sallyport.base.answer import answers
+from sallyport.base.answer import answer, answers
 from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.model import Done
@@ -272,7 +271,15 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
     @declared.post("/api/v1/directory/listSchedules", roles=READERS)
     async def list_schedules(body: ListSchedules, caller: Caller) -> Plain[ScheduleList]:
         """List the schedules of a domain's directories, with the result of each directory's last import."""
-        found = [schedule_entry(each) for each in await schedules.of_domain(body.domainId)]
+        found = [
+            {
+                **answer(schedule),
+                "lastJobId": last.id if last is not None else 0,
+                "lastState": last.state if last is not None else "",
+                "lastEnd": iso_or_empty(last.ended_at if last is not None else None),
+            }
+            for schedule, last in await schedules.of_domain(body.domainId)
+        ]
         return _success(counted(len(found), "schedule"), schedules=found)
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)

@@ -9,5 +9,4 @@ and applies to the next request.
     domain            a domain, and the table
     enforcement       switches a domain between monitor and enforce, and reverts unconfirmed switches
     removal           the removal of a domain, and the deletion of its rows
-    first_factor_cli  `sallyport domain first-factor` and `domain check`; the operations are in `login.first`
 """

@@ -13,11 +13,13 @@ from sallyport.areas.domains.domain import (
     LONGEST_ISSUER,
     MAX_REALMS,
     MODE_TEXT,
+    UNKNOWN_TEXT,
     Domain,
     Effect,
     Fallback,
     FirstFactor,
     Mode,
+    UnknownStations,
 )
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Done, Model, answer_of
@@ -121,9 +123,14 @@ class UpdateDomain(InDomain):
     removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
     disconnectOnRevoke: Flag | None = Field(default=None, description=_DISCONNECT)
     issuerName: IssuerName | None = Field(default=None, description=ISSUER_TEXT)
+    unknownStations: Annotated[UnknownStations, BeforeValidator(_lower)] | None = Field(
+        default=None, description=UNKNOWN_TEXT
+    )
 
 
-@answer_of(Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName")
+@answer_of(
+    Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName", "unknownStations"
+)
 class DomainUpdated(Done):
     """Response body of the operation `UpdateDomain`: the state that is stored."""
 
@@ -253,6 +260,10 @@ class RuleImpact(Model):
         default=[],
         description="Names of devices of these logins at which the limit is not applied, because they send no interim "
         "updates; at most 100.",
+    )
+    claimed: int = Field(
+        description="Number of further logins that the rule does not exempt, because they match it only by claims of "
+        "the sender: their requests were not signed, or came from a RADIUS client with an address range."
     )
 
 

@@ -5,7 +5,6 @@ import sys
 import click
 
 from sallyport.areas.domains.bodies import AddDomain, UpdateDomain, UpdateDomainEnforcement
-from sallyport.areas.domains.first_factor_cli import check, first_factor
 from sallyport.base.errors import Conflict, NotFound, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
@@ -43,10 +42,6 @@ RESTORE = "restore"
 @click.group(cls=Group, first=("add", "list", "first-factor", "check", "preview", "mode", "confirm"))
 def domain() -> None:
     """Directory domains of users, and whether they enforce the second factor."""
-
-
-domain.add_command(check)
-domain.add_command(first_factor)
 
 
 @domain.command()
@@ -197,12 +192,14 @@ def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: b
 @option(UpdateDomain, "issuerName", metavar="TEXT")
 @option(UpdateDomain, "directoryName", metavar="TEXT")
 @option(UpdateDomain, "disconnectOnRevoke", type=bool, callback=None, metavar="yes|no")
+@options(UpdateDomain, "unknownStations")
 @pass_body
 def set_(line: CommandLine, body: Row, *, name: str) -> None:
     """Change settings and realms of a domain. The next login uses them."""
     if not body:
         raise click.UsageError(
-            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name or --disconnect-on-revoke"
+            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name, --disconnect-on-revoke "
+            "or --unknown-stations"
         )
     _note_settings(line, line.run("/ad/UpdateDomain", body, domain=name))
 
@@ -321,7 +318,8 @@ def _note_settings(line: CommandLine, domain: Row) -> None:
     line.note(
         f"domain {domain['domainName']} ({domain['domainId']}): realms {told};"
         f" issuer {domain['issuerName'] or domain['domainName']};"
-        f" disconnect on revoke: {'yes' if domain['disconnectOnRevoke'] else 'no'}"
+        f" disconnect on revoke: {'yes' if domain['disconnectOnRevoke'] else 'no'};"
+        f" unknown stations: {domain['unknownStations']}"
     )
 
 

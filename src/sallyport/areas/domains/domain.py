@@ -36,6 +36,14 @@ class FirstFactor(StrEnum):
     NONE = "none"
 
 
+class UnknownStations(StrEnum):
+    """What happens to stations that ask for admission by their MAC address and are not on the domain's list. `rules`
+    means that login rules decide about them."""
+
+    REJECT = "reject"
+    RULES = "rules"
+
+
 class Effect(StrEnum):
     """The effect of enforcing on the logins of a user or a device.
 
@@ -53,11 +61,16 @@ MAX_REALMS: Final = 64
 LONGEST_ISSUER: Final = 64
 """Maximum size of an issuer name in octets of UTF-8. A longer name would not fit into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL
+RULES: Final = UnknownStations.RULES
 MONITOR: Final = Mode.MONITOR
 MODE_TEXT: Final = "monitor only records what enforce would do. enforce requires the second factor."
 FALLBACK_TEXT: Final = "Outcome of a login in enforce mode if no second factor is available: deny or allow."
 FIRST_FACTOR_TEXT: Final = "System that checks passwords. none means that the RADIUS client has checked them."
 ISSUER_TEXT: Final = "Issuer that authenticator apps show. If it is empty, they show the name of the domain."
+UNKNOWN_TEXT: Final = (
+    "Stations that ask for admission by their MAC address and are not on the list: reject, or rules. With rules, an "
+    "allow rule that names the kind unknown and has a VLAN or role admits them."
+)
 DIRECTORY_TEXT: Final = "Display name of the domain's directory."
 
 
@@ -119,6 +132,9 @@ class Domain:
     ] = False
     directory_name: Annotated[str, Wire(DIRECTORY_TEXT, "directoryName")] = ""
     issuer_name: Annotated[str, Wire(ISSUER_TEXT, "issuerName", title="Issuer in apps")] = ""
+    unknown_stations: Annotated[
+        UnknownStations, Wire(UNKNOWN_TEXT, "unknownStations", title="Unknown stations", look="none")
+    ] = UnknownStations.REJECT
     warnings: ClassVar[Annotated[list[str], Wire("Hints on the domain's mode, such as a missing MFA provider.")]]
     revert_set_at: int | None = None
     realm_keys: tuple[str, ...] = ()

@@ -21,8 +21,8 @@ from sallyport.areas.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.areas.domains.service import Domains
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, StoreError
-from sallyport.base.periodic import every
 from sallyport.base.text import counted
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 
 LOOK_S: Final = 1.0

@@ -21,8 +21,8 @@ from sallyport.areas.domains import repo
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.base.periodic import every
 from sallyport.base.text import counted
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.store import audit, erasure
 from sallyport.store.model import Tx

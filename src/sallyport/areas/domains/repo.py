@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from sallyport.areas.domains.domain import MAX_REALMS, Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.areas.domains.domain import MAX_REALMS, Domain, DomainTable, Fallback, FirstFactor, Mode, UnknownStations
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
-    "disconnect_on_revoke, directory_name, issuer_name, glass_mode"
+    "disconnect_on_revoke, directory_name, issuer_name, glass_mode, unknown_stations"
 )
 
 
@@ -47,6 +47,7 @@ def _domain(
     realms: str,
     disconnect_on_revoke: int,
     glass_mode: str | None,
+    unknown_stations: str,
     **others: Value,
 ) -> Domain:
     return Domain(
@@ -59,6 +60,7 @@ def _domain(
         disconnect_on_revoke=bool(disconnect_on_revoke),
         realm_keys=_folded(keys, id, name, realms),
         glass_mode=None if glass_mode is None else Mode(glass_mode),
+        unknown_stations=UnknownStations(unknown_stations),
         **others,  # type: ignore[arg-type]  # columns that are stored as they are
     )
 
@@ -81,9 +83,9 @@ def add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
-        "first_factor, status, realms, disconnect_on_revoke, issuer_name, created_at) values (:tenant_id, :name, "
-        ":name_key, :directory_name, :mode, :fallback, :first_factor, :status, :realms, :disconnect_on_revoke, "
-        ":issuer_name, :at) returning id",
+        "first_factor, status, realms, disconnect_on_revoke, issuer_name, unknown_stations, created_at) values "
+        "(:tenant_id, :name, :name_key, :directory_name, :mode, :fallback, :first_factor, :status, :realms, "
+        ":disconnect_on_revoke, :issuer_name, :unknown_stations, :at) returning id",
         tenant_id=domain.tenant_id,
         mode=domain.mode,
         fallback=domain.fallback,
@@ -106,6 +108,7 @@ def _settings(domain: Domain, name_key: str) -> dict[str, Value]:
         "realms": "\n".join(domain.realms),
         "disconnect_on_revoke": int(domain.disconnect_on_revoke),
         "issuer_name": domain.issuer_name,
+        "unknown_stations": domain.unknown_stations,
     }
 
 

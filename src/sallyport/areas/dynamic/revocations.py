@@ -34,9 +34,8 @@ from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.session import SessionState
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import LeaseLost, StoreError
-from sallyport.base.periodic import every
 from sallyport.base.text import fold
-from sallyport.nodes.periodic import store_of_leader
+from sallyport.nodes.periodic import every, store_of_leader
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store, Tx
 

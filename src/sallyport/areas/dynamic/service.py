@@ -130,9 +130,22 @@ class DynamicAuthorization:
         targets = await self._store.search(find)
         return Results(await self._ask(RequestKind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
-    async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
+    async def disconnect_all(self, targets: Sequence[Target], reason: str) -> list[Result]:
         """End sessions. reason: a text for the audit trail."""
-        await self._ask(RequestKind.DISCONNECT, targets, changes={"reason": [None, reason]})
+        return await self._ask(RequestKind.DISCONNECT, targets, changes={"reason": [None, reason]})
+
+    async def ask_again(self, session_id: int, attributes: bytes, reason: str) -> Result | None:
+        """Set attributes of a live session, or end it if there are none. Return None if the session is over.
+
+        attributes: encoded attributes that no session is identified by. reason: a text for the audit trail.
+        """
+        target = await self._store.read(lambda tx: repo.one(tx, session_id))
+        if target is None or target.state != SessionState.LIVE or target.domain_id not in self._domains().by_id:
+            return None
+        kind = RequestKind.CHANGE if attributes else RequestKind.DISCONNECT
+        shown: JSON = list(self._translation.shown(attributes).splitlines())
+        changes: dict[str, JSON] = {"reason": [None, reason], **({"replyAttributes": [None, shown]} if shown else {})}
+        return (await self._ask(kind, [target], attributes, changes))[0]
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
         """Change the attributes of one session.

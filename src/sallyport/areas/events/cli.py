@@ -25,6 +25,8 @@ COLUMNS = (
     "user",
     "device_name",
     "station",
+    "ssid",
+    "port",
     "method",
     "factor",
     "appliedDecision",
@@ -32,7 +34,7 @@ COLUMNS = (
     "reason",
     "latencyMs",
 )
-SPARE = ("latencyMs", "method", "factor", "station", "device_name")
+SPARE = ("latencyMs", "port", "ssid", "method", "factor", "station", "device_name")
 """Columns that a table leaves out at a narrow terminal, in this order, before it cuts the reason."""
 ALL_COLUMNS = wire_names(EventRow)
 _since = field_option(

@@ -155,6 +155,11 @@ class EventRow:
         ),
     ]
 
+    ssid: Annotated[
+        str, Wire("SSID of the wireless network; empty if the request names none.", after="roleSource", title="SSID")
+    ]
+    port: Annotated[str, Wire("Port of the NAS (NAS-Port-Id); empty if the request has none.", after="ssid")]
+
     @property
     @Wire(
         "Attributes of the answer, such as `Filter-Id = staff`, without those of the authentication method. A secret "

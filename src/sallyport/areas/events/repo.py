@@ -154,9 +154,11 @@ EVENTS = RetainedTable(
         *(n for n, kind in get_type_hints(EventRow).items() if kind is str),
         "coalesce(attributes, '')",
         "coalesce(detail, '')",
+        "coalesce(realm, '')",
+        "coalesce(facts, '')",
         "coalesce(role, '')",
     ),
-    60,
+    62,
 )
 ACCOUNTING = RetainedTable(
     "accounting_records",

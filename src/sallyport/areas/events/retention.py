@@ -29,8 +29,8 @@ import trio
 from sallyport.areas.events import repo
 from sallyport.areas.events.repo import TABLES, RetainedTable, TableUsage
 from sallyport.base.clock import SECOND, Clock, iso, now_us
-from sallyport.base.periodic import every
 from sallyport.metrics import LoginMetrics
+from sallyport.nodes.periodic import every
 from sallyport.store.model import Store, Tx, Work
 
 log = structlog.get_logger()

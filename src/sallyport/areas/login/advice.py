@@ -73,6 +73,10 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "Check the spelling, the domain of the RADIUS client, and the directory or the endpoint users of the "
                 "domain.",
             ),
+            Reason.UNKNOWN_STATION: (
+                "The MAC address is not on the list of the domain, and no login rule admits unknown stations here.",
+                "Add the station to MAC bypass, or add an allow rule with the kind unknown and a VLAN or role.",
+            ),
             Reason.NO_CREDENTIALS: (
                 "The request has no password and no other credentials that can be checked.",
                 "Choose PAP, MS-CHAPv2 or an EAP method at the device; for devices without users, add a MAC bypass.",

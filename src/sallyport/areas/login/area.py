@@ -94,7 +94,10 @@ class LoginArea(Area):
         domains, users, providers = domains_area.service, users_area.service, mfa.service
         self._parts, self._tenancy, self._domains, self._clients = parts, tenancy, domains, clients
         self._http_of = domains_area.http_of
-        self.metrics, self.radius_metrics = LoginMetrics(parts.registry), RadiusMetrics(parts.registry)
+        self.metrics, self.radius_metrics = (
+            LoginMetrics(parts.registry, settings.metrics_tag),
+            RadiusMetrics(parts.registry),
+        )
         self.metrics.watch_domains(domains.shown)
         self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(clients.service.table.by_id.values())])
         self._upstream_metrics = UpstreamMetrics(parts.registry)

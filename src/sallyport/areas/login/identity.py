@@ -1,4 +1,4 @@
-"""Find the domain and the user of a request, the user's groups, and the facts that login rules compare."""
+"""Find the domain and the user of a request, and the user's groups."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,17 +9,20 @@ from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, me
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.areas.login.login import PASSED, Login, Reason
 from sallyport.areas.policy.attempt import Arrival
-from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
+from sallyport.areas.policy.rules.facts import AccountKind, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
-from sallyport.radius.attributes import SERVICE_TYPE, USER_NAME
+from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.packet import as_name
 from sallyport.radius.password import Method
-from sallyport.radius.vendors import medium
 from sallyport.store.model import Tx
 
+BY_ADDRESS: Final = "mac"
+"""The value of `Login.factor` for logins by MAC authentication bypass."""
+BY_UNKNOWN_ADDRESS: Final = "unknown mac"
+"""The same for stations that are not on the list of their domain."""
 _NAMELESS: Final = frozenset({"@", "\\"})
 """Outer identities without user and realm. They belong to the default domain, like an empty one."""
 
@@ -113,6 +116,22 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
     return user if found is not None and found.id == domain.id else ""
 
 
+def realm_of(login: Login) -> str:
+    """Return the realm of a login as it was sent: the realm of the name inside EAP, or else of the User-Name. Return an
+    empty text if there is none."""
+    if login.inner_realm:
+        return login.inner_realm
+    octets = login.arrival.request.first.get(USER_NAME, b"")
+    return split_realm(as_name(octets))[1] if b"@" in octets or b"\\" in octets else ""
+
+
+def realm_inside(octets: bytes, named_by: NamedBy | None) -> str:
+    """Return the realm of a name that came inside EAP. Return an empty text if it has none. named_by: as in
+    `principal`."""
+    name = as_name(octets)
+    return split_realm(name)[1] or (host_realm(name) if named_by is NamedBy.DNS else "")
+
+
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
     """Return the users that a certificate with this name admits, as (domain id, name without realm). `principal`
     describes the rules.
@@ -142,13 +161,13 @@ def in_full(login: Login, name: bytes) -> bytes:
 
 
 def kind(login: Login) -> AccountKind:
-    """Return the kind of principal: user, computer or station.
+    """Return the kind of principal: user, computer, or station.
 
     A DNS name in a certificate belongs to a computer. A common name in a certificate belongs to a computer if the outer
     identity is `host/NAME`. Without a certificate, the form of the user name decides.
     """
     if login.method == Method.MAB:
-        return AccountKind.STATION
+        return AccountKind.UNKNOWN if login.factor == BY_UNKNOWN_ADDRESS else AccountKind.STATION
     if login.named_by is NamedBy.DNS or (login.named_by is NamedBy.COMMON_NAME and _calls_itself_host(login)):
         return AccountKind.MACHINE
     return kind_of(login.user)
@@ -156,28 +175,6 @@ def kind(login: Login) -> AccountKind:
 
 def _calls_itself_host(login: Login) -> bool:
     return fold(as_name(login.arrival.request.first.get(USER_NAME, b""))) == f"host/{fold(login.user)}"
-
-
-def facts_of(login: Login) -> Facts:
-    """Return the facts that login rules compare. The login must have passed its first factor, and `login.device` must
-    be set."""
-    device, imported = login.device, login.imported or NOBODY
-    return Facts(
-        user=login.user,
-        kind=kind(login),
-        groups=all_groups(login.found.groups, imported.groups),
-        ous=all_groups(login.found.ous, imported.ous),
-        client=login.arrival.client.name,
-        source=login.arrival.source[0],
-        nas=device.client_ip,
-        product=device.device_type,
-        nas_product=device.nas_device_type,
-        medium=medium(login.arrival.request),
-        station=login.station,
-        service_type=login.arrival.request.integer(SERVICE_TYPE),
-        at=login.arrival.at,
-        names=login.names,
-    )
 
 
 def all_groups(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:

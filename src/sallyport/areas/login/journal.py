@@ -25,16 +25,24 @@ from sallyport.areas.devices.device import Device, Station
 from sallyport.areas.devices.sightings import Sighting, write_first_sightings
 from sallyport.areas.events.repo import COUNTER
 from sallyport.areas.login.accounting import write_accounting
-from sallyport.areas.login.identity import kind
+from sallyport.areas.login.facts import RECORDED, recorded
+from sallyport.areas.login.identity import kind, realm_of
 from sallyport.areas.login.limit import SessionLimit
-from sallyport.areas.login.login import NO_WAITS, AccountingRecord, Answered, Login
+from sallyport.areas.login.login import (
+    NO_WAITS,
+    NOTHING_RECORDED,
+    AccountingRecord,
+    Answered,
+    Login,
+    Recorded,
+)
 from sallyport.areas.login.spool import Spool
-from sallyport.areas.policy.rules.conditions import AccountKind
+from sallyport.areas.policy.rules.facts import AccountKind
 from sallyport.areas.sessions.report import OF_DEVICE
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.radius.duplicates import Source
@@ -46,7 +54,8 @@ log = structlog.get_logger()
 
 MOST: Final = 1000
 """Maximum number of entries in a transaction. An entry counts as 1 + `LONG` entries if its device or station is new to
-the store. So does an accounting record that ends all sessions of a device."""
+the store. So does an accounting record that ends all sessions of a device, and a login with a limit of parallel
+sessions."""
 LONG: Final = 16
 SINGLE: Final = 60
 """Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
@@ -57,8 +66,8 @@ SKEW_US: Final = 180 * SECOND
 with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
-ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail")
-"""The columns of a login that has waited, whose answer has attributes, or that has a detail."""
+ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail", *Recorded._fields)
+"""The columns of a login that has waited, whose answer has attributes, or that has a detail or recorded facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +152,10 @@ class Journal:
             entries.append(entry)
             if _is_first(entry):
                 long.add(entry.device if entry.behind is None else entry.behind)
-            elif isinstance(entry, AccountingRecord) and entry.report.status in OF_DEVICE:
+            elif isinstance(entry, AccountingRecord):
+                if entry.report.status in OF_DEVICE:
+                    long.add(entry)
+            elif isinstance(entry, Login) and entry.limit is not None:
                 long.add(entry)
         return entries
 
@@ -280,7 +292,9 @@ class _Batch:
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else {}
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
-        rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))]))
+        rows.append(
+            NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, filter(_is_stored, self.kept))))])
+        )
         tx.insert_all([*rows, counters.shared(tx, totals)])
         return sightings
 
@@ -312,7 +326,15 @@ class _Batch:
     def _long_event(self, login: Login) -> tuple[Value, ...]:
         sent = login.answer.attributes
         attributes = self._as_text(sent) if sent else ""
-        return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None, login.detail or None
+        waits = login.waits
+        return (
+            *_event(login),
+            waits.first_us,
+            waits.second_us,
+            attributes or None,
+            login.detail or None,
+            *login.recorded,
+        )
 
     def undo(self) -> None:
         """After the transaction has failed, mark its new devices and stations as not stored."""
@@ -356,10 +378,17 @@ def _event(login: Login) -> tuple[Value, ...]:
     )
 
 
+def _is_stored(entry: Answered) -> bool:
+    """Return whether an answer is stored for retransmissions after a restart. An answer with a key in clear is not: the
+    request is then decided again."""
+    return not (isinstance(entry, Login) and entry.found.keys_in_clear)
+
+
 def _is_short(login: Login) -> bool:
     """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, its answer has no
-    attributes, and there is no detail."""
-    return login.waits is NO_WAITS and not login.answer.attributes and not login.detail
+    attributes, and there is neither a detail nor a recorded fact."""
+    is_plain = login.waits is NO_WAITS and not login.answer.attributes
+    return is_plain and not login.detail and login.recorded is NOTHING_RECORDED
 
 
 def _likeness(login: Login) -> Hashable:
@@ -367,6 +396,8 @@ def _likeness(login: Login) -> Hashable:
     columns. Most logins of a transaction have the same key. Their common values are bound only once, which saves much
     of the time for a login."""
     service, rule = login.arrival.request.first.get(SERVICE_TYPE), login.rule
+    if login.facts is not None or not login.arrival.request.first.keys().isdisjoint(RECORDED):
+        login.recorded = recorded(login)
     return (
         _domain_id(login),
         login.method,
@@ -375,6 +406,8 @@ def _likeness(login: Login) -> Hashable:
         service,
         _machine(login),
         rule and rule.id,
+        realm_of(login),
+        login.arrival.client.proves(login.arrival.request),
         login.role,
         _is_short(login),
     )
@@ -399,6 +432,8 @@ def _common(login: Login) -> dict[str, Value]:
         "machine": _machine(login),
         "rule_id": rule_id,
         "rule_name": rule_name,
+        "realm": realm_of(login),
+        "claimed": int(not login.arrival.client.proves(login.arrival.request)),
         **role,
     }
 

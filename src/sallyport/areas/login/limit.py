@@ -17,8 +17,8 @@ from sallyport.areas.login.identity import qualified
 from sallyport.areas.login.login import Answer, Login, Verdict
 from sallyport.areas.policy.rules.rule import OverLimit
 from sallyport.areas.sessions.parallel import AWAITED_US, MOST_NAMES, Admission, Parallel, Place, admit, delete_old
-from sallyport.base.periodic import every
 from sallyport.base.text import counted, fold_name
+from sallyport.nodes.periodic import every
 from sallyport.radius.attributes import ACCT_INTERIM_INTERVAL, pull_attributes
 from sallyport.radius.packet import ACCESS_REJECT, encode_reply
 from sallyport.radius.password import Method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.mfa.circuit import Attached, Unavailable
@@ -17,6 +17,8 @@ from sallyport.radius.password import Method
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from cryptography import x509
+
     from sallyport.areas.devices.device import Device, Station
     from sallyport.areas.directory.principals import Membership
     from sallyport.areas.domains.domain import Domain
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from sallyport.areas.login.limit import SessionLimit
     from sallyport.areas.policy.lockouts.service import Write
     from sallyport.areas.policy.roles.role import GivenRole
+    from sallyport.areas.policy.rules.facts import Facts
     from sallyport.areas.policy.rules.rule import Rule
     from sallyport.radius.duplicates import Entry
     from sallyport.radius.eap.certificate import NamedBy
@@ -51,6 +54,7 @@ class Reason(StrEnum):
     NO_USER_NAME = "no user name"
     NO_DOMAIN = "the RADIUS client has no domain"
     DOMAIN_REMOVED = "the domain was removed meanwhile"
+    UNKNOWN_STATION = "unknown station"
     NO_CREDENTIALS = "no credentials that can be checked"
     FIRST_FACTOR_UNAVAILABLE = "the domain's first factor is not configured"
     FIRST_FACTOR_UNREADABLE = "configuration of the first factor unreadable"
@@ -154,8 +158,9 @@ class Found:
 
     accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. keys: further encoded
     attributes for an Access-Accept, which differ in each answer, and are neither recorded nor replaced by login rules:
-    the last EAP message, the proof of MS-CHAPv2, and keys. groups, ous: the user's groups and organizational units,
-    case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if the first factor must
+    the last EAP message, the proof of MS-CHAPv2, and keys. keys_in_clear: whether `keys` has a key without encryption,
+    so that the answer must not be stored. groups, ous: the user's groups and organizational units, case-folded, for
+    login rules. challenge: the encoded attributes of an Access-Challenge if the first factor must
     exchange more messages with the client, otherwise None. session_s: the maximum duration of a session in seconds, or
     None to send no Session-Timeout.
     """
@@ -163,6 +168,7 @@ class Found:
     accept: bytes = b""
     refuse: bytes = b""
     keys: bytes = b""
+    keys_in_clear: bool = False
     groups: frozenset[str] = frozenset()
     ous: frozenset[str] = frozenset()
     challenge: bytes | None = None
@@ -252,49 +258,67 @@ class Answer:
     latency_us: int = 0
 
 
+class Recorded(NamedTuple):
+    """The facts of a login that only some events have.
+
+    facts: facts that rules of the domain compare and no other column has, as JSON; None if there are none.
+    """
+
+    ssid: str
+    port: str
+    facts: str | None
+
+
+NOTHING_RECORDED: Final = Recorded("", "", None)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Login(Answered):
     """The progress of one login, from its frozen `arrival` to its frozen `answer`.
 
-    The user:
-    home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. imported: the
-    user's data from the domain's directories, or None before they are looked up. outside: whether `user` is only the
-    outer identity of EAP. A client can choose it freely. named_by: the field of the client certificate with the user's
-    name, or None without a certificate. station: the Calling-Station-Id. noted: whether the login is counted in the
-    inventory.
+    The user: home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None.
+    imported: the user's data from the domain's directories, or None before they are looked up. outside: whether `user`
+    is only the outer identity of EAP. A client can choose it freely. inner_realm: the realm of the name inside EAP;
+    empty without one. named_by: the field of the client certificate with the user's name, or None without a
+    certificate. certificate: the client certificate, or None. station: the Calling-Station-Id. noted: whether the login
+    is counted in the inventory.
 
-    The first factor:
-    method: the authentication method. factor: the factors that were checked. found: what the first factor has found.
-    code: the code that followed the password or that answers a challenge, or None. proven: whether the sender has
-    proved its identity by a correct password or code.
+    The first factor: method: the authentication method. resumed: the method of the full login, if an EAP session was
+    resumed. factor: the factors that were checked. found: what the first factor has found. code: the code that followed
+    the password or that answers a challenge, or None. proven: whether the sender has proved its identity by a correct
+    password or code.
 
     The login rules and the second factor:
-    rule: the login rule that decided, or None if no rule matched or no rule was read. role: the role that this rule
-    gives, or None. attributes: the encoded
+    facts: the facts that the rules have compared, or None if no rule was read. rule: the login rule that decided, or
+    None if no rule matched or no rule was read. role: the role that this rule gives, or None. attributes: the encoded
     attributes of the answer, if it is an Access-Accept or a challenge, without `Found.keys`. provider: the MFA provider
     of the domain, or the reason why it has none; `Pipeline.refresh` sets it again after a wait. approved: whether the
     user has approved the second factor. detail: a text for admins: what the provider says about the outcome, and the
     effect of a limit of parallel sessions. limit: the limit of the rule that admits the login, or None.
 
-    Over time:
-    waits: the time for which the login waited; in EAP, over all its rounds. continuation: a function that continues the
-    login after a wait. ending: the end of an EAP conversation that the answer ends. keep: a function that writes to the
-    store in the transaction of the login's event. `keep` returns False and writes nothing if another node answers the
-    login. locks: functions that store new locks in this transaction. answer: the answer, once it is encoded.
+    Over time: waits: the time for which the login waited; in EAP, over all its rounds. continuation: a function that
+    continues the login after a wait. ending: the end of an EAP conversation that the answer ends. keep: a function that
+    writes to the store in the transaction of the login's event. `keep` returns False and writes nothing if another node
+    answers the login. locks: functions that store new locks in this transaction. recorded: the facts for the event.
+    answer: the answer, once it is encoded.
     """
 
     home: Domain | None = None
     domain: Domain | None = None
     imported: Membership | None = None
     outside: bool = False
+    inner_realm: str = ""
     named_by: NamedBy | None = None
+    certificate: x509.Certificate | None = None
     station: str = ""
     noted: bool = False
     method: str = Method.NONE
+    resumed: str = ""
     factor: str = ""
     found: Found = NOTHING
     code: Code | None = None
     proven: bool = False
+    facts: Facts | None = None
     rule: Rule | None = None
     role: GivenRole | None = None
     attributes: bytes = b""
@@ -307,6 +331,7 @@ class Login(Answered):
     ending: Ending | None = None
     keep: Callable[[Tx], bool | None] | None = None
     locks: Sequence[Write] = ()
+    recorded: Recorded = NOTHING_RECORDED
     answer: Answer = field(init=False)
 
     def take_first(self, result: FirstFactorResult) -> None:

@@ -8,8 +8,8 @@ caller then runs `check` in a task. If `check` returns None as well, the caller 
 steps for logins by EAP.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -18,8 +18,9 @@ import trio
 from sallyport.areas.clients.client import is_check
 from sallyport.areas.devices.sightings import Sightings, new_device
 from sallyport.areas.directory.principals import NOBODY, Principals
-from sallyport.areas.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstFactor
+from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, Domain, DomainTable, FirstFactor
 from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import (
     check_password,
     check_vouched,
@@ -28,7 +29,7 @@ from sallyport.areas.login.first.password import (
     typed_code,
 )
 from sallyport.areas.login.first.service import FirstFactors
-from sallyport.areas.login.identity import facts_of, hides_user, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, hides_user, identify
 from sallyport.areas.login.limit import SessionLimits
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Verdict, Waits
 from sallyport.areas.login.second.conversation import SecondFactorResult
@@ -36,9 +37,11 @@ from sallyport.areas.login.second.forecast import UNAVAILABLE
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.session import Asked
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
+from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.areas.policy.bypass.station import Entry
 from sallyport.areas.policy.lockouts.service import Lockouts
-from sallyport.areas.policy.roles.service import Roles
+from sallyport.areas.policy.roles.service import Roles, product_of
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.users.service import MISSING, EndpointUsers
@@ -58,8 +61,8 @@ from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot
 
-BY_ADDRESS: Final = "mac"
-"""The value of `Login.factor` for logins by MAC authentication bypass."""
+Known = Mapping[str, object]
+"""Facts of a login that no device has sent, by the names of the fields of `Facts`."""
 _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 
@@ -96,8 +99,9 @@ class Pipeline:
             return refuse(reason)
         login.factor = domain.factor
         login.outside = login.method == Method.EAP and domain.first_factor is not FirstFactor.NONE
-        if reason is PASSED and self.bypass.some and self.bypass.admits(login.arrival, login.method, domain.id):
-            return self.admit_station(login, domain)
+        by_station = self.bypass.some or domain.unknown_stations is RULES
+        if by_station and reason is PASSED and self.bypass.requested(login.arrival, login.method, domain):
+            return self.decide_station(login, domain)
         is_inhabited = domain.id in self.principals.inhabited
         login.imported = self.principals.cached(domain.id, login.user) if is_inhabited else NOBODY
         if reason is not PASSED:
@@ -207,25 +211,83 @@ class Pipeline:
 
     # --- the user or station -----------------------------------------------------------------------------------
 
-    def admit_station(self, login: Login, domain: Domain) -> Decision:
-        """Admit a station by its MAC address, unless a login rule blocks it.
+    def decide_station(self, login: Login, domain: Domain) -> Decision:
+        """Admit a listed station by its MAC address, unless a login rule blocks it. Login rules decide about a station
+        that is not listed.
 
         No second factor is asked for, because no user is present. No password is tried, so a lock-out does not stop the
         login, and the login does not end a lock-out.
         """
-        login.method, login.factor = Method.MAB, BY_ADDRESS
+        key = mac_key(login.user)
+        entry = self.bypass.entry(domain.id, key, login.arrival.at)
+        login.method, login.factor = Method.MAB, BY_UNKNOWN_ADDRESS if entry is None else BY_ADDRESS
         login.proven = True
-        self.note(login)
+        self.note(login, is_unknown=entry is None)
         if not login.station:  # a NAS that sends no Calling-Station-Id sends the address as User-Name
             login.station = login.user
-            login.behind = self.sightings.station(login.device, login.station, login.user, login.arrival.at)
-        action = self.action_for_station(self._apply_rules(login, domain))
-        key = mac_key(login.user)
+            if entry is not None:
+                login.behind = self.sightings.station(login.device, login.station, login.user, login.arrival.at)
+        decision = self._decide_station(login, domain, entry)
+        if entry is None:
+            self.bypass.unknown.note(login.arrival, login.device, domain.id, key, decision.applied)
+            return decision
         self.bypass.see(domain.id, key)
-        entry = self.bypass.entry(domain.id, key, login.arrival.at)
-        if entry is not None and entry.vlan:  # the entry says more about the station than a rule
-            login.attributes = combine(login.attributes, self.bypass.vlan_attributes(entry.vlan))
-        return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
+        if entry.psk is not None and decision.admits and EAP_MESSAGE not in login.arrival.request.first:
+            product = product_of(login.device.nas_device_type, login.arrival.client.product)
+            psk = self.bypass.key_attributes(login.arrival, domain.id, key, entry.psk, product)
+            login.found = replace(login.found, keys=psk.attributes, keys_in_clear=psk.in_clear)
+        return decision
+
+    def _decide_station(
+        self, login: Login, domain: Domain, entry: Entry | None, known: Known | None = None
+    ) -> Decision:
+        """Decide about a station by the rules and its entry. entry: None if the station is not listed."""
+        action = self._apply_rules(login, domain, known)
+        if entry is None:
+            return self.decide_unknown(login, domain)
+        self.apply_entry(login, domain, entry)
+        return decide(PASSED, self.action_for_station(action), PASSED, domain.mode, domain.fallback)
+
+    def apply_entry(self, login: Login, domain: Domain, entry: Entry) -> None:
+        """Add the attributes for the role and the VLAN of an entry. They override those of a rule, because an entry
+        says more about the station."""
+        chosen = b""
+        if entry.role:
+            login.role = given = self.roles.given(domain.id, entry.role, login.device, login.arrival.client)
+            chosen = given.attributes
+        if entry.vlan:
+            chosen = combined(chosen, self.bypass.vlan_attributes(entry.vlan))
+        if chosen:
+            login.attributes = combine(login.attributes, chosen)
+
+    @staticmethod
+    def decide_unknown(login: Login, domain: Domain) -> Decision:
+        """Decide about a station that is not on the list of its domain, after its rules were applied. Monitor mode
+        decides as enforce mode does, because there is no first factor that the station has passed. The rule must give
+        it a network of its own. `match` reads only `allow` rules that name the kind of these stations."""
+        rule = login.rule
+        has_role = login.role is not None and bool(login.role.attributes)  # it may have none for this product
+        has_network = rule is not None and (has_role or bool(rule.definition.vlan))
+        if domain.unknown_stations is RULES and rule is not None and rule.action is Action.ALLOW and has_network:
+            return decide(PASSED, Action.ALLOW, PASSED, domain.mode, domain.fallback)
+        if rule is not None and rule.action is Action.BLOCK:
+            return refuse(Reason.BLOCKED, domain)
+        login.rule = None
+        return refuse(Reason.UNKNOWN_STATION, domain)
+
+    def _notes_unknown(self, login: Login, domain: Domain, decision: Decision) -> bool:
+        """If a refused login was a request for a station that is not listed, note the station, and return True."""
+        arrival = login.arrival
+        if EAP_MESSAGE in arrival.request.first:  # the method may be known in more detail by now
+            asks = decision.reason is Reason.UNKNOWN_USER or domain.unknown_stations is RULES
+            station = requested_station_by_eap(arrival, Method.EAP) if asks else ""
+        else:
+            station = requested_station(arrival, login.method)
+        if not station or self.bypass.entry(domain.id, station, arrival.at) is not None:
+            return False
+        self.note(login, is_unknown=True)
+        self.bypass.unknown.note(arrival, login.device, domain.id, station, decision.applied)
+        return True
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
@@ -235,7 +297,7 @@ class Pipeline:
 
     def is_by_station(self, login: Login, domain: Domain) -> bool:
         """Return whether a login is by EAP, and its station may be admitted by its MAC address."""
-        return login.method == Method.EAP and bool(self.bypass.admits_by_eap(login.arrival, login.method, domain.id))
+        return login.method == Method.EAP and bool(self.bypass.requested_by_eap(login.arrival, login.method, domain))
 
     def recalled(self, login: Login, domain: Domain) -> bool:
         """If the user's current directory data are in memory, store them in `login.imported`, and return True.
@@ -253,9 +315,13 @@ class Pipeline:
         user = self.users.cached(domain.id, name)
         return await self.users.load(domain.id, name) if user is MISSING else user
 
-    def note(self, login: Login) -> None:
+    def note(self, login: Login, *, is_unknown: bool = False) -> None:
         """Count a login in the inventory, and set its device and station. The sender must be proven. Further calls have
-        no effect."""
+        no effect.
+
+        is_unknown: whether the station has asked for admission by its address and is not listed. Such a station may be
+        invented, so it does not get into the inventory of stations.
+        """
         if login.noted or login.home is None:
             return
         request, source, at = login.arrival.request, login.arrival.source[0], login.arrival.at
@@ -266,7 +332,8 @@ class Pipeline:
         station = request.first.get(CALLING_STATION_ID)
         if station:
             login.station = as_text(station)
-            login.behind = self.sightings.station(device, login.station, login.user, at)
+            if not is_unknown:
+                login.behind = self.sightings.station(device, login.station, login.user, at)
 
     # --- first factor -----------------------------------------------------------------------------------------
 
@@ -351,17 +418,21 @@ class Pipeline:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)
 
-    def _apply_rules(self, login: Login, domain: Domain) -> Action:
+    def _apply_rules(self, login: Login, domain: Domain, known: Known | None = None) -> Action:
         """Return the action of the domain's login rules, and set the login's rule, role and reply attributes.
         Attributes of the matching rule override those of its role, and both override attributes from the first
-        factor."""
+        factor. known: facts that replace those of the request."""
         rules, found = self.rules.of(domain.id), login.found.accept
         if login.found.session_s is not None:
             found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
         login.attributes = found
         if rules is None:
             return UNMATCHED
-        rule = rules.match(facts_of(login))
+        names, request = rules.attributes, login.arrival.request
+        attributes = self.rules.translation.attributes_of(request, names) if names else None
+        facts = facts_of(login, rules.compared, attributes)
+        login.facts = facts if known is None else replace(facts, **known)  # type: ignore[arg-type]  # fields of this class
+        rule = rules.match(login.facts)
         if rule is None:
             return UNMATCHED
         login.rule, chosen = rule, rule.attributes
@@ -370,6 +441,18 @@ class Pipeline:
             chosen = combined(given.attributes, chosen)
         login.attributes = combine(found, chosen) if found else chosen
         return rule.action
+
+    def apply_rules(self, login: Login, domain: Domain, known: Known) -> Action:
+        """Return the action of the rules for a login that no device has sent, and set its rule and reply attributes.
+        `login.device`, `login.found` and `login.imported` must be set. known: facts that its request lacks."""
+        return self._apply_rules(login, domain, known)
+
+    def apply_rules_to_station(self, login: Login, domain: Domain, known: Known) -> Decision:
+        """Return the decision about a station for a login that no device has sent, and set its rule and reply
+        attributes. Nothing is noted. known: as in `apply_rules`."""
+        entry = self.bypass.entry(domain.id, mac_key(login.user), login.arrival.at)
+        login.factor = BY_UNKNOWN_ADDRESS if entry is None else BY_ADDRESS
+        return self._decide_station(login, domain, entry, known)
 
     def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
@@ -385,6 +468,8 @@ class Pipeline:
     def _count(self, login: Login, domain: Domain, decision: Decision) -> None:
         """Count a decision for the lock-outs. Locks are stored in the transaction of the login's event."""
         if decision.failure is not None:
+            if self._notes_unknown(login, domain, decision):
+                return  # invented addresses must not lock out users
             login.locks = self.lockouts.note_failure(login.attempt(domain), decision.failure)
         elif decision.admits and self.lockouts.some:
             self.lockouts.note_success(login.attempt(domain))

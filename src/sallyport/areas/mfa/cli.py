@@ -7,10 +7,11 @@ from typing import Final
 
 import click
 
+from sallyport.areas.mfa.bodies import SetMfaProvider
 from sallyport.base.text import nearest
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, domains
-from sallyport.shell.fields import field_option, parameter_of, pass_body
+from sallyport.shell.fields import field_option, options, parameter_of, pass_body
 from sallyport.shell.options import Group, as_json, option_name
 
 SECRETS: Final = {
@@ -57,7 +58,7 @@ def provider() -> None:
 )
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of an installed provider.")
 @click.option("--secret-field", metavar="NAME", help="Name of the secret field of an installed provider.")
-@click.option("--timeout-seconds", type=int, metavar="N", help="Time that a user may take to answer, in seconds.")
+@options(SetMfaProvider, "timeoutSeconds")
 @pass_body
 def set_(
     line: CommandLine,
@@ -68,7 +69,6 @@ def set_(
     secret: str | None,
     fields: tuple[str, ...],
     secret_field: str | None,
-    timeout_seconds: int | None,
 ) -> None:
     """Set the MFA provider of a domain. It applies from the next login on.
 
@@ -77,7 +77,7 @@ def set_(
     installed provider.
     """
     kind = kind.casefold()
-    for name in given:
+    for name in given.keys() - SetMfaProvider.model_fields.keys():
         if kind in PLAIN and name not in PLAIN[kind]:
             takes = " ".join(map(_option, PLAIN[kind])) or "none"
             raise click.UsageError(f"{_option(name)} is no option of {kind}; its options are: {takes}")
@@ -90,10 +90,7 @@ def set_(
         given[secret_name] = _secret(line, secret_name, secret)
     elif kind in SECRETS and kind != "privacyidea":
         raise click.UsageError(f"{kind} needs its {secret_name}: --secret - (standard input) or --secret FILE")
-    body: Row = {"provider": kind, **given}
-    if timeout_seconds is not None:
-        body["timeoutSeconds"] = timeout_seconds
-    line.run("/ad/SetMFAProvider", body, domain=domain)
+    line.run("/ad/SetMFAProvider", {**given, "provider": kind}, domain=domain)
     line.note(f"{kind} is the MFA provider of {domain}; try it: sallyport provider check {domain}")
 
 

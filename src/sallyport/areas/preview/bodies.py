@@ -1,13 +1,15 @@
 """Request and response bodies of /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, create_model
 
 from sallyport.areas.domains.bodies import AnyFallback
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
 from sallyport.areas.policy.roles.role import RoleSource
 from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import Condition
 from sallyport.areas.policy.rules.rule import Action
 from sallyport.areas.preview.rule_test import Result
 from sallyport.base.addresses import parse_address
@@ -65,7 +67,20 @@ class CheckEnrolments(InDomain):
     again: Flag = Field(default=False, description="Ask about all users, also about those whose enrolment is known.")
 
 
-class TestLoginRules(InDomain):
+def _asked(condition: Condition) -> tuple[object, object]:
+    if condition.asks_several:
+        return Annotated[Many[Name], Field(max_length=MOST_GROUPS)], Field(default=[], description=condition.asked)
+    return Text, Field(default="", description=condition.asked)
+
+
+_WithFacts = create_model(
+    "_WithFacts",
+    __base__=InDomain,
+    **cast(dict[str, Any], {each.fact: _asked(each) for each in CONDITIONS if each.asked}),
+)
+
+
+class TestLoginRules(_WithFacts):
     """Request body of the operation `TestLoginRules`. If a field is absent, login rules treat this fact of the login as
     unknown."""
 
@@ -89,6 +104,12 @@ class TestLoginRules(InDomain):
         default=[], description="Organizational units of the user in addition to the known ones."
     )
     at: Text = Field(default="", description="Time of the login, ISO 8601. Default: now.")
+    unsigned: Flag = Field(default=False, description="Whether the request has no Message-Authenticator.")
+
+    def values(self, condition: Condition) -> list[str]:
+        """Return the given values of a condition's fact. The list is empty if the fact is absent."""
+        given = getattr(self, condition.fact)
+        return list(given) if condition.asks_several else [given] if given else []
 
 
 class ReadRule(Model):

@@ -3,6 +3,7 @@
 from sallyport.areas.domains.bodies import Impact, Survey
 from sallyport.areas.domains.domain import MONITOR
 from sallyport.areas.login.limit import explained
+from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.preview.bodies import (
     CheckEnrolments,
@@ -58,6 +59,11 @@ def operations(
         """
         types = translation.service_types([body.serviceType]) if body.serviceType else []
         media = translation.media([body.medium]) if body.medium else []
+        given = {
+            each.fact: translation.fact(each, values)
+            for each in CONDITIONS
+            if each.asked and (values := body.values(each))
+        }
         asked = Question(
             user=body.user,
             at=moment("at", body.at, clock()),
@@ -69,6 +75,8 @@ def operations(
             service_type=types[0] if types else None,
             groups=body.groups,
             ous=body.ous,
+            given=given,
+            unsigned=body.unsigned,
         )
         answer = await tests.run(body.domainId, asked)
         return _tested(answer, translation.shown(answer.attributes).splitlines())

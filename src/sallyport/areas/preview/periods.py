@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import AccountKind, Facts
+from sallyport.areas.policy.rules.facts import AccountKind, Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import Window, minutes

@@ -7,6 +7,7 @@ from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.device import DeviceRow, Learned
 from sallyport.areas.login.login import Reason
 from sallyport.areas.preview.periods import Span
+from sallyport.base.tags import NO_TAGS, Tags, of_store
 from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 
@@ -18,6 +19,19 @@ PASSED = (
     Reason.STOPPED, Reason.RATE_LIMITED, Reason.TOO_MANY_SESSIONS,
 )  # fmt: skip
 """The reasons of events that record a login with a passed first factor."""
+_FACTS = {
+    "station": ("station", "''"),
+    "service_type": ("service_type", "null"),
+    "machine": ("coalesce(machine, 0)", "0"),
+    "method": ("method", "min(method)"),
+    "ssid": ("ssid", "''"),
+    "port": ("port", "''"),
+    "realm": ("realm", "null"),
+    "claimed": ("claimed", "null"),
+    "facts": ("facts", "null"),
+}
+"""The columns of an event that only some rules compare: the SQL of each, and of its value in a group that does not
+distinguish it."""
 _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 
@@ -28,7 +42,9 @@ class Group:
     period: the number of the period of the logins. exists: whether the domain now has an endpoint user of this name.
     machine: whether the certificate belongs to a computer although the name does not look like one. method: the
     authentication method. If the method does not matter, the group may have several methods, and this is one of them.
-    logins: the number of logins. last_at: the time of the last login, in microseconds.
+    ssid, port, realm, claimed, facts: the columns of the events, or empty values if no rule compares these facts. realm
+    and claimed are None if an earlier release has recorded the logins. logins: the number of logins. last_at: the time
+    of the last login, in microseconds.
     """
 
     user_name: str
@@ -40,6 +56,11 @@ class Group:
     service_type: int | None
     machine: int
     method: str
+    ssid: str
+    port: str
+    realm: str | None
+    claimed: int | None
+    facts: str | None
     period: int
     logins: int
     last_at: int
@@ -48,7 +69,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The current state of a device in the inventory. learned: what the service has learned from its logins."""
+    """The current state of a device in the inventory. learned: what the service has learned from its logins. own_tags:
+    its tags, without those that it takes over from its RADIUS client. is_named: whether it sends a NAS-Identifier."""
 
     id: int
     device_name: str
@@ -56,22 +78,19 @@ class KnownDevice:
     nas_product: str
     medium: str
     learned: Learned
+    own_tags: Tags = NO_TAGS
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
     """The facts that distinguish recorded logins, in addition to user, device and period.
 
-    stations, service_types: whether a rule compares these attributes. directory: whether a rule compares the user's
-    names, groups or OUs. kinds: whether a rule distinguishes users and computers. methods: whether the authentication
-    method matters. It matters if the provider always needs a code, because some methods cannot carry a code.
+    columns: the names of the columns in `_FACTS`. directory: whether a rule compares the user's names, groups or OUs.
     """
 
-    stations: bool
-    service_types: bool
+    columns: frozenset[str]
     directory: bool = False
-    kinds: bool = False
-    methods: bool = False
 
 
 def first_at(tx: Tx, domain_id: int) -> int:
@@ -93,22 +112,18 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
     """Return the logins of a domain in these spans, in groups. Only logins that have passed their first factor are
     included."""
     values = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
-    station = "station" if scopes.stations else "''"
-    service_type = "service_type" if scopes.service_types else "null"
-    machine = "coalesce(machine, 0)" if scopes.kinds else "0"
-    by_method = "method, " if scopes.methods else ""
+    shown = {name: known if name in scopes.columns else other for name, (known, other) in _FACTS.items()}
+    by = ", ".join(["user_name", "device_id", *(shown[name] for name in _FACTS if name in scopes.columns), "period"])
     return tx.all(
         Group,
         # The spans come first, so that each is one range scan of the index; SQLite keeps the order of a cross join.
         f"with spans (period, since, until) as (values {values}), found as (select user_name, device_id, "
         f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
-        f"{station} as station, {service_type} as service_type, {machine} as machine, min(method) as method, "
-        f"period, count(*) as logins, "
+        f"{', '.join(f'{sql} as {name}' for name, sql in shown.items())}, period, count(*) as logins, "
         f"max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
         f"and method <> '{Method.MAB}' "  # no person is present for a second factor
-        f"group by user_name, device_id, {'station, ' if scopes.stations else ''}"
-        f"{'service_type, ' if scopes.service_types else ''}{f'{machine}, ' if scopes.kinds else ''}{by_method}period) "
+        f"group by {by}) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "
         'fold(user_name)) as "exists" from found',
         d=domain_id,
@@ -133,4 +148,13 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
 
 
 def _known(row: DeviceRow) -> KnownDevice:
-    return KnownDevice(row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row)
+    return KnownDevice(
+        id=row.id,
+        device_name=row.device_name,
+        product=row.device_type,
+        nas_product=row.nas_device_type,
+        medium=row.nas_port_type,
+        own_tags=of_store(row.own_tags),
+        is_named=bool(row.nas_identifier),
+        learned=row,
+    )

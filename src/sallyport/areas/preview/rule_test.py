@@ -6,8 +6,8 @@ Nothing is stored, and the inventory does not count the request.
 """
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from secrets import token_bytes
 from typing import Final, Literal
@@ -21,20 +21,25 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide, over_limit
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import check_vouched
-from sallyport.areas.login.identity import default_domain, facts_of, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
 from sallyport.areas.policy.roles.role import GivenRole, RoleSource
 from sallyport.areas.policy.roles.service import product_of
-from sallyport.areas.policy.rules.conditions import Facts, shown_values
+from sallyport.areas.policy.rules.conditions import shown_values
+from sallyport.areas.policy.rules.facts import Facts
+from sallyport.areas.policy.rules.requested import split_attribute
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
 from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.sessions.parallel import Parallel, count
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import NotFound, invalid_field
+from sallyport.base.mac import mac_key
+from sallyport.base.tags import of_store
 from sallyport.base.text import fold, folded
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
@@ -67,7 +72,8 @@ class Question:
     """The facts of a hypothetical login. An empty fact is unknown.
 
     user: the name, with or without a realm. client: the name or address of the RADIUS client. nas: the address of the
-    NAS. at: the time of the login, in microseconds.
+    NAS. at: the time of the login, in microseconds. given: further facts by their names in `Facts`. unsigned: whether
+    the request has no Message-Authenticator.
     """
 
     user: str
@@ -80,6 +86,8 @@ class Question:
     service_type: int | None = None
     groups: Sequence[str] = ()
     ous: Sequence[str] = ()
+    given: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    unsigned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +152,18 @@ class RuleTest:
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
         login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
-        bypass = first is PASSED and pipeline.bypass.admits(login.arrival, login.method, domain.id)
+        bypass = first is PASSED and bool(pipeline.bypass.requested(login.arrival, login.method, domain))
         locked_out = None
+        entry = pipeline.bypass.entry(domain.id, mac_key(login.user), asked.at) if bypass else None
         if bypass:
-            login.method = Method.MAB
+            login.method, login.factor = Method.MAB, BY_UNKNOWN_ADDRESS if entry is None else BY_ADDRESS
         elif first is PASSED:
             await pipeline.recall(login, domain)
             locked_out = pipeline.lockouts.refuses(login.attempt(domain))
             checked = await self._first(login, domain, asked, warnings)
             first = LOCKED[locked_out] if locked_out else checked
-        facts = facts_of(login)
+        facts = replace(facts_of(login), **_given(asked))  # type: ignore[arg-type]  # facts of this class
+        self._warn_of_claims(domain, facts, warnings)
         rules, rule = self._rules(domain, facts)
         action = UNMATCHED if rule is None else rule.action
         second = PASSED
@@ -164,7 +174,14 @@ class RuleTest:
         role, attributes = self._reply(domain, login, rule, warnings)
         attached = self._second.of(domain).attached
         decision = decide(first, action, second, domain.mode, domain.fallback)
-        parallel = None if bypass else await self._parallel(domain, login, rule, row, warnings)
+        login.rule, login.role, login.attributes = rule, role, attributes
+        if entry is not None:
+            pipeline.apply_entry(login, domain, entry)
+        elif bypass:
+            decision = pipeline.decide_unknown(login, domain)
+            first = decision.reason
+        role, attributes = login.role, login.attributes
+        parallel = None if bypass else await self._parallel(domain, login, rule, row, attributes, warnings)
         if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
             decision = over_limit(decision)
         return RuleTestResult(
@@ -173,7 +190,7 @@ class RuleTest:
             rules=rules,
             rule=rule,
             action=action,
-            bypass=bypass,
+            bypass=bypass and (entry is not None or decision.admits),
             locked_out=locked_out is not None,
             first=first,
             second=second,
@@ -201,11 +218,14 @@ class RuleTest:
         body += push_attribute(USER_PASSWORD, hide_password(name, client.secret, authenticator))
         body += _attributes(asked, asked.medium or (UNKNOWN if row is None else row.nas_port_type))
         login = simulated(client, source, body, authenticator, Method.PAP, asked.at)
+        login.arrival.request.signed = not asked.unsigned
         login.station = asked.station
         login.device = device = new_device(login.arrival.request, source, home_id, asked.at)
         find_product(device, login.arrival.request, client, asked.at)
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
+            tags = of_store(row.own_tags)
+            device.own_tags = lambda _device: tags
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
             warnings.append("the product of the sender is unknown, so a rule that compares products may match or not")
         return row, login
@@ -278,6 +298,15 @@ class RuleTest:
             )
         return PASSED
 
+    def _warn_of_claims(self, domain: Domain, facts: Facts, warnings: list[str]) -> None:
+        rules = [rule for rule in self._pipeline.rules.all_of(domain.id) if rule.action is Action.ALLOW]
+        claimed = {field for rule in rules if rule.definition.enabled for field in rule.definition.scopes}
+        if claimed := claimed & facts.claims:
+            warnings.append(
+                f"{', '.join(sorted(claimed))}: only claims of the sender, because the request is not signed or comes "
+                "from a RADIUS client with an address range; they exempt no login from the second factor"
+            )
+
     def _compares(self, domain: Domain, scope: str) -> bool:
         rules = self._pipeline.rules.all_of(domain.id)
         return any(scope in rule.definition.scopes for rule in rules if rule.definition.enabled)
@@ -328,7 +357,13 @@ class RuleTest:
         return role, combined(role.attributes, rule.attributes)
 
     async def _parallel(
-        self, domain: Domain, login: Login, rule: Rule | None, row: DeviceRow | None, warnings: list[str]
+        self,
+        domain: Domain,
+        login: Login,
+        rule: Rule | None,
+        row: DeviceRow | None,
+        attributes: bytes,
+        warnings: list[str],
     ) -> Parallel | None:
         """Count the parallel sessions of the user. Return None if the rule has no limit, or the device is unknown."""
         if rule is None or not rule.definition.max_sessions or not login.user:
@@ -337,7 +372,7 @@ class RuleTest:
             warnings.append("the limit of parallel sessions depends on the device: give the client and the NAS")
             return None
         login.rule, login.device.id = rule, row.id
-        asked = self._pipeline.limits.admission(login, domain, login.device, rule.attributes, login.arrival.at)
+        asked = self._pipeline.limits.admission(login, domain, login.device, attributes, login.arrival.at)
         return await self._store.search(lambda tx: count(tx, asked))
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
@@ -347,6 +382,17 @@ class RuleTest:
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
         gives_up = row is not None and second.gives_up(row, login.arrival.at)
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
+
+
+def _given(asked: Question) -> dict[str, object]:
+    """Return the further facts of a question by their names in `Facts`."""
+    given: dict[str, object] = dict(asked.given)
+    if isinstance(texts := asked.given.get("attributes"), tuple):
+        attributes: dict[str, tuple[str, ...]] = {}
+        for name, _, value in map(split_attribute, texts):
+            attributes[name] = (*attributes.get(name, ()), value)
+        given["attributes"] = attributes
+    return given
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:
@@ -361,7 +407,7 @@ def _attributes(asked: Question, medium: str) -> bytes:
     nas = ip_address(asked.nas) if asked.nas else None
     port_type = next((number for number, name in MEDIA.items() if name == medium), None)
     body = b""
-    for kind, field, value in (
+    for kind, name, value in (
         (NAS_IPV6_ADDRESS if nas is not None and nas.version == 6 else NAS_IP_ADDRESS, "nas", nas and nas.packed),
         (NAS_IDENTIFIER, "nasIdentifier", asked.nas_identifier.encode()),
         (CALLING_STATION_ID, "station", asked.station.encode()),
@@ -369,6 +415,6 @@ def _attributes(asked: Question, medium: str) -> bytes:
         (SERVICE_TYPE, "serviceType", None if asked.service_type is None else asked.service_type.to_bytes(4)),
     ):
         if value and len(value) > MAX_VALUE:
-            raise invalid_field(field, f"must have at most {MAX_VALUE} octets")
+            raise invalid_field(name, f"must have at most {MAX_VALUE} octets")
         body += push_attribute(kind, value) if value else b""
     return body

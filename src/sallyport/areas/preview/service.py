@@ -187,6 +187,7 @@ class Preview:
                     logins=decided.logins,
                     users=len(decided.users),
                     lastSeen=iso(decided.last_at),
+                    claimed=decided.claimed,
                     role="" if rule is None else rule.definition.role,
                     roleSets=[
                         RoleImpact(product=product, source=given.source.value, logins=number)

@@ -1,8 +1,10 @@
 """Read the recorded logins of a domain, by user and by device, together with the action that login rules choose."""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypedDict
 
 import trio
 
@@ -10,20 +12,24 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.devices.device import UNKNOWN
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
+from sallyport.areas.login.facts import CLAIMS, claims_in
 from sallyport.areas.login.identity import kept
 from sallyport.areas.login.limit import interim_us
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
 from sallyport.areas.policy.roles.role import GivenRole
 from sallyport.areas.policy.roles.service import Roles, product_of
-from sallyport.areas.policy.rules.conditions import AccountKind, Facts, kind_of
+from sallyport.areas.policy.rules.facts import NO_CLAIMS, AccountKind, Facts, kind_of
 from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.requested import method_in_rules
 from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Rule
 from sallyport.areas.preview import repo
 from sallyport.areas.preview.periods import Span, spans_of
 from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
 from sallyport.areas.preview.tally import TimeSlice
 from sallyport.areas.sessions.parallel import interval_us
+from sallyport.base.addresses import endpoint_address
+from sallyport.base.tags import NO_TAGS, effective_tags
 from sallyport.base.text import fold
 from sallyport.radius.password import Method
 from sallyport.store.model import Store, Tx
@@ -33,6 +39,27 @@ SLICE_SPANS: Final = 500
 MOST_CHECKED: Final = 1000
 """Maximum number of a rule's devices whose interim updates are looked up."""
 MOST_NAMED: Final = 100
+_COMPARED_IN: Final[Mapping[str, frozenset[str]]] = {
+    "station": frozenset({"stations", "addresses"}),
+    "service_type": frozenset({"serviceTypes"}),
+    "machine": frozenset({"kinds"}),
+    "method": frozenset({"methods"}),
+    "ssid": frozenset({"ssids"}),
+    "port": frozenset({"ports"}),
+    "realm": frozenset({"realms"}),
+    "claimed": CLAIMS,
+    "facts": frozenset({"addresses", "methods", "certificates", "attributes"}),
+}
+"""The columns of events, each with the conditions that compare it."""
+
+
+class Recorded(TypedDict, total=False):
+    """The column `facts` of an event."""
+
+    address: str
+    method: str
+    certificates: list[str]
+    attributes: dict[str, list[str]]
 
 
 class User:
@@ -54,9 +81,10 @@ class User:
 
 class Decided:
     """The logins that a rule decides. users: the case-folded names of their users. given: the numbers of logins by the
-    product of the NAS and the role that it gets. devices: the ids of their devices, as in events."""
+    product of the NAS and the role that it gets. devices: the ids of their devices, as in events. claimed: the number
+    of logins that the rule does not exempt, because they match it only by claims of the sender."""
 
-    __slots__ = ("devices", "given", "last_at", "logins", "users")
+    __slots__ = ("claimed", "devices", "given", "last_at", "logins", "users")
 
     def __init__(self) -> None:
         self.logins = 0
@@ -64,6 +92,7 @@ class Decided:
         self.given: Counter[tuple[str, GivenRole]] = Counter()
         self.devices: set[int] = set()
         self.last_at = 0
+        self.claimed = 0
 
     def note(self, group: Group, given: tuple[str, GivenRole] | None) -> None:
         """Count the logins of a group. given: the product of the NAS and the role that the logins get, or None."""
@@ -129,17 +158,13 @@ class TrafficReader:
         enabled = [rule for rule in own if rule.definition.enabled]
         rules = await trio.to_thread.run_sync(DomainRules, enabled) if enabled else None
         is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
+        compared = rules.compared if rules is not None else frozenset[str]()
+        columns = {name for name, fields in _COMPARED_IN.items() if not compared.isdisjoint(fields)}
+        if second.takes_no_code(Method.NONE):  # some methods cannot carry a code
+            columns.add("method")
         scopes = Scopes(
-            stations=any(rule.definition.values("stations") for rule in enabled),
-            service_types=any(rule.definition.values("serviceTypes") for rule in enabled),
-            directory=any(
-                rule.definition.values("groups")
-                or rule.definition.values("ous")
-                or (rule.definition.values("users") and not is_local)
-                for rule in enabled
-            ),
-            kinds=any(rule.definition.values("kinds") for rule in enabled),
-            methods=second.takes_no_code(Method.NONE),
+            frozenset(columns),
+            directory=not compared.isdisjoint(("groups", "ous")) or ("users" in compared and not is_local),
         )
         first = await self._store.search(lambda tx: repo.first_at(tx, domain.id))
         begin = max(since, first)
@@ -159,7 +184,10 @@ class TrafficReader:
                     rule = None
                     if rules is not None:
                         member = traffic.members.get(group.user_name, NOBODY)
-                        rule = rules.match(self._facts(domain, group, device, member, moments[group.period]))
+                        facts = self._facts(domain, group, device, member, moments[group.period])
+                        rule = rules.match(facts)
+                        if facts.claims and not compared.isdisjoint(facts.claims):
+                            _note_claims(traffic, group, rule, rules.match(replace(facts, claims=NO_CLAIMS)))
                     action = UNMATCHED if rule is None else rule.action
                     _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device, until))
                     given = self._given(domain, rule, group, device) if rule is not None and rule.role else None
@@ -202,12 +230,16 @@ class TrafficReader:
     def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
         """Return the facts that login rules would get for a live login. The login has the same values as the logins of
         the group."""
+        more: Recorded = json.loads(group.facts) if group.facts else {}
+        client = self._client(domain, group.ip_address)
+        own = NO_TAGS if device is None else device.own_tags
+        by_name = group.client_ip != group.ip_address or (device is not None and device.is_named)
         return Facts(
             user=group.user_name,
             kind=AccountKind.MACHINE if group.machine else kind_of(group.user_name),
             groups=member.groups,
             ous=member.ous,
-            client=self._client_name(domain, group.ip_address),
+            client="" if client is None else client.name,
             source=group.ip_address,
             nas=group.client_ip,
             product=UNKNOWN if device is None else device.product,
@@ -217,13 +249,16 @@ class TrafficReader:
             service_type=group.service_type,
             at=at,
             names=NAMELESS if domain.first_factor is FirstFactor.LOCAL else member.names,
+            ssid=group.ssid,
+            port=group.port,
+            realm=group.realm or "",
+            method=more.get("method") or method_in_rules(group.method),
+            address=more.get("address") or endpoint_address(group.station),
+            certificates=tuple(more.get("certificates", ())),
+            attributes={name: tuple(values) for name, values in more.get("attributes", {}).items()},
+            tags=None if device is None else effective_tags(own, NO_TAGS if client is None else client.tags),
+            claims=NO_CLAIMS if group.claimed == 0 else claims_in(domain, tags=by_name and bool(own)),
         )
-
-    def _client_name(self, domain: Domain, source: str) -> str:
-        """Return the name of the RADIUS client that now has this source address. Return an empty text if there is
-        none."""
-        client = self._client(domain, source)
-        return "" if client is None else client.name
 
     def _client(self, domain: Domain, source: str) -> Client | None:
         try:
@@ -235,10 +270,19 @@ class TrafficReader:
     def _given(self, domain: Domain, rule: Rule, group: Group, device: KnownDevice | None) -> tuple[str, GivenRole]:
         """Return the product of the NAS of a group, and what it gets for the role of a rule."""
         client = self._client(domain, group.ip_address)
-        product = product_of(
-            UNKNOWN if device is None else device.nas_product, "" if client is None else client.product
-        )
-        return product or UNKNOWN, self._roles.given_to(domain.id, rule.role, product)
+        configured, inherited = ("", NO_TAGS) if client is None else (client.product, client.tags)
+        product = product_of(UNKNOWN if device is None else device.nas_product, configured)
+        tags = effective_tags(NO_TAGS if device is None else device.own_tags, inherited)
+        return product or UNKNOWN, self._roles.given_to(domain.id, rule.role, product, tags)
+
+
+def _note_claims(traffic: Traffic, group: Group, rule: Rule | None, unclaimed: Rule | None) -> None:
+    """Count the logins that a rule would exempt if the facts of the request were no claims. rule: the rule that decides
+    the logins. unclaimed: the rule that would decide them."""
+    if unclaimed is not None and unclaimed.action is Action.ALLOW and (rule is None or rule.id != unclaimed.id):
+        decided = traffic.of_rule(unclaimed.id)
+        decided.claimed += group.logins
+        decided.last_at = max(decided.last_at, group.last_at)
 
 
 def _note(

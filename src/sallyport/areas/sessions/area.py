@@ -25,7 +25,7 @@ class SessionsArea(Area):
     erased_rows = (
         Rows("sessions", "sessions"),
         Rows("device_restarts", key="device_id", has_index=False),
-        Rows("session_limits", key="user_key"),
+        Rows("session_limits", key="domain_id, user_key"),
     )
 
     def __init__(self, parts: Parts) -> None:

@@ -34,7 +34,8 @@ MOST_READ: Final = 200
 rule."""
 SAMPLE: Final = 16
 """Number of sessions from which the interval of a device is learned, of each state."""
-_BLOCK: Final = 8
+_BLOCKS: Final = (4, 64)
+"""Number of names in a statement. Most users have few names, because most domains have one realm."""
 
 Place = tuple[int, str]
 """The id of a domain with devices, and a case-folded User-Name that its devices send for the user."""
@@ -286,14 +287,15 @@ def _over(tx: Tx, places: Sequence[Place], after: int) -> dict[int, str]:
 
 
 def _blocks(places: Sequence[Place]) -> Iterator[tuple[str, dict[str, Value]]]:
-    """Yield the places as the SQL of a table `named (domain, name)` and its parameters. Each table has the same number
-    of rows, so that its statement stays prepared."""
-    for at in range(0, len(places), _BLOCK):
-        part = places[at : at + _BLOCK]
+    """Yield the places as the SQL of a table `named (domain, name)` and its parameters. The tables have few different
+    numbers of rows, so that the statements stay prepared."""
+    size = _BLOCKS[len(places) > _BLOCKS[0]]
+    for at in range(0, len(places), size):
+        part = places[at : at + size]
         parameters: dict[str, Value] = {}
-        for number in range(_BLOCK):
+        for number in range(size):
             parameters[f"d{number}"], parameters[f"n{number}"] = part[number] if number < len(part) else (0, "")
-        values = ", ".join(f"(:d{number}, :n{number})" for number in range(_BLOCK))
+        values = ", ".join(f"(:d{number}, :n{number})" for number in range(size))
         yield f"with named (domain, name) as (values {values})", parameters
 
 

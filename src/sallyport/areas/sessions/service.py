@@ -15,8 +15,8 @@ from sallyport.areas.sessions.report import OF_DEVICE, Report, Status
 from sallyport.areas.sessions.session import Session, SessionQuery, SessionRow
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import NotFound
-from sallyport.base.periodic import every
 from sallyport.metrics import SessionMetrics
+from sallyport.nodes.periodic import every
 from sallyport.store.model import Store, Tx
 
 COUNT_S = 5.0

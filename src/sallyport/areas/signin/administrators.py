@@ -1,4 +1,4 @@
-"""The service for local administrators of the console."""
+"""The services for the people of the console: local administrators, and people of identity providers."""
 
 import secrets
 from base64 import b32encode
@@ -8,7 +8,7 @@ import trio
 
 from sallyport.areas.signin import repo
 from sallyport.areas.signin.passwords import hashed
-from sallyport.areas.signin.person import Administrator
+from sallyport.areas.signin.person import Administrator, Identity
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
 from sallyport.base.text import existing, fold_name
@@ -137,3 +137,33 @@ def _new_seed() -> str:
 def _check_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters, without spaces at the ends")
+
+
+class Identities:
+    """The people of identity providers, as they were at their latest sign-in."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def list(self) -> list[Identity]:
+        """Return the people, ordered by id. Raises StoreError."""
+        return await self._store.read(repo.identities)
+
+    async def forget(self, identity_id: int) -> Identity:
+        """Remove a person, and end the person's sessions. Raises NotFound, StoreError.
+
+        The provider still knows the person. If its groups give a role, the person can sign in again, and gets a new id.
+        """
+        at = self._clock()
+
+        def transaction(tx: Tx) -> Identity:
+            found = repo.identity(tx, identity_id)
+            if found is None:
+                raise NotFound(f"there is no identity {identity_id}: `admin identities` lists them")
+            repo.remove_identity(tx, identity_id)
+            tenant_id = found.tenant_id or INSTALLATION
+            audit.record(tx, "identity.remove", at=at, tenant_id=tenant_id, target=found.target)
+            return found
+
+        return await self._store.write(transaction)

@@ -7,8 +7,7 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.passwords.engine import failures
 from sallyport.areas.signin import operations as api
 from sallyport.areas.signin import repo
-from sallyport.areas.signin.administrators import Administrators
-from sallyport.areas.signin.identities import Identities
+from sallyport.areas.signin.administrators import Administrators, Identities
 from sallyport.areas.signin.openid import OpenId
 from sallyport.areas.signin.sessions import Sessions
 from sallyport.areas.tenancy.guesses import guesses_of_all_nodes

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sallyport.areas.signin.administrators import Administrators
-from sallyport.areas.signin.identities import Identities
+from sallyport.areas.signin.administrators import Administrators, Identities
 from sallyport.areas.signin.person import Administrator, Identity, Session
 from sallyport.areas.signin.sessions import Sessions
 from sallyport.areas.tenancy.service import Tenancy

@@ -27,7 +27,7 @@ USERS = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
 BATCH = 500
 """Number of rows that one transaction imports. Other writes wait for this transaction."""
 PLAN = ("line", "action", "name", "what")
-_SECRETS = {"password", "motp"}
+_SECRETS = {"password", "motp", "psk"}
 _NOTHING: tuple[JSON, ...] = ("", None, [])
 
 

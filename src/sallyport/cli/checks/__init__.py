@@ -11,7 +11,6 @@ model         Finding, Examination
 machine       the host: settings, files, disk, ports, clock
 data          the database file and its integrity
 certificates  certificates for EAP and RadSec
-nodes         the nodes that use the same database
 reach         connections to the servers that logins need: MFA providers and directories
-service       data of the service: clients, domains, dropped packets, devices, agents, imports of directories
+service       data of the service: clients, domains, dropped packets, devices, agents, imports of directories, nodes
 """

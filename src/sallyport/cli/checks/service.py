@@ -1,6 +1,6 @@
-"""Checks of the service's data: RADIUS clients, domains, dropped packets, devices, agents and directories."""
+"""Checks of the service's data: RADIUS clients, domains, dropped packets, devices, agents, directories and nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
 
@@ -8,6 +8,7 @@ from cryptography import x509
 
 from sallyport.areas.directory.imports.bodies import ended_readings
 from sallyport.areas.directory.schedules.bodies import is_overdue
+from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.base.clock import now_us
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
@@ -89,16 +90,34 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
         serving = [client for client in clients if _serves(client, domain)]
         if not serving:
             yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; run sallyport client add --domain")
-        yield from _exempting_all(examination, domain)
+        rules = list(examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"])))
+        yield from _exempting_all(rules, domain)
+        yield from _claiming(rules, serving, domain)
         if domain["firstFactor"] == "none":
             yield _trusted_clients(domain, serving)
         elif domain["firstFactor"] != "local":
             yield from _unconfigured(examination, domain)
 
 
-def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
+def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
+    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims."""
+    unproven = [
+        str(client["name"])
+        for client in serving
+        if not client["signatureRequired"] or ip_network(str(client["address"])).num_addresses > 1
+    ]
+    for rule in rules if unproven else ():
+        claims = [each.option for each in CONDITIONS if each.is_claim and rule[each.field]]
+        if claims and rule["enabled"] and rule["action"] == "allow":
+            yield warning(
+                f"{domain['domainName']}: rule {rule['ruleId']} {rule['name']} allows by {', '.join(claims)}: it "
+                "exempts no unsigned login, and no login of an address range; clients concerned: "
+                f"{', '.join(unproven[:LISTED])}; require signatures, and give each client a single address"
+            )
+
+
+def _exempting_all(rules: Sequence[Row], domain: Row) -> Iterator[Finding]:
     """Report each login rule that exempts all logins of a domain from the second factor."""
-    rules = examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"]))
     for rule in rules:
         if rule["exemptsAll"] and rule["enabled"]:
             yield warning(
@@ -288,3 +307,29 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
         return
     for each in authorities:
         yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())
+
+
+def check_nodes(examination: Examination) -> Iterator[Finding]:
+    """Check that each node is alive, that all nodes have the same version, and that one node holds the lease for the
+    periodic tasks."""
+    nodes = examination.rows("node.list")
+    alive = [each for each in nodes if each["alive"]]
+    leaders = [str(each["name"]) for each in alive if each["leads"]]
+    yield ok(f"{counted(len(alive), 'node')} alive{f', {leaders[0]} does the periodic work' if leaders else ''}")
+    for each in nodes:
+        if not each["alive"]:
+            yield warning(
+                f"{each['name']} is {each['state']}: start it, or remove it from the list: "
+                f"sallyport node forget {each['name']}"
+            )
+    versions = {str(each["version"]) for each in alive}
+    if len(versions) > 1:
+        each_version = ", ".join(f"{each['name']} has {each['version']}" for each in alive)
+        yield warning(
+            f"the nodes have different versions: {each_version}; set all to one version: see sallyport node list"
+        )
+    if alive and not leaders:
+        yield problem(
+            "no node holds the lease of the periodic work: no schedule, outlet or retention runs; look for "
+            "heartbeat_failed in the log of each node, and restart one"
+        )

@@ -7,11 +7,11 @@ from sallyport.base.clock import iso
 from sallyport.base.fair import in_parts
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number_at
 from sallyport.console.table import SIZE, Table, is_export, page_of
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.web.bodies import LONG
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

@@ -3,19 +3,22 @@
 from typing import Final
 
 from sallyport.areas.policy.bypass.station import StationRow
+from sallyport.areas.policy.bypass.unknown import UnknownRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import lines, of, rights
-from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.pages.reading import lines, of, rights, tag_changes
+from sallyport.console.table import Filter, RowAction, listed
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
-CHOSEN: Final = ("station", "name", "vlan", "until", "lastSeen", "addedAt")
-FIELDS: Final = ("name", "vlan", "until")
+CHOSEN: Final = ("station", "name", "vlan", "role", "tags", "until", "lastSeen", "addedAt")
+UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName", "outcome", "requests", "lastSeen")
+NONE_UNKNOWN: Final = "No unknown station has asked for admission by its MAC address yet."
+FIELDS: Final = ("name", "vlan", "role", "until")
 """The fields of an entry in the forms."""
 FILTERS: Final = (Filter("search", "Address or name"),)
 EMPTY: Final = (
@@ -49,9 +52,33 @@ async def add(visit: Visit) -> Redirect:
     """Admit stations."""
     domain = visit.domain()
     given = {field: text for field in FIELDS if (text := visit.fields.get(field, ""))}
-    body: Row = {"station": lines(visit.fields.get("station", "")), **given}
+    body: Row = {"station": lines(visit.fields.get("station", "")), **given, **_key(visit)}
+    if tags := lines(visit.fields.get("tags", "")):
+        body["tags"] = tags
     added = await visit.call("/ad/AddBypassStation", body, domain=domain.id)
     return Redirect(of("/bypass", domain), f"{added['message']} to {domain.name}.")
+
+
+@pages.show("/bypass/unknown", "Unknown stations", roles=READERS, template="bypass_unknown.html")
+async def unknown(visit: Visit) -> Context:
+    """List the stations that have asked for admission and are not on the list."""
+    domain = visit.domain()
+    body = {"search": visit.query.get("search", "")}
+    table = await listed(
+        visit, row_columns(UnknownRow, *UNKNOWN), "/ad/ListUnknownStations", "stations", body, domain=domain.id,
+        filters=(Filter("search", "Address, SSID or port"),), empty=NONE_UNKNOWN, most=1000,
+    )  # fmt: skip
+    if visit.may(ADMINS):
+        table.action = RowAction(of("/bypass/unknown", domain), "station", "station", "To the list", "Add")
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.submit("/bypass/unknown", roles=ADMINS)
+async def admit(visit: Visit) -> Redirect:
+    """Add an unknown station to the list. An entry that has ended gets no end."""
+    domain, station = visit.domain(), visit.fields.get("station", "")
+    await visit.call("/ad/AddBypassStation", {"station": station, "until": ""}, domain=domain.id)
+    return Redirect(of("/bypass/unknown", domain), f"The station {station} is on the list of {domain.name}.")
 
 
 @pages.show("/bypass/{station}", "Bypass station", roles=ADMINS, template="bypass_station.html")
@@ -68,6 +95,8 @@ async def change(visit: Visit) -> Redirect:
     given: Row = {field: visit.fields.get(field, "") for field in FIELDS}
     if given["until"] == str(kept["until"])[:10]:
         del given["until"]  # the form shows only the day
+    tags = tag_changes(visit, kept["tags"]).get("tags", kept["tags"])
+    given |= {**_key(visit), "tags": tags}
     await visit.call("/ad/AddBypassStation", {"station": visit.at["station"], **given}, domain=domain.id)
     return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is changed.")
 
@@ -84,6 +113,12 @@ async def remove(visit: Visit) -> Redirect:
     domain = visit.domain()
     await visit.call("/ad/DeleteBypassStation", {"station": visit.at["station"]}, domain=domain.id)
     return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is removed.")
+
+
+def _key(visit: Visit) -> Row:
+    """Return the field with the pre-shared key in the form. There is none if the key does not change."""
+    key = "" if visit.fields.get("no_psk") else visit.fields.get("psk", "")
+    return {"psk": key} if key or visit.fields.get("no_psk") else {}
 
 
 async def _entry(visit: Visit) -> Row:

@@ -8,15 +8,15 @@ from sallyport.base.errors import NotFound
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages import senders
 from sallyport.console.pages.devices import device_columns
 from sallyport.console.pages.reading import lines, number_at, rights, tag_changes
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.shell.command import entries
 from sallyport.web.bodies import LONG
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()

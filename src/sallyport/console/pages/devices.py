@@ -3,20 +3,22 @@
 from typing import Final
 
 from sallyport.areas.devices.bodies import FILTERS as COLUMN_OF
+from sallyport.areas.devices.comparison import ComparedDevice, Line
 from sallyport.areas.devices.device import DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights, tag_changes
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import SEARCHED, Filter, RowSelection, has_slow_filter, listed
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -36,6 +38,8 @@ FILTERS: Final = (
 )
 STATION_FILTERS: Final = (Filter("search", "Station or user"), Filter("deviceId", "Device id"))
 HISTORY_COLUMNS: Final = row_columns(HistoryRow, "time", "event", "actor", "client_ip", "ip_address")[:5]
+USE_COLUMNS: Final = row_columns(UsageRow, "ssid", "method", "transport", "logins", "first_seen", "last_seen")
+PORT_COLUMNS: Final = row_columns(PortRow, "port", "stations", "last_seen")
 ON_A_PAGE: Final = 10
 MOST_CHOSEN: Final = 100
 """Maximum number of devices that are deleted at once."""
@@ -56,7 +60,7 @@ def station_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of stations."""
     return row_columns(
         StationRow,
-        *("station", "user", "device_name", "device_type", "last_seen", "request_count"),
+        *("station", "user", "device_name", "device_type", "ssid", "port", "last_seen", "request_count"),
         links={
             "station": lambda row: _log(domain_id, station=row["station"]),
             "user": lambda row: person_url(domain_id, str(row["user"])),
@@ -82,6 +86,32 @@ async def devices(visit: Visit) -> Context:
     )
     table.choice = CHOICE if visit.may(OPERATORS) else None
     return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/devices/compare", "Compare with a list", roles=READERS, template="devices_compare.html")
+async def new_comparison(visit: Visit) -> Context:
+    """Show the form for a list from another source."""
+    return {"domain": visit.domain(), "found": None}
+
+
+@pages.submit("/devices/compare", roles=READERS, template="devices_compare.html", is_slow=True)
+async def compare(visit: Visit) -> Context:
+    """Show the devices that only the list has or that are silent, and those that only the inventory has."""
+    domain, fields = visit.domain(), visit.fields
+    body: dict[str, JSON] = {"file": fields.get("file", ""), "silentDays": fields.get("days", "") or 30}
+    found = await visit.call("/network_device/CompareDevices", body, domain=domain.id)
+    return {
+        "domain": domain,
+        "found": found,
+        "silent": entries(found["silent"]),
+        "silent_columns": row_columns(Line, "name", "addresses", "last_seen"),
+        "unknown": entries(found["unknown"]),
+        "unknown_columns": row_columns(
+            ComparedDevice,
+            *("device_name", "device_type", "client_ip", "ip_address", "last_seen"),
+            links={"device_name": lambda row: f"/devices/{row['device_id']}?domain={domain.id}"},
+        )[:5],
+    }
 
 
 @pages.show("/devices/delete", "Delete devices", roles=OPERATORS, template="devices_delete.html")
@@ -124,6 +154,10 @@ async def device(visit: Visit) -> Context:
         "session_columns": session_columns(domain.id),
         "stations": entries(stations["stations"]),
         "station_columns": station_columns(domain.id),
+        "uses": entries(found["uses"]),
+        "use_columns": USE_COLUMNS,
+        "ports": entries(found["ports"]),
+        "port_columns": PORT_COLUMNS,
         "history": entries(history["history"]),
         "history_columns": HISTORY_COLUMNS,
         "logins": [as_listed(row) for row in entries(logins["events"])],
@@ -210,6 +244,24 @@ async def stations(visit: Visit) -> Context:
         most=1000,
     )
     table.searched = f"the newest {SEARCHED:,} stations" if is_bounded else ""
+    return {"domain": domain, "table": table}
+
+
+@pages.show("/ssids", "SSIDs seen", roles=READERS, template="ssids.html", menu="Network")
+async def ssids(visit: Visit) -> Context:
+    """List the SSIDs that logins of a domain have named."""
+    domain = visit.domain()
+    table = await listed(
+        visit,
+        row_columns(SsidRow, "ssid", "logins", "devices", "methods", "first_seen", "last_seen"),
+        "/network_device/ListSsids",
+        "ssids",
+        {"search": visit.query.get("search", "")},
+        domain=domain.id,
+        filters=(Filter("search", "SSID"),),
+        empty="No SSID yet. Access points name it in Called-Station-Id, or in an attribute of their vendor.",
+        most=1000,
+    )
     return {"domain": domain, "table": table}
 
 

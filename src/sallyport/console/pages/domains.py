@@ -7,13 +7,13 @@ from sallyport.base.clock import iso_or_empty
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.labels import label
 from sallyport.console.pages.directories.finding import first_directories
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()
@@ -73,7 +73,7 @@ async def domain(visit: Visit) -> Context:
 async def settings(visit: Visit) -> Context:
     """Show the form of the settings."""
     found = domain_at(visit)
-    return {"title": f"Settings of {found.name}", "domain": found}
+    return {"title": f"Settings of {found.name}", "domain": found, **rights(visit)}
 
 
 @pages.submit("/domains/{domain}/settings", roles=OPERATORS)
@@ -90,6 +90,8 @@ async def change(visit: Visit) -> Redirect:
         "addRealms": [each for each in given if each not in found.realms],
         "removeRealms": [each for each in found.realms if each not in given],
     }
+    if fields.get("unknown", found.unknown_stations) != found.unknown_stations:
+        body["unknownStations"] = fields["unknown"]
     await visit.call("/ad/UpdateDomain", body, domain=found.id)
     return Redirect(f"/domains/{found.id}", "The settings are changed, from the next request on.")
 

@@ -9,11 +9,11 @@ from sallyport.base.clock import iso_or_empty
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import Filter, complete
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, INSTALLATIONS, OPERATORS, READERS
 
 pages = Pages()

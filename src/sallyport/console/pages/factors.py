@@ -3,11 +3,11 @@
 from typing import Final
 
 from sallyport.base.wire import JSON, Row
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.labels import PROVIDERS
 from sallyport.console.pages.domains import provider_of
 from sallyport.console.pages.reading import domain_at
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS
 
 pages = Pages()

@@ -4,10 +4,10 @@ from typing import Final
 
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.base.wire import JSON, Row
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.domains import configuration
 from sallyport.console.pages.reading import domain_at, lines
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS
 
 pages = Pages()

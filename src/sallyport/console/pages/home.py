@@ -8,10 +8,10 @@ from sallyport.areas.domains.domain import Domain, Mode
 from sallyport.areas.events.hours import HourOfLogins
 from sallyport.base.clock import iso
 from sallyport.base.wire import Row
-from sallyport.console.declare import Context, Pages
 from sallyport.console.pages import attention, logins
 from sallyport.console.pages.attention import MOST_DOMAINS
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()

@@ -5,11 +5,11 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import one
 from sallyport.console.table import Filter, complete
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

@@ -5,10 +5,10 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import find, instances, lines, number, of, rights
 from sallyport.console.table import listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()

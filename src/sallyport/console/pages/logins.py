@@ -18,16 +18,16 @@ from sallyport.base.mac import as_mac, mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages
 from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
-from sallyport.console.pages.rules import ACTIONS, READ, rules_read
+from sallyport.console.pages.rules import ACTIONS, READ, SETS, rules_read
 from sallyport.console.table import LOGINS as LOG
 from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()
@@ -113,6 +113,7 @@ async def login(visit: Visit) -> Context:
     return {
         "title": f"Login of {row['user'] or 'an unnamed user'}",
         "login": row,
+        "role_sets": SETS,
         "person_url": person_url(domain.id, str(row["user"])) if row["user"] else "",
         "domain": domain,
         "steps": steps(row, domain),
@@ -131,9 +132,11 @@ async def now(visit: Visit) -> Context:
     asked: Row = {"user": row["user"], "client": row["ip_address"], "station": row["station"]}
     if row["client_ip"] != row["ip_address"]:
         asked["nas"] = row["client_ip"]
+    asked |= {"ssid": row["ssid"], "port": row["port"]}
     tested = await visit.call("/ad/TestLoginRules", asked, domain=domain.id)
     return {
         "login": row,
+        "sets": SETS,
         "domain": domain,
         "tested": tested,
         "action": dict(ACTIONS)[str(tested["action"])],

@@ -9,15 +9,15 @@ from sallyport.base.mac import as_mac
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import as_listed, newest_since
 from sallyport.console.pages.reading import named, rights
 from sallyport.console.pages.rules import READ, rules_read
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -12,13 +12,13 @@ from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
-from sallyport.console.visit import FormProblem, Visit
+from sallyport.console.visit import FormProblem, Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -60,8 +60,11 @@ DECIDED: Final = (
     Column("logins", "Logins", "number"),
     Column("users", "Users", "number"),
     Column("lastSeen", "Last login", "age"),
+    Column("claimed", "Not exempt: only claims", "number"),
     Column("limit", "Limit of sessions"),
+    Column("sets", "Role by product", "changes"),
 )
+SETS: Final = {"tag": "set for its tag", "product": "own set", "default": "default set", "none": "no set"}
 CHANGED: Final = (
     Column("user", "User", "code"),
     Column("logins", "Logins", "number"),
@@ -83,6 +86,7 @@ EMPTY: Final = (
     "exempt or block logins, or to set a VLAN."
 )
 _MEDIA: Final = next(each for each in CONDITIONS if each.field == "media")
+ASKED: Final = [each for each in CONDITIONS if each.asked]
 FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at")
 
 
@@ -129,7 +133,8 @@ async def move(visit: Visit) -> Redirect:
 @pages.show("/rules/add", "Add a login rule", roles=ADMINS, template="rule.html")
 async def new(visit: Visit) -> Context:
     """Show the form of a new rule."""
-    return _form(visit.domain(), None)
+    domain = visit.domain()
+    return _form(domain, None, await _roles(visit, domain))
 
 
 @pages.submit("/rules/add", roles=ADMINS, is_slow=True)
@@ -137,7 +142,7 @@ async def add(visit: Visit) -> Redirect | Context:
     """Add a rule, or show its effect."""
     domain, body = visit.domain(), _body(visit)
     if visit.fields.get("do") == "effect":
-        return {**_form(domain, None), **await _effect(visit, domain, body)}
+        return {**_form(domain, None, await _roles(visit, domain)), **await _effect(visit, domain, body)}
     made = await visit.call("/ad/AddLoginRule", body, domain=domain.id)
     return Redirect(of("/rules", domain), _notice("The rule is added.", made))
 
@@ -147,7 +152,8 @@ async def edit(visit: Visit) -> Context:
     """Show the form of a rule."""
     domain = visit.domain()
     rule = await _rule(visit, domain)
-    return {**_form(domain, rule), "title": f"Login rule {rule['name']}", **rights(visit)}
+    form = _form(domain, rule, await _roles(visit, domain))
+    return {**form, "title": f"Login rule {rule['name']}", **rights(visit)}
 
 
 @pages.submit("/rules/{rule}/edit", roles=ADMINS, is_slow=True)
@@ -157,7 +163,8 @@ async def change(visit: Visit) -> Redirect | Context:
     rule = await _rule(visit, domain)
     body: Row = {**_body(visit), "ruleId": rule["ruleId"]}
     if visit.fields.get("do") == "effect":
-        shown = {**_form(domain, rule), "title": f"Login rule {rule['name']}", **rights(visit)}
+        form = _form(domain, rule, await _roles(visit, domain))
+        shown = {**form, "title": f"Login rule {rule['name']}", **rights(visit)}
         return {**shown, **await _effect(visit, domain, body)}
     made = await visit.call("/ad/UpdateLoginRule", body, domain=domain.id)
     return Redirect(of("/rules", domain), _notice("The rule is changed.", made))
@@ -199,11 +206,22 @@ async def effect(visit: Visit) -> Context:
 async def test(visit: Visit) -> Context:
     """Show which rule would decide a login with a correct password. The facts of the login are in the address."""
     domain, query = visit.domain(), visit.query
-    context: dict[str, object] = {"domain": domain, "tested": None, "media": [*_MEDIA.choices], "columns": READ}
+    context: dict[str, object] = {
+        "domain": domain,
+        "tested": None,
+        "media": [*_MEDIA.choices],
+        "columns": READ,
+        "asked": ASKED,
+        "sets": SETS,
+    }
     if not query.get("user"):
         return context
     body: Row = {name: query.get(name, "") for name in FACTS}
+    body["unsigned"] = query.get("unsigned") == "true"
     body["groups"] = lines(query.get("groups", "").replace(",", "\n"))
+    for each in ASKED:
+        text = query.get(each.fact, "")
+        body[each.fact] = lines(text.replace(",", "\n")) if each.asks_several else text
     try:
         tested = await visit.call("/ad/TestLoginRules", body, domain=domain.id)
     except Refused as error:
@@ -255,7 +273,7 @@ def _row(rule: Row) -> Row:
         days = _days(window["days"])
         parts.append(f"{days} {window['from']}-{window['until']} {window['timezone']}".strip())
     replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])]
-    reply = [f"VLAN {rule['vlan']}"] if rule["vlan"] else []
+    reply = [f"{word} {rule[key]}" for key, word in (("role", "role"), ("vlan", "VLAN")) if rule[key]]
     limit = [f"at most {counted(rule['maxSessions'], 'session')} of a user"] if rule["maxSessions"] else []
     return {
         **rule,
@@ -286,6 +304,10 @@ def _decided(impact: Row, domain: Domain, unsaved: JSON = None) -> list[Row]:
             "address": of("/rules" if each["name"] in ("", unsaved) else f"/rules/{each['ruleId']}/edit", domain),
             "actionText": dict(ACTIONS)[str(each["action"])],
             "limit": _limit(each),
+            "sets": [
+                f"{found['product']}: {SETS[str(found['source'])]}, {counted(found['logins'], 'login')}"
+                for found in entries(each["roleSets"])
+            ],
         }
         for each in entries(impact["rules"])
     ]
@@ -301,8 +323,14 @@ def _limit(decided: Row) -> str:
 # --- the form ---------------------------------------------------------------------------------------------------------
 
 
-def _form(domain: Domain, rule: Row | None) -> dict[str, object]:
-    """Return the variables of the form. rule: the stored rule; None for a new one."""
+async def _roles(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
+    """Return the roles of a domain as choices of a rule."""
+    names = [str(each["role"]) for each in await every(visit, "/ad/ListRoles", "roles", {}, domain=domain.id)]
+    return [("", "none"), *choices(names)]
+
+
+def _form(domain: Domain, rule: Row | None, roles: list[tuple[str, str]]) -> dict[str, object]:
+    """Return the variables of the form. rule: the stored rule; None for a new one. roles: the roles to choose from."""
     replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])] if rule else []
     return {
         "domain": domain,
@@ -312,6 +340,7 @@ def _form(domain: Domain, rule: Row | None) -> dict[str, object]:
         "conditions": CONDITIONS,
         "days": choices(DAYS),
         "replies": "\n".join(replies),
+        "roles": roles,
         "effect": None,
         "is_admin": True,
     }
@@ -326,6 +355,7 @@ def _body(visit: Visit) -> Row:
         "enabled": bool(fields.get("enabled")),
         "everyone": bool(fields.get("everyone")),
         "vlan": fields.get("vlan", ""),
+        "role": fields.get("role", ""),
         "replyAttributes": replies(fields.get("replyAttributes", "")),
         "time": "",
         "maxSessions": fields.get("maxSessions") or "0",

@@ -10,12 +10,12 @@ from sallyport.areas.login.listen.causes import UNKNOWN, UNPROVEN
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages
 from sallyport.console.table import Filter, Table, complete
-from sallyport.console.visit import Visit, address
+from sallyport.console.visit import Pages, Visit, address
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.settings.values import Address
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context
 from sallyport.web.scope import INSTALLATIONS
 
 pages = Pages()

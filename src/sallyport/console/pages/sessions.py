@@ -6,12 +6,12 @@ from sallyport.areas.sessions.session import SessionRow
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number_at, replies, rights
 from sallyport.console.table import Filter, listed, recent, wanted
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

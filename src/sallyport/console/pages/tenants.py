@@ -5,10 +5,10 @@ from typing import Final
 
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number_at
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import INSTALLATIONS
 
 pages = Pages()

@@ -5,12 +5,12 @@ from typing import Final
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, one
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of, wanted
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
 from sallyport.web.bodies import LONG
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 
 pages = Pages()

@@ -10,10 +10,10 @@ from sallyport.base.errors import Invalid
 from sallyport.base.fair import in_parts
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages
 from sallyport.console.table import SEARCHED, Filter, Table, has_slow_filter, listed, recent, wanted
-from sallyport.console.visit import FormProblem, Visit
+from sallyport.console.visit import FormProblem, Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

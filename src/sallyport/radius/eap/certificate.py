@@ -1,6 +1,8 @@
-"""The user's name in a client certificate."""
+"""The user's name in a client certificate, and the facts of a client certificate that rules compare."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -11,6 +13,18 @@ from cryptography.x509.oid import NameOID
 UPN: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
 """The type of the otherName that contains the user principal name in certificates of Active Directory."""
 _UTF8_STRING: Final = 0x0C
+_BMP_STRING: Final = 0x1E
+CERTIFICATE_KEYS: Final = ("issuer", "template", "eku", "san", "sid")
+MAX_FACTS: Final = 64
+MAX_FACT: Final = 255
+"""Maximum number of facts of a certificate, and of characters in a fact. Others are left out."""
+_TEMPLATE_NAME: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2")
+"""The name of a template of version 1, as a BMPString or UTF8String."""
+_SID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.25.2")
+"""The security identifier of the account: an otherName with an OCTET STRING (KB5014754)."""
+_SID_URI: Final = "tag:microsoft.com,2022-09-14:sid:"
+"""The beginning of the URI with which Intune writes the security identifier into the subject alternative name."""
+_SID_TEXT: Final = re.compile(rb"S-1-[0-9]+(?:-[0-9]+)+")
 
 
 class NamedBy(StrEnum):
@@ -80,3 +94,76 @@ _FINDERS: Final[Mapping[NamedBy, Callable[[x509.Certificate, x509.SubjectAlterna
     NamedBy.DNS: _dns,
     NamedBy.COMMON_NAME: _common_name,
 }
+
+
+def certificate_facts(certificate: x509.Certificate) -> tuple[str, ...]:
+    """Return the facts of a client certificate that rules compare, as texts `key=value`. See CERTIFICATE_KEYS.
+
+    A part of the certificate that cannot be read has no facts, so that a rule treats it as missing. This function
+    raises no errors.
+    """
+    found: dict[str, None] = {}
+    for key, value in _facts(certificate):
+        if value and len(value) <= MAX_FACT and len(found) < MAX_FACTS:
+            found[f"{key}={value}"] = None
+    return tuple(found)
+
+
+def _facts(certificate: x509.Certificate) -> Iterator[tuple[str, str]]:
+    for read in (_issuer, _of_extensions):
+        with suppress(*UNREADABLE):
+            yield from read(certificate)
+
+
+def _issuer(certificate: x509.Certificate) -> Iterator[tuple[str, str]]:
+    issuer = certificate.issuer
+    yield "issuer", issuer.rfc4514_string()
+    for name in issuer.get_attributes_for_oid(NameOID.COMMON_NAME):
+        yield "issuer", str(name.value)
+
+
+def _of_extensions(certificate: x509.Certificate) -> Iterator[tuple[str, str]]:
+    for extension in certificate.extensions:
+        value = extension.value
+        if isinstance(value, x509.ExtendedKeyUsage):
+            for usage in value:
+                yield "eku", usage.dotted_string
+                yield "eku", usage._name if usage._name != "Unknown OID" else ""
+        elif isinstance(value, x509.SubjectAlternativeName):
+            yield from _alternatives(value)
+        elif isinstance(value, x509.MSCertificateTemplate):  # 1.3.6.1.4.1.311.21.7
+            yield "template", value.template_id.dotted_string
+        elif isinstance(value, x509.UnrecognizedExtension):
+            yield from _of_microsoft(value)
+
+
+def _alternatives(names: x509.SubjectAlternativeName) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if isinstance(name, x509.OtherName):
+            yield "san", _utf8_string(name.value) if name.type_id == UPN else ""
+        elif isinstance(name, x509.DirectoryName):
+            yield "san", name.value.rfc4514_string()
+        else:
+            yield "san", str(name.value)
+            if isinstance(name, x509.UniformResourceIdentifier) and name.value.startswith(_SID_URI):
+                yield "sid", name.value.removeprefix(_SID_URI)
+
+
+def _of_microsoft(extension: x509.UnrecognizedExtension) -> Iterator[tuple[str, str]]:
+    octets = extension.value
+    if extension.oid == _TEMPLATE_NAME:
+        yield "template", _bmp_string(octets) or _utf8_string(octets)
+    elif extension.oid == _SID:
+        texts = _SID_TEXT.findall(octets)
+        yield "sid", texts[0].decode() if len(texts) == 1 else ""
+
+
+def _bmp_string(value: bytes) -> str:
+    """Return the text of a DER-encoded BMPString of at most 127 octets. Return "" for other octets."""
+    is_whole = len(value) > 2 and value[0] == _BMP_STRING and value[1] == len(value) - 2
+    return value[2:].decode("utf-16-be", errors="replace") if is_whole else ""
+
+
+UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+"""The errors of a certificate that an authority has signed and OpenSSL accepts, although it violates X.509: a subject
+that is not UTF-8, or an extension that occurs twice."""

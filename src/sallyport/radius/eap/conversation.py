@@ -176,7 +176,7 @@ class Conversation:
             self.user = step.user
             self._leave()
             octets = end(SUCCESS, self.identifier)
-            return Done(True, octets, step.user, f"eap-{self.method}", step.msk)
+            return Done(True, octets, step.user, f"eap-{self.method}", step.msk, resumed=step.resumed)
         return self._fail(step.reason, step.failure)
 
     def _leave(self) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
+from cryptography import x509
+
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.packet import TYPE_NAMES, Packet
 from sallyport.radius.mschap import MsChap2
@@ -63,13 +65,14 @@ class Certificate:
     """The question whether the user of a verified client certificate may log in.
 
     user: the user's name in the certificate. by: the field that contains the name. fingerprint: the SHA-256 hash of the
-    certificate, in hexadecimal digits.
+    certificate, in hexadecimal digits. certificate: the certificate itself, for the facts that rules compare.
     """
 
     user: bytes
     subject: str
     fingerprint: str
     by: NamedBy = NamedBy.COMMON_NAME
+    certificate: x509.Certificate | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,11 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Passed:
     """The method has succeeded. msk: the Master Session Key (RFC 3748 section 7.10), with one half for each direction;
-    empty if the method derives no keys."""
+    empty if the method derives no keys. resumed: the method of the full login, if a session was resumed."""
 
     user: bytes
     msk: bytes = b""
+    resumed: str = ""
 
     def __repr__(self) -> str:
         return f"Passed({self.user!r}, ***)"
@@ -203,7 +207,8 @@ class Done:
 
     octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the user's name, from inside the
     tunnel if there is a tunnel. method: the outer and the inner method, such as `eap-ttls-pap`; after a failure it may
-    be only the outer method. msk: the Master Session Key (see `Passed`). reason, failure: why the login has failed, in
+    be only the outer method. msk: the Master Session Key (see `Passed`). resumed: the method of the full login, if a
+    session was resumed. reason, failure: why the login has failed, in
     words and as a code.
     """
 
@@ -214,6 +219,7 @@ class Done:
     msk: bytes = b""
     reason: str = ""
     failure: Failure | None = None
+    resumed: str = ""
 
     def __repr__(self) -> str:
         return f"Done({self.success}, {self.user!r}, {self.method!r}, reason={self.reason!r})"

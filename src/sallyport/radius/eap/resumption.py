@@ -20,11 +20,12 @@ MOST: Final = 20_000
 @dataclass(frozen=True, slots=True)
 class SessionUser:
     """The user of a TLS session. until: the time at which the session expires, in seconds of a monotonic clock. stamp:
-    the stamp from the verdict on the full login."""
+    the stamp from the verdict on the full login. inner: the inner method of the full login."""
 
     user: bytes
     until: float
     stamp: str = ""
+    inner: str = ""
 
 
 def digest(secret: bytes, scope: str) -> bytes:
@@ -50,10 +51,12 @@ class Resumptions:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> SessionUser:
+    def holder(
+        self, user: bytes, stamp: str = "", inner: str = "", *, most_s: float = math.inf, now: float
+    ) -> SessionUser:
         """Return the Holder that the caller stores for the sessions of a full login. most_s: the maximum lifetime of
         the sessions in seconds."""
-        return SessionUser(user, now + min(self._lifetime_s, most_s), stamp)
+        return SessionUser(user, now + min(self._lifetime_s, most_s), stamp, inner)
 
     def keep(self, sessions: Iterable[bytes], holder: SessionUser, owner: int) -> None:
         """Store the user of the sessions. sessions: the digests of the sessions. owner: a tenant. The sessions are

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
-from sallyport.radius.eap.certificate import UserNames
+from sallyport.radius.eap.certificate import UNREADABLE, UserNames
 from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
 from sallyport.radius.eap.resumption import SessionUser
 from sallyport.radius.eap.tunnel import Tunnel
@@ -14,11 +13,6 @@ PROTECTED_SUCCESS: Final = b"\0"
 """The octet inside the tunnel that announces success in TLS 1.3 (RFC 9190 section 2.1.1). For the client, an
 EAP-Success
 before this octet is forged."""
-
-
-# A certificate that an authority has signed and OpenSSL accepts may still violate X.509, such as by a non-UTF-8 subject
-# or a duplicate extension.
-_UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 class TlsPhase:
@@ -40,14 +34,15 @@ class TlsPhase:
             if certificate is None:
                 return Failed("the client has sent no certificate", Failure.CERTIFICATE)
             named, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
         if not self._tunnel.has_verified and holder is None:
             return Failed("the client's certificate was not verified", Failure.TLS)
         if not named.name:
             return Failed("the client's certificate names no user", Failure.CERTIFICATE)
         self._name = named.name.encode()
-        return Check(Certificate(self._name, subject, certificate.fingerprint(hashes.SHA256()).hex(), named.by))
+        fingerprint = certificate.fingerprint(hashes.SHA256()).hex()
+        return Check(Certificate(self._name, subject, fingerprint, named.by, certificate))
 
     def respond(self, clear: bytes) -> Step:
         """Process the last acknowledgement of the client."""

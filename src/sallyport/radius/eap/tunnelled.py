@@ -172,13 +172,15 @@ class Tunnelled:
     def _finish(self, step: Step) -> Step:
         if not isinstance(step, Passed):
             return step
-        holder = self._holder
+        holder, method = self._holder, ""
         if holder is None:
             most_s = self._tunnel.certificate_left_s
-            holder = self._resumptions.holder(step.user, self._stamp, most_s=most_s, now=self._now)
+            holder = self._resumptions.holder(step.user, self._stamp, self._phase.inner, most_s=most_s, now=self._now)
+        elif holder.inner:
+            method = f"{TYPE_NAMES[self.kind]}-{holder.inner}"
         self._resumptions.keep(self._tunnel.sessions, holder, self._owner)
         self._tunnel.keep()
-        return Passed(step.user, self._msk())
+        return Passed(step.user, self._msk(), method)
 
     def _msk(self) -> bytes:
         if self._tunnel.is_tls13:

@@ -17,11 +17,13 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from sallyport.base.addresses import parse_hop
+from sallyport.base.addresses import endpoint_address
 from sallyport.radius.attributes import CALLED_STATION_ID, NAS_PORT_TYPE, VENDOR_SPECIFIC
 from sallyport.radius.packet import Request, as_text
 
 MAX_OCTETS: Final = 32
+NAMING: Final = frozenset({CALLED_STATION_ID, VENDOR_SPECIFIC})
+"""The attributes that may name an SSID."""
 _OF_VENDORS: Final = ((14823, 5), (25053, 3), (14525, 5), (12356, 7), (29464, 14))
 """The (vendor, type) of attributes that contain only the SSID: Aruba, Ruckus, Trapeze, Fortinet and PacketFence."""
 _CISCO_PAIR: Final = (9, 1)
@@ -73,16 +75,9 @@ def _of_called_station(called: bytes, names: tuple[bytes, ...]) -> str:
     for name in names:
         if name and called.startswith(name + b":"):
             return _shown(called[len(name) + 1 :])
-    return "" if _is_address(called) else _shown(called[mac.end() if mac else 0 :].partition(b":")[2])
-
-
-def _is_address(called: bytes) -> bool:
-    """Return whether a Called-Station-Id is an IP address, with or without a port."""
-    try:
-        parse_hop(as_text(called.partition(b"[")[0] or called))
-    except ValueError:
-        return False
-    return True
+    if endpoint_address(as_text(called)):
+        return ""
+    return _shown(called[mac.end() if mac else 0 :].partition(b":")[2])
 
 
 def _shown(octets: bytes) -> str:

@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Final, cast
 
 from sallyport.base.errors import BODY, Invalid
-from sallyport.store.cursor import CursorTx, ValueCursor
-from sallyport.store.model import NewRows, Tx, Value
+from sallyport.store.model import CursorTx, NewRows, Tx, Value, ValueCursor
 from sallyport.store.postgres.connection import Cursor
 
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
@@ -101,7 +100,7 @@ class PostgresTx(CursorTx):
     def __init__(
         self, cursor: Cursor, inserts: Inserts, waiting: Sized = (), limit_s: float | None = None, *, share: str = ""
     ) -> None:
-        super().__init__(self._execute, waiting)
+        self._run, self._waiting = self._execute, waiting
         self._cursor = cursor
         self.share = share
         self._inserts = inserts

@@ -18,7 +18,7 @@ from sallyport.base.wire import JSON
 
 EVENT = DomainEvent(
     7, 1_767_225_600_000_000, "ann", "192.0.2.1", "192.0.2.9", 3, "lobby", "aa-bb", "pap", "local", "reject", "accept",
-    "reject", "not enrolled", 1500, 0, 0, "", 0, 0, None, None, None, None, 1,
+    "reject", "not enrolled", 1500, 0, 0, "", 0, 0, None, None, None, None, "corp", "Gi1/0/1", 1,
 )  # fmt: skip
 RFC_5424 = re.compile(
     rb"<(\d{1,3})>1 (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z) ([\x21-\x7e]{1,255}) sallyport \d+ (?:login|audit) "

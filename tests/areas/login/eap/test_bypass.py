@@ -5,7 +5,9 @@ The MAC address is both identity and password, and must be on the domain's list.
 
 import pytest
 
-from sallyport.areas.domains.domain import FirstFactor, Mode
+from sallyport.areas.domains.domain import FirstFactor, Mode, UnknownStations
+from sallyport.areas.domains.repo import Update
+from sallyport.areas.login.login import Reason
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, SERVICE_TYPE, push_attribute
 from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, Packet, encode
@@ -72,6 +74,25 @@ async def test_never_by_accident(nas: Nas) -> None:
         (MsChapSide(MAC, MAC), MAC, BODY),
     ):
         assert (await nas.log_in(side, name, body)).code == ACCESS_REJECT
+
+
+@pytest.mark.parametrize("mode", Mode)
+async def test_rules_decide_about_an_unknown_station(nas: Nas, mode: Mode) -> None:
+    """If rules decide about unknown stations, they also decide by EAP-MD5, in both modes. A wrong password is refused.
+    The station does not get into the inventory, and its failures lock out nobody."""
+    areas = nas.wire.areas
+    await areas.domains.set_mode([areas.domain], mode)
+    await areas.domains.update(areas.domain, Update(settings={"unknown_stations": UnknownStations.RULES}))
+    assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_REJECT
+    fields = {"name": "guests", "action": "allow", "kinds": ["unknown"], "vlan": "99"}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    ended = await nas.log_in(Md5Side(MAC), MAC, BODY)
+    assert ended.code == ACCESS_ACCEPT
+    for _ in range(12):
+        assert (await nas.log_in(Md5Side(b"hello"), MAC, BODY)).code == ACCESS_REJECT
+    assert [reason for reason, *_ in await nas.outcomes()][:2] == [Reason.UNKNOWN_STATION, ""]
+    assert Reason.LOCKED_OUT not in {reason for reason, *_ in await nas.outcomes()}
+    assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from stations")) == 0
 
 
 async def test_taken_off_in_the_middle(nas: Nas) -> None:

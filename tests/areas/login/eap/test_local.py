@@ -138,6 +138,40 @@ async def test_a_certificate_logs_in_its_user(nas: Nas) -> None:
     assert await nas.outcomes() == [(NO_PROVIDER, "ann", "eap-tls"), ("unknown user", "nobody", "eap-tls")]
 
 
+async def test_rules_compare_the_certificate_and_the_method(nas: Nas) -> None:
+    """The facts are those of the verified certificate, in a resumed session too. A login by password has none."""
+    areas = nas.wire.areas
+    allow = {"name": "r", "action": "allow", "methods": ["eap-tls"], "certificates": ["san=pc1.example"]}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(allow))
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, None)
+    shown = nas.authority.certificate("", [upn("ann"), x509.DNSName("pc1.example")])
+    first = TlsSide(eap.TLS, silent, shows=shown)
+    assert (await nas.log_in(first)).code == ACCESS_ACCEPT
+    assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=shown, before=first))).code == ACCESS_ACCEPT
+    assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate("ann")))).code == ACCESS_REJECT
+    assert (await nas.log_in(peap(b"hello"))).code == ACCESS_REJECT
+    block = {"name": "r", "action": "block", "methods": ["peap-mschapv2"]}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(block))
+    assert (await nas.log_in(peap(b"hello"))).code == ACCESS_REJECT
+    reasons = [reason for reason, *_ in await nas.outcomes()]
+    assert reasons == ["", "", NO_PROVIDER, NO_PROVIDER, "blocked by rule"]
+
+
+async def test_a_resumed_session_has_the_method_of_its_full_login(nas: Nas) -> None:
+    """The event says that the session was resumed, and keeps the method for the preview."""
+    areas = nas.wire.areas
+    allow = {"name": "r", "action": "allow", "methods": ["peap-mschapv2"]}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(allow))
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, None)
+    first = peap(b"hello")
+    assert (await nas.log_in(first)).code == ACCESS_ACCEPT
+    again = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=first)
+    assert (await nas.log_in(again)).code == ACCESS_ACCEPT
+    assert [method for *_, method in await nas.outcomes()] == ["eap-peap-mschapv2", "eap-peap-resumed"]
+    rows = await areas.store.read(lambda tx: tx.rows("select facts from events order by id"))
+    assert [facts for (facts,) in rows] == [None, '{"method": "peap-mschapv2"}']
+
+
 async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
     """A certificate of another tenant is refused, even in a resumed session.
 

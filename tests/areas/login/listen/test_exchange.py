@@ -405,3 +405,18 @@ async def test_what_is_counted(wire: Wire) -> None:
     assert sample("sallyport_mfa_decisions_total", domain=domain, mode="monitor", decision="would_deny") == 1
     assert sample("sallyport_mfa_decisions_total", domain=domain, mode="monitor", decision="deny") == 1
     assert sample("sallyport_radius_request_duration_seconds_count", type="Access-Accept") == 1
+
+
+async def test_decisions_are_counted_by_the_tag_that_the_setting_names(wire: Wire) -> None:
+    """The value of the client's tag is the label. Without the tag, the label is empty."""
+    metrics = wire.areas.login_metrics
+    assert await wire.ask(pap("ann", "hello")) == ACCESS_ACCEPT
+    metrics.tag_key = "site"
+    wire.auth = wire.exchange(RadiusService.AUTHENTICATION, 0)
+    assert await wire.ask(pap("ann", "hello", identifier=1)) == ACCESS_ACCEPT
+    (client,) = wire.areas.clients.of_tenant(wire.areas.tenant)
+    await wire.areas.clients.update(wire.areas.tenant, client.id, {}, tags=["site=Berlin/Floor 2", "owner=net"])
+    assert await wire.ask(pap("ann", "hello", identifier=2)) == ACCESS_ACCEPT
+    (family,) = metrics.tagged.collect()
+    samples = {sample.labels["tag"]: sample.value for sample in family.samples}
+    assert samples == {"": 1, "Berlin/Floor 2": 1}

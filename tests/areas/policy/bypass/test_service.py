@@ -10,7 +10,7 @@ from sallyport.areas.domains.domain import Mode
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.login import Reason, Verdict
 from sallyport.areas.policy.bypass import repo
-from sallyport.areas.policy.bypass.station import PLAIN, StationChange
+from sallyport.areas.policy.bypass.station import Entry, StationChange
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.mac import mac_key
@@ -186,7 +186,7 @@ async def test_lists_are_read_again_only_after_a_change(areas: Areas) -> None:
     await areas.bypass.delete(areas.domain, [MAC])
     await areas.bypass.add(areas.domain, ["000000000001"])
     second = await areas.store.read(lambda tx: repo.load(tx, first))
-    assert second.lists == {areas.domain: {"000000000001": PLAIN}}
+    assert second.lists == {areas.domain: {"000000000001": Entry()}}
 
 
 async def test_a_restored_list_replaces_another_of_the_same_extent(areas: Areas) -> None:

@@ -83,6 +83,26 @@ async def test_a_role_of_a_rule_is_not_removed(areas: Areas) -> None:
     assert not areas.roles.of(areas.domain)
 
 
+async def test_a_tag_of_the_nas_comes_before_its_product(areas: Areas) -> None:
+    """A beginning of a value selects the hierarchy. If several tags have a set, the longest decides. A tag and a
+    product in one set are refused."""
+    await set_staff(areas)
+    for tag in ("site=Berlin", "site=berlin/floor 2", "role=lab"):
+        await areas.roles.set(areas.domain, "staff", ReplySet(tag=tag, vlan=str(len(tag))))
+
+    def source(*tags: str) -> tuple[str, bytes]:
+        given = areas.roles.given_to(areas.domain, "staff", "Aruba Wireless", tags)
+        return given.source, given.attributes[-2:]
+
+    assert source("site=Berlin/Floor 2") == ("tag", b"19")
+    assert source("role=lab", "site=Berlin/Floor 3") == ("tag", b"11")
+    assert source("site=Berlin Mitte") == source() == ("product", b"ff")
+    with pytest.raises(ValueError, match="give product or tag, not both"):
+        SetRole.model_validate({**SCOPE, "product": "Cisco IOS", "tag": "site=Berlin"})
+    await areas.roles.remove(areas.domain, "staff", ReplySet(tag="SITE=BERLIN/FLOOR 2").place)
+    assert source("site=Berlin/Floor 2") == ("tag", b"11")
+
+
 async def test_a_single_set_is_removed(areas: Areas) -> None:
     await set_staff(areas)
     await areas.roles.remove(areas.domain, "staff", ARUBA.place)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from sallyport.areas.policy.rules.conditions import Facts
+from sallyport.areas.policy.rules.facts import Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import Window
@@ -32,12 +32,12 @@ def facts(**other: object) -> Facts:
     return Facts(**{**KNOWN, **other})  # type: ignore[arg-type]
 
 
-def rule(id: int = 1, action: str = "mfa_required", attributes: bytes = b"", **kept: object) -> Rule:
-    """Return a rule with the given values."""
+def rule(id: int = 1, action: str = "mfa_required", reply: bytes = b"", **kept: object) -> Rule:
+    """Return a rule with the given values. reply: its encoded reply attributes."""
     if isinstance(time := kept.get("time"), dict):
         kept["time"] = {**Window().as_json(), **time}
     definition = Definition.parse(json.dumps({**Definition(f"rule {id}", Action(action)).as_json(), **kept}))
-    return Rule(id, 1, definition.name, Action(action), attributes, definition)
+    return Rule(id, 1, definition.name, Action(action), reply, definition)
 
 
 def matched(known: Facts, *rules: Rule) -> int:

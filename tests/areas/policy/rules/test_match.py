@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sallyport.areas.policy.rules.conditions import kind_of
+from sallyport.areas.policy.rules.facts import kind_of
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action
 from sallyport.base.clock import from_iso

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sallyport.areas.policy.rules.conditions import Facts
+from sallyport.areas.policy.rules.facts import Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import DAYS, minutes
@@ -90,15 +90,24 @@ def within(rule: Rule, facts: Facts) -> bool:
 
 def state(rule: Rule, facts: Facts) -> str:
     """Return whether the rule matches: no, may or yes."""
-    said = [*about_user(rule, facts), *about_device(rule, facts), within(rule, facts)]
+    kinds = rule.definition.values("kinds")
+    said = [*about_user(rule, facts), *about_device(rule, facts), within(rule, facts), not kinds or facts.kind in kinds]
     if False in said:
         return "no"
     return "may" if None in said else "yes"
 
 
+def read(rules: list[Rule], facts: Facts) -> list[Rule]:
+    """Return the rules that are read for a login. For an unknown station, these are the rules that name its kind, and
+    the rules that block."""
+    if facts.kind != "unknown":
+        return rules
+    return [each for each in rules if each.action == "block" or "unknown" in each.definition.values("kinds")]
+
+
 def reference(rules: list[Rule], facts: Facts) -> tuple[int, bytes] | None:
     """Return the ID and the reply attributes of the rule that decides."""
-    order = sorted(rules, key=lambda each: each.id)
+    order = sorted(read(rules, facts), key=lambda each: each.id)
     order.sort(key=lambda each: each.definition.priority)
     order.sort(key=lambda each: min([at for at, scope in enumerate(SCOPES) if each.definition.values(scope)] + [3]))
     states = [state(each, facts) for each in order]
@@ -129,6 +138,7 @@ KEPT = st.fixed_dictionaries(
     {
         "priority": st.integers(0, 2),
         "users": some("ann", "Bob"),
+        "kinds": some("user", "unknown"),
         "groups": some("Staff", "guests"),
         "ous": some("sales", "IT"),
         "clients": some("vpn", "10.0.0.1", "10.0.0.0/8", "192.0.2.0/30"),
@@ -177,12 +187,12 @@ def test_the_explanation_has_each_evaluated_rule(drawn: list[tuple[str, dict[str
     rules = [rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1)]
     steps = DomainRules(rules).explain(facts)
     states = {True: "yes", False: "no", None: "may"}
-    in_order = sorted(rules, key=lambda each: each.place)
+    in_order = sorted(read(rules, facts), key=lambda each: each.place)
     assert [step.rule for step in steps] == in_order[: len(steps)]
     assert [states[step.matches] for step in steps] == [state(step.rule, facts) for step in steps]
     assert all(bool(step.scope) is not step.matches for step in steps if step.matches is not None)
     assert not any(step.matches for step in steps[:-1])
-    assert len(steps) == len(rules) or steps[-1].matches
+    assert len(steps) == len(in_order) or steps[-1].matches
 
 
 @settings(max_examples=400)

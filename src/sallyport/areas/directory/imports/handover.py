@@ -14,8 +14,8 @@ from sallyport.areas.directory.imports import repo
 from sallyport.areas.directory.imports.job import JobState
 from sallyport.areas.directory.imports.service import Jobs
 from sallyport.base.clock import SECOND
-from sallyport.base.periodic import every
 from sallyport.nodes.node import Node
+from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store, Tx
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from sallyport.areas.directory.directory import DirectoryKind
+from sallyport.areas.directory.directory import DirectoryKind, in_clear
 from sallyport.areas.directory.entry.entry import Batch, Person
 from sallyport.areas.directory.imports.job import ATTRIBUTES, Check, DirectorySource, Read
 from sallyport.areas.directory.reading import ReadError
@@ -16,7 +16,7 @@ from sallyport.areas.directory.reading.graph import GRAPH, LOGIN, GraphReader, G
 from sallyport.areas.directory.reading.okta import OktaReader, OktaSource
 from sallyport.areas.directory.reading.reader import NO_ACCOUNT, LdapReader, LdapSource
 from sallyport.areas.directory.reading.search import ACCOUNTS
-from sallyport.areas.directory.reading.server import Server, in_clear
+from sallyport.areas.directory.reading.server import Server
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import Clock
 from sallyport.base.errors import about

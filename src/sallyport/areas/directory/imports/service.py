@@ -47,11 +47,10 @@ from sallyport.base.errors import (
     SallyportError,
     StoreError,
 )
-from sallyport.base.periodic import every
 from sallyport.base.secret import new_error_id
 from sallyport.base.wire import JSON
 from sallyport.metrics import DirectoryMetrics
-from sallyport.nodes.periodic import CheckedStore
+from sallyport.nodes.periodic import CheckedStore, every
 from sallyport.nodes.service import Cluster
 from sallyport.store import audit
 from sallyport.store.model import Engine, Store, Tx

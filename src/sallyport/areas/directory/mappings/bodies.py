@@ -95,7 +95,7 @@ class ReConfigure(OfMapping):
     fieldMappings: FieldMappings
     apply: Flag = Field(
         default=False,
-        description="true: apply the mapping to the stored people now. false: apply the mapping at the next import.",
+        description="Apply the mapping to the stored people now, not only at the next import.",
     )
 
 

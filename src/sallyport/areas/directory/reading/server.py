@@ -13,7 +13,6 @@ import trio
 from sallyport.areas.directory.directory import split_url
 from sallyport.areas.directory.reading.answers import message_size
 from sallyport.areas.directory.reading.requests import message, start_tls
-from sallyport.base.addresses import is_loopback
 from sallyport.outgoing.certificate import verification_error, why_refused
 from sallyport.outgoing.errors import ProviderError, no_connection
 from sallyport.outgoing.tls import secured
@@ -30,12 +29,6 @@ if TYPE_CHECKING:
 _ANSWER: Final = b"\x02\x01\x01\x78"
 _ENUMERATED: Final = b"\x0a\x01"
 _MAX_ANSWER: Final = 4096
-
-
-def in_clear(url: str) -> bool:
-    """Return whether a connection to an LDAP URL would cross a network without encryption."""
-    scheme, host, _ = split_url(url)
-    return scheme == "ldap" and not is_loopback(host)
 
 
 class Unreachable(Exception):

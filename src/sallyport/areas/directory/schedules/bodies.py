@@ -9,11 +9,10 @@ from zoneinfo import available_timezones
 from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.areas.directory.bodies import DirectoryName
-from sallyport.areas.directory.schedules.schedule import Timing, clock_times, timing_of
-from sallyport.areas.directory.schedules.service import ScheduledDirectory
-from sallyport.base.clock import SECOND, from_iso, iso, iso_or_empty
+from sallyport.areas.directory.schedules.schedule import FULL_EVERY, Schedule, Timing
+from sallyport.base.clock import SECOND, from_iso
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Done, Model
+from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import Row
 from sallyport.web.bodies import Flag, OfDomain, Whole
@@ -73,12 +72,7 @@ Zone = Annotated[
 FullEvery = Annotated[
     Whole,
     Between(0, 1000),
-    Field(
-        description=(
-            "n: all entries are read every n-th time, and only changes in between. 0: all entries are "
-            "read only the first time."
-        )
-    ),
+    Field(description=FULL_EVERY),
 ]
 
 
@@ -127,43 +121,19 @@ class ListSchedules(OfDomain):
     """Request body of the operation `directory/listSchedules`."""
 
 
-class ScheduleEntry(Model):
+@answer_of(Schedule)
+class ScheduleFields(Model):
+    """The fields of a schedule."""
+
+
+class ScheduleEntry(ScheduleFields):
     """A schedule, and the last import of its directory."""
 
-    directoryName: str = Field(description="Name of the directory.")
-    everyMinutes: int = Field(
-        description="Minutes after which the directory is read again. It is 0 if the directory is read at timesOfDay."
-    )
-    timesOfDay: list[str] = Field(description="Times of the day (HH:MM) in timeZone.")
-    timeZone: str = Field(description="IANA time zone of timesOfDay.")
-    fullEvery: int = Field(
-        description=(
-            "n: all entries are read every n-th time, and only changes in between. 0: all entries are read "
-            "only the first time."
-        )
-    )
-    nextRun: str = Field(description="Time when the directory is read next, ISO 8601.")
     lastJobId: int = Field(description="Id of the last import. It is 0 if there was no import.")
     lastState: str = Field(
         description="State of the last import, as in getImportStatus. It is empty if there was no import."
     )
     lastEnd: str = Field(description="End of the last import, ISO 8601. It is empty if no import has ended.")
-
-
-def schedule_entry(shown: ScheduledDirectory) -> dict[str, object]:
-    """Return a schedule as the fields of `ScheduleEntry`."""
-    timing, last = timing_of(shown.schedule), shown.last
-    return {
-        "directoryName": shown.schedule.directory_name,
-        "everyMinutes": timing.every_minutes,
-        "timesOfDay": clock_times(timing.times),
-        "timeZone": timing.zone,
-        "fullEvery": timing.full_every,
-        "nextRun": iso(shown.schedule.next_at),
-        "lastJobId": last.id if last is not None else 0,
-        "lastState": last.state if last is not None else "",
-        "lastEnd": iso_or_empty(last.ended_at if last is not None else None),
-    }
 
 
 def is_overdue(schedule: Row, now: int) -> bool:
@@ -182,7 +152,7 @@ class SyncNow(OfDomain):
     """Request body of the operation `directory/sync`."""
 
     directoryName: DirectoryName
-    full: Flag = Field(default=False, description="true: read all entries. false: read only changes.")
+    full: Flag = Field(default=False, description="Read all entries, not only changes.")
 
 
 class SyncQueued(Done):

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 from zoneinfo import ZoneInfo
 
-from sallyport.base.clock import SECOND
+from sallyport.base.answer import Wire
+from sallyport.base.clock import SECOND, iso
 
+FULL_EVERY: Final = (
+    "n: all entries are read every n-th time, and only changes in between. 0: all entries are read only the first time."
+)
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
@@ -60,27 +64,36 @@ class Timing:
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 
+def _minutes(times: str) -> tuple[int, ...]:
+    return tuple(int(time) for time in times.split(",") if time)
+
+
+def clock_times(times: str) -> list[str]:
+    """Return the times of a stored schedule as HH:MM."""
+    return [f"{time // 60:02}:{time % 60:02}" for time in _minutes(times)]
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """A stored schedule. times: minutes after midnight, separated by commas."""
 
     directory_id: int
     domain_id: int
-    directory_name: str
-    every_minutes: int
-    times: str
-    zone: str
-    full_every: int
+    directory_name: Annotated[str, Wire("Name of the directory.", "directoryName")]
+    every_minutes: Annotated[
+        int,
+        Wire(
+            "Minutes after which the directory is read again. It is 0 if the directory is read at timesOfDay.",
+            "everyMinutes",
+        ),
+    ]
+    times: Annotated[str, Wire("Times of the day (HH:MM) in timeZone.", "timesOfDay", clock_times)]
+    zone: Annotated[str, Wire("IANA time zone of timesOfDay.", "timeZone")]
+    full_every: Annotated[int, Wire(FULL_EVERY, "fullEvery")]
     runs: int
-    next_at: int
+    next_at: Annotated[int, Wire("Time when the directory is read next, ISO 8601.", "nextRun", iso)]
 
 
 def timing_of(schedule: Schedule) -> Timing:
     """Return the times of a stored schedule."""
-    times = tuple(int(time) for time in schedule.times.split(",") if time)
-    return Timing(schedule.every_minutes, times, schedule.zone, schedule.full_every)
-
-
-def clock_times(times: Sequence[int]) -> list[str]:
-    """Return minutes after midnight as HH:MM."""
-    return [f"{time // 60:02}:{time % 60:02}" for time in times]
+    return Timing(schedule.every_minutes, _minutes(schedule.times), schedule.zone, schedule.full_every)

@@ -5,7 +5,6 @@ at this time, one job is queued soon after the next start.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from random import random
 from typing import Final
 
@@ -19,7 +18,8 @@ from sallyport.areas.directory.imports.job import Job, JobKind, NewJob
 from sallyport.areas.directory.schedules.schedule import Schedule, Timing, clock_times, timing_of
 from sallyport.areas.directory.service import NO_DIRECTORY, Directories
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.answer import answer
+from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError
 from sallyport.base.wire import JSON
 from sallyport.store import audit
@@ -30,14 +30,6 @@ LOOK_S: Final = 30.0
 AT_ONCE: Final = 20
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduledDirectory:
-    """A schedule and the last import of its directory."""
-
-    schedule: Schedule
-    last: Job | None
 
 
 class Schedules:
@@ -78,12 +70,12 @@ class Schedules:
         self._set.set()
         return next_at
 
-    async def of_domain(self, domain_id: int) -> list[ScheduledDirectory]:
-        """Return the schedules of a domain."""
+    async def of_domain(self, domain_id: int) -> list[tuple[Schedule, Job | None]]:
+        """Return the schedules of a domain, each with the last import of its directory."""
 
-        def query(tx: Tx) -> list[ScheduledDirectory]:
+        def query(tx: Tx) -> list[tuple[Schedule, Job | None]]:
             return [
-                ScheduledDirectory(each, next(iter(jobs_repo.of_directory(tx, each.directory_id, 1)), None))
+                (each, next(iter(jobs_repo.of_directory(tx, each.directory_id, 1)), None))
                 for each in repo.schedules_of_domain(tx, domain_id)
             ]
 
@@ -151,10 +143,5 @@ def _audited(schedule: Schedule | None) -> Mapping[str, JSON]:
     """Return the values of a schedule for the audit trail."""
     if schedule is None:
         return {}
-    return {
-        "everyMinutes": schedule.every_minutes,
-        "timesOfDay": ", ".join(clock_times(timing_of(schedule).times)),
-        "timeZone": schedule.zone,
-        "fullEvery": schedule.full_every,
-        "nextRun": iso(schedule.next_at),
-    }
+    shown = {**answer(schedule), "timesOfDay": ", ".join(clock_times(schedule.times))}
+    return {name: value for name, value in shown.items() if name != "directoryName"}

@@ -11,7 +11,7 @@ from sallyport.areas.events.outlets import repo
 from sallyport.areas.events.outlets.format import by_time, login_fields
 from sallyport.areas.events.repo import EVENTS
 from sallyport.base import log as logs
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 from sallyport.store.model import Store
 
 POLL_S: Final = 0.5

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from cryptography import x509
 
 from sallyport.areas.login.eap.verifiers import Verifier
 from sallyport.areas.login.login import NO_WAITS, NOTHING, Answered, Decision, Found, Login, Reason, Waits
@@ -158,13 +159,13 @@ class EapLogin:
     """An EAP conversation and the state of its login.
 
     scope: an identifier of the domain and its first factor. client: the name of the RADIUS client. user: the inner name
-    without its realm, or empty if it is unknown so far. named_by: the field of the certificate that contains the name.
-    found, code, stamp: the fields of the same names in the `verifiers.Finding` of the first factor. session: the
-    challenge that the user must answer next. second: the result of the second factor. rule: the login rule that asked
-    for the second factor, or None. waits: the time for which the login has waited. refused: the result if the login is
-    refused. decided: whether `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are
-    not recorded. ending: the end of the conversation, or None before it. It is also None if the second factor was asked
-    for inside EAP.
+    without its realm, or empty if it is unknown so far. inner_realm: the realm of this name. named_by: the field of the
+    certificate that contains the name. certificate: the client's certificate, or None. found, code, stamp: the fields
+    of the same names in the `verifiers.Finding` of the first factor. session: the challenge that the user must answer
+    next. second: the result of the second factor. rule: the login rule that asked for the second factor, or None.
+    waits: the time for which the login has waited. refused: the result if the login is refused. decided: whether
+    `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are not recorded. ending: the
+    end of the conversation, or None before it. It is also None if the second factor was asked for inside EAP.
     """
 
     conversation: Conversation
@@ -172,7 +173,9 @@ class EapLogin:
     verifier: Verifier
     client: str
     user: str = ""
+    inner_realm: str = ""
     named_by: NamedBy | None = None
+    certificate: x509.Certificate | None = None
     found: Found = NOTHING
     code: Code | None = None
     stamp: str = ""

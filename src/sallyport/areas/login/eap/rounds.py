@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sallyport.areas.domains.domain import LOCAL, Domain
+from sallyport.areas.domains.domain import LOCAL, RULES, Domain
 from sallyport.areas.login.decision import ROUND, decide
 from sallyport.areas.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.areas.login.eap.service import SERVED, Eap, EapServer
@@ -43,6 +43,8 @@ class EapRounds:
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
+        if domain.unknown_stations is RULES:
+            self._note_unknown(login, domain)
         # the first round of a conversation decides whether a station is admitted by its address
         station = None if STATE in login.arrival.request.first else self.station(login, domain)
         result = self._eap.receive(login, domain, station)
@@ -61,12 +63,22 @@ class EapRounds:
 
     def station(self, login: Login, domain: Domain) -> Station | None:
         """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
-        bypass = self._steps.bypass
-        key = bypass.admits_by_eap(login.arrival, login.method, domain.id) if login.method == Method.EAP else ""
+        key = (
+            self._steps.bypass.requested_by_eap(login.arrival, login.method, domain)
+            if login.method == Method.EAP
+            else ""
+        )
         if not key:
             return None
         word = login.arrival.client.mac_password
-        return Station(key, None if word is None else word.reveal(), partial(bypass.has, domain.id, key))
+        return Station(key, None if word is None else word.reveal())
+
+    def _note_unknown(self, login: Login, domain: Domain) -> None:
+        """Keep a station that may be invented out of the inventory, from the first round on."""
+        bypass = self._steps.bypass
+        key = bypass.requested_by_eap(login.arrival, login.method, domain) if login.method == Method.EAP else ""
+        if key and bypass.entry(domain.id, key, login.arrival.at) is None:
+            self._steps.note(login, is_unknown=True)
 
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""
@@ -105,7 +117,7 @@ class EapRounds:
         """
         fresh = self._steps.refresh(login, domain)
         if result.by_address:
-            return self._steps.admit_station(login, fresh)
+            return self._steps.decide_station(login, fresh)
         if result.refusal is not None:
             login.rule = result.rule
             return self._steps.settle(login, fresh, result.refusal)

@@ -24,7 +24,7 @@ from sallyport.areas.login.eap.login import (
     sender_of,
 )
 from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
-from sallyport.areas.login.identity import in_full, names_no_user, principal
+from sallyport.areas.login.identity import in_full, names_no_user, principal, realm_inside
 from sallyport.areas.login.login import Answered, Found, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
@@ -250,9 +250,12 @@ class Eap:
         """Return the name of the user in a question, without its realm. Return an empty text if the realm belongs to
         another domain or to none."""
         login.method = f"eap-{eap.conversation.method}"
-        eap.named_by = question.by if isinstance(question, Certificate) else None
+        eap.named_by, eap.certificate = (
+            (question.by, question.certificate) if isinstance(question, Certificate) else (None, None)
+        )
         name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
         login.user = eap.user = name or login.user
+        login.inner_realm = eap.inner_realm = realm_inside(question.user, eap.named_by)
         login.outside = False
         return name
 
@@ -310,6 +313,7 @@ class Eap:
 
     def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
         login.user, login.named_by, login.waits = eap.user or login.user, eap.named_by, eap.waits
+        login.inner_realm, login.certificate = eap.inner_realm, eap.certificate
         login.outside = not eap.user
         if isinstance(outcome, (Waiting, Check)):
             raise PacketError("the server is still checking the last EAP response of this login", "duplicate")
@@ -321,7 +325,7 @@ class Eap:
             login.method = f"eap-{eap.conversation.method}"
             eap.decided = True
             return eap.refused
-        login.method = outcome.method
+        login.method, login.resumed = outcome.method, outcome.resumed
         if outcome.success:
             self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.arrival.client.tenant_id)
             login.code = eap.code

@@ -3,7 +3,6 @@ directory, and winbind for MS-CHAP."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
@@ -100,18 +99,17 @@ class Station:
     """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name,
     and usually as password too.
 
-    key: the address as 12 hex digits. word: the password that all stations behind the client have, or None. listed: a
-    function that returns whether the domain's list of MAC addresses contains the station.
+    key: the address as 12 hex digits. word: the password that all stations behind the client have, or None. The end of
+    the login decides whether the station is still admitted.
     """
 
     checkable: Final = frozenset({Chap})
 
-    def __init__(self, key: str, word: bytes | None, listed: Callable[[], bool]) -> None:
+    def __init__(self, key: str, word: bytes | None) -> None:
         self._key = key
         self._passwords = [each.encode() for name in spellings(key) for each in (name, name.upper())]
         if word is not None:
             self._passwords.append(word)
-        self._listed = listed
 
     def is_of(self, login: Login) -> bool:
         """Return whether a request is still about this station. Each round of a conversation must be about it.
@@ -124,7 +122,7 @@ class Station:
     def at_once(self, user: str, question: Question) -> Finding:
         if not isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
-        if mac_key(user) != self._key or not self._listed():
+        if mac_key(user) != self._key:
             return Finding(Reason.UNKNOWN_USER)
         right = any(chap_holds(question.value, password, question.challenge) for password in self._passwords)
         return Finding(Reason.NONE if right else Reason.WRONG_PASSWORD)

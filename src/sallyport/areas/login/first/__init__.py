@@ -8,5 +8,5 @@
 `ldap` and `radius` implement the protocol `checker.Checker`. Each check returns a `FirstFactorResult` with the reason,
 the user's groups and the attributes of the answer. It does not change the login. `service` keeps one checker for each
 domain, created from the stored configuration. `settings` and `fields` validate and store the configuration that an
-admin sets. `trial` tests a first factor for an admin.
+admin sets. `trial` tests a first factor for an admin. `cli` adds the commands of first factors to `sallyport domain`.
 """

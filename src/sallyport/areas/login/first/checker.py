@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ Tell: TypeAlias = Callable[[str], None]
 """A function that reports one step of a check to an admin. Its argument is the text of the step."""
 
 
+USER: Final = "{user}"
+ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
+"""A regular expression for the comparisons in a filter that contain {user}. It captures the attribute and the value
+(RFC 4515 section 3)."""
 CODE_LENGTHS: Final = (6, 8)
 """The allowed lengths of a code that users append to the password, in digits."""
 

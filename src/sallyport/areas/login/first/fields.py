@@ -1,24 +1,22 @@
-"""The configuration fields of the first factors `ldap` and `radius`, and their validation."""
+"""The configuration fields of the first factors `ldap` and `radius`, and their validation.
+
+Commands take their options from the fields, so a checker is imported only when it is made.
+"""
 
 from __future__ import annotations
 
 import ssl
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Annotated, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from sallyport.areas.directory.reading.connection import Account
+from sallyport.areas.directory.directory import in_clear
 from sallyport.areas.directory.reading.fields import LdapUrl, Line, Name
 from sallyport.areas.directory.reading.requests import encoded_filter
-from sallyport.areas.directory.reading.server import Server, in_clear
-from sallyport.areas.login.first.checker import CODE_LENGTHS, Checker, Host
-from sallyport.areas.login.first.ldap.account import ASSERTION, USER
-from sallyport.areas.login.first.ldap.checker import Ldap, LdapSettings
-from sallyport.areas.login.first.upstream.checker import HomeServerSettings, Upstream, UpstreamSettings
-from sallyport.areas.login.first.upstream.link import TlsSettings
+from sallyport.areas.login.first.checker import ASSERTION, CODE_LENGTHS, USER, Checker, Host
 from sallyport.base.errors import FieldError
 from sallyport.base.model import SentModel, Unknown
 from sallyport.base.validation import Between, unfit
@@ -26,6 +24,11 @@ from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.fields import Certificates, HostName, KeyText, SharedKey
 from sallyport.radius.packet import SharedSecret
 from sallyport.web.bodies import Flag
+
+if TYPE_CHECKING:
+    from sallyport.areas.login.first.ldap.checker import Ldap
+    from sallyport.areas.login.first.upstream.checker import HomeServerSettings, Upstream
+    from sallyport.areas.login.first.upstream.link import TlsSettings
 
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
 RADSEC_PORT: Final = 2083
@@ -143,6 +146,10 @@ class LdapFields(Fields):
         return [urlsplit(url).hostname or "" for url in self.servers]
 
     def checker(self, host: Host) -> Ldap:
+        from sallyport.areas.directory.reading.connection import Account
+        from sallyport.areas.directory.reading.server import Server
+        from sallyport.areas.login.first.ldap.checker import Ldap, LdapSettings
+
         service = None
         if self.bindDN is not None and self.bindPassword is not None:
             service = Account(self.bindDN, self.bindPassword.get_secret_value())
@@ -195,6 +202,8 @@ class TlsFields(_Strict):
     @property
     def settings(self) -> TlsSettings:
         """The fields as settings of a TLS connection."""
+        from sallyport.areas.login.first.upstream.link import TlsSettings
+
         key = self.clientKey.get_secret_value()
         return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
 
@@ -229,6 +238,8 @@ class HomeServerFields(_Strict):
     @property
     def settings(self) -> HomeServerSettings:
         """The fields as settings of the checker."""
+        from sallyport.areas.login.first.upstream.checker import HomeServerSettings
+
         secret = SharedSecret(self.secret.get_secret_value().encode())
         return HomeServerSettings(self.host, self.port, secret, None if self.tls is None else self.tls.settings)
 
@@ -272,6 +283,8 @@ class UpstreamFields(Fields):
         return [each.host for each in self.servers]
 
     def checker(self, host: Host) -> Upstream:
+        from sallyport.areas.login.first.upstream.checker import Upstream, UpstreamSettings
+
         settings = UpstreamSettings(
             servers=tuple(each.settings for each in self.servers),
             window_s=self.responseWindowSeconds,

@@ -31,6 +31,7 @@ from sallyport.areas.login.second.conversation import OTHER_NODE
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
+from sallyport.base.tags import value_for
 from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
@@ -171,6 +172,7 @@ class Exchange:
         self._round_budget = RoundBudget()
         self._just_decided: list[tuple[Login, Decision]] = []
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
+        self._tag_key, self._tagged = services.login_metrics.tag_key, services.login_metrics.tagged
 
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Load the answers of an earlier process, so that retransmissions get them again."""
@@ -365,6 +367,10 @@ class Exchange:
         login.reply = encode_reply(code, arrival.request, arrival.client.secret, with_keys)
         if not login.noted:
             self._note(login)
+        if login.noted and decision.outcome and not is_check(arrival.request):
+            self._sightings.use(login.device, login.behind, arrival.request, arrival.client, login.method)
+            if self._tag_key:
+                self._tagged.cell(value_for(login.device.tags, self._tag_key), decision.outcome).count += 1
         login.answer = Answer(decision, attributes, self._clock() - arrival.at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision

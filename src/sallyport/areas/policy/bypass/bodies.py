@@ -2,13 +2,16 @@
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import AfterValidator, Field, SecretBytes, ValidatorFunctionWrapHandler, WrapValidator
 
+from sallyport.areas.policy.bypass.psk import is_psk
 from sallyport.areas.policy.bypass.station import StationChange, StationRow
+from sallyport.areas.policy.bypass.unknown import UnknownRow
 from sallyport.base.mac import mac_key
 from sallyport.base.model import Model, SentModel, answer_of
 from sallyport.base.validation import Moment, unfit
-from sallyport.web.bodies import InDomain, Many, Paged, PlainText, Text, TotalCount
+from sallyport.web.bodies import InDomain, Many, Octets, Paged, PlainText, Text, TotalCount
+from sallyport.web.tags import NewTags
 
 MOST: Final = 1000
 """Maximum number of stations in one request."""
@@ -31,11 +34,28 @@ def _end(value: object, handler: ValidatorFunctionWrapHandler) -> object:
 
 End = Annotated[Moment, WrapValidator(_end)]
 """The end of an entry: a time, or an empty text, which is 0."""
+
+
+def _psk(value: SecretBytes) -> SecretBytes:
+    key = value.get_secret_value()
+    if key and not is_psk(key):
+        raise unfit("must be a passphrase of 8 to 63 printable ASCII characters, or a key of 64 hexadecimal digits")
+    return value
+
+
+Psk = Annotated[Octets, AfterValidator(_psk)]
 Mac = Annotated[Text, AfterValidator(_mac)]
 Vlan = Annotated[PlainText, Field(max_length=64), AfterValidator(_trimmed)]
 VLAN: Final = (
     "VLAN of the stations: a number from 1 to 4094, or a name. It replaces the VLAN of the login rule. An empty text "
     "removes it."
+)
+ROLE: Final = (
+    "Role of the stations: its reply attributes replace those of the login rule. An empty text removes the role."
+)
+PSK: Final = (
+    "Pre-shared key of the stations for Wi-Fi: a passphrase of 8 to 63 characters, or 64 hexadecimal digits. No answer "
+    "has it. An empty text removes it."
 )
 UNTIL: Final = "End of the entry, ISO 8601: from then on, the station is unknown. An empty text removes the end."
 Stations = Annotated[Many[Mac], Field(min_length=1, max_length=MOST)]
@@ -48,10 +68,17 @@ class _EntryFields(SentModel):
     )
     vlan: Vlan | None = Field(default=None, description=VLAN)
     until: End | None = Field(default=None, description=UNTIL)
+    role: Annotated[PlainText, Field(max_length=64), AfterValidator(_trimmed)] | None = Field(
+        default=None, description=ROLE
+    )
+    psk: Psk | None = Field(default=None, description=PSK)
+    tags: NewTags | None = None
 
     def change_of(self, station: str) -> StationChange:
         """Return the change of a station."""
-        return StationChange(station, self.name, self.vlan, self.until)
+        psk = None if self.psk is None else self.psk.get_secret_value()
+        tags = None if self.tags is None else tuple(self.tags)
+        return StationChange(station, self.name, self.vlan, self.until, self.role, psk, tags)
 
 
 class AddBypassStation(InDomain, _EntryFields):
@@ -101,4 +128,25 @@ class StationList(Model):
     """Response body of the operation `ListBypassStations`."""
 
     stations: list[StationEntry] = Field(description="Stations of the page, in the order in which they were added.")
+    totalCount: TotalCount
+
+
+class ListUnknownStations(InDomain, Paged):
+    """Request body of the operation `ListUnknownStations`."""
+
+    search: Text = Field(
+        default="",
+        description="Part of the address in any notation, of the SSID or of the port. If it is empty, all are listed.",
+    )
+
+
+@answer_of(UnknownRow)
+class UnknownStation(Model):
+    """A station that is not on the list."""
+
+
+class UnknownList(Model):
+    """Response body of the operation `ListUnknownStations`."""
+
+    stations: list[UnknownStation] = Field(description="Stations of the page, the last seen first.")
     totalCount: TotalCount

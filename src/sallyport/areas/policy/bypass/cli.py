@@ -1,28 +1,36 @@
 """`sallyport bypass`: the stations of MAC authentication bypass."""
 
+import csv
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, TextIO, cast
 
 import click
 
-from sallyport.areas.policy.bypass.bodies import MOST, AddBypassStation, ListBypassStations
+from sallyport.areas.policy.bypass.bodies import MOST, AddBypassStation, ListBypassStations, ListUnknownStations
+from sallyport.areas.policy.bypass.vendors import FILE, compact
 from sallyport.areas.users import files
+from sallyport.areas.users.accounts.bodies import in_a_cell
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import Group, Time, in_domain, json_form
+from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.options import Group, InputFile, Time, in_domain, json_form
 
-COLUMNS: Final = ("station", "name", "vlan", "until", "lastSeen", "addedAt")
+COLUMNS: Final = ("station", "name", "vlan", "role", "tags", "hasPsk", "until", "lastSeen", "addedAt")
 LIST: Final = "/ad/ListBypassStations"
-FILE_COLUMNS: Final = ("station", "name", "vlan", "until")
-"""The columns of an export, and those that an import may have."""
+UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName", "outcome", "requests", "lastSeen")
+EXPORTED: Final = ("station", "name", "vlan", "role", "tags", "until")
+FILE_COLUMNS: Final = (*EXPORTED, "psk")
+"""The columns that an import may have."""
 UNTIL: Final = Time(1, "a time such as 90d, 12h or 2027-11-23, or an empty text for no end", allows_empty=True)
 
 
-@click.group(cls=Group, first=("add", "list", "import", "export"))
+@click.group(cls=Group, first=("add", "list", "unknown", "import", "export"))
 def bypass() -> None:
     """MAC authentication bypass: stations that are admitted by their MAC address."""
 
@@ -32,6 +40,15 @@ def bypass() -> None:
 @in_domain
 @option(AddBypassStation, "name", help="Name for all stations, such as `printers, 2nd floor`.")
 @option(AddBypassStation, "vlan", metavar="NUMBER|NAME")
+@options(AddBypassStation, "role", "tags")
+@field_option(
+    "psk",
+    "--psk",
+    "psk",
+    expose_value=True,
+    metavar="FILE|-",
+    help="File with the pre-shared key of the stations; - reads it from standard input. An empty file removes the key.",
+)
 @option(AddBypassStation, "until", type=UNTIL, metavar="TIME", help=f"End of the entry: {UNTIL.accepted}.")
 @click.option(
     "--file",
@@ -39,9 +56,11 @@ def bypass() -> None:
     help="File with a line `ADDRESS` or `ADDRESS,NAME` for each station; `-` reads standard input.",
 )
 @pass_body
-def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None) -> None:
+def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None, psk: str | None) -> None:
     """Add stations by MAC address, in any notation. A station that is already listed gets the new name, and the values
     of the given options."""
+    if psk is not None:
+        body["psk"] = {"hex": _key(line, psk, file).hex()}
     name, given = str(body.get("name", "")), body.get("station")
     wanted: dict[str, list[JSON]] = {name: given} if isinstance(given, list) else {}
     for address, own in _lines(file):
@@ -74,6 +93,39 @@ def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> No
     line.print_rows(line.listed(LIST, "stations", body, domain=domain), COLUMNS, form)
 
 
+@bypass.command()
+@in_domain
+@options(ListUnknownStations, "search")
+@json_form
+@pass_body
+def unknown(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
+    """List the stations that have asked for admission by their MAC address and are not on the list, the last seen
+    first."""
+    rows = line.listed("/ad/ListUnknownStations", "stations", body, domain=domain)
+    line.print_rows(rows, UNKNOWN, form)
+
+
+@bypass.command()
+@click.argument("files_", metavar="FILES...", type=InputFile(), nargs=-1, required=True)
+@click.pass_obj
+def vendors(line: CommandLine, *, files_: tuple[Path, ...]) -> None:
+    """Read the vendors of MAC addresses from CSV files of the IEEE: oui.csv, mam.csv and oui36.csv. They replace the
+    vendors from former files. Lists then show the vendor of each station."""
+    with ExitStack() as opened:
+        try:
+            found = compact([opened.enter_context(each.open(encoding="utf-8-sig", newline="")) for each in files_])
+        except (OSError, ValueError, csv.Error) as error:
+            raise StartError(f"{', '.join(map(str, files_))}: {error}") from None
+    path = line.settings().data_dir / FILE
+    try:
+        new = path.with_name(f"{FILE}.new")
+        new.write_text("".join(f"{each}\n" for each in found), encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+    line.note(f"{counted(len(found), 'vendor')} written to {path}")
+
+
 @bypass.command("import")
 @files.source
 @in_domain
@@ -82,6 +134,9 @@ def import_(line: CommandLine, *, file: Path, domain: str) -> None:
     """Add stations from a CSV or JSON file in the format of `bypass export`, or change those that are listed. A value
     that the file does not have is kept. A value that is not valid ends the import; earlier lines may be imported."""
     rows = files.read(file, FILE_COLUMNS)
+    for row in rows:
+        if isinstance(tags := row.get("tags"), str):
+            row["tags"] = [*chain.from_iterable(csv.reader([tags], skipinitialspace=True))]
     for at in range(0, len(rows), MOST):
         part = rows[at : at + MOST]
         stations: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]
@@ -97,8 +152,23 @@ def import_(line: CommandLine, *, file: Path, domain: str) -> None:
 @json_form
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
-    """Export the stations of a domain as CSV or JSON."""
-    line.print_rows(line.listed(LIST, "stations", domain=domain), FILE_COLUMNS, form or "csv")
+    """Export the stations of a domain as CSV or JSON, without pre-shared keys."""
+    rows = line.listed(LIST, "stations", domain=domain)
+    if form is None:
+        rows = ({**row, "tags": in_a_cell(map(str, cast(list[JSON], row["tags"])))} for row in rows)
+    line.print_rows(rows, EXPORTED, form or "csv")
+
+
+def _key(line: CommandLine, source: str, file: TextIO | None) -> bytes:
+    """Read a pre-shared key from a file or from standard input. file: the file with the stations."""
+    if source != "-":
+        try:
+            return Path(source).read_bytes().rstrip(b"\r\n")
+        except OSError as error:
+            raise StartError(f"--psk: {source}: {error.strerror}") from error
+    if file is sys.stdin:
+        raise click.UsageError("--psk and --file cannot both read standard input")
+    return line.read_secret("Pre-shared key")
 
 
 def _told(error: Invalid, rows: Sequence[Row]) -> str:

@@ -1,13 +1,18 @@
 """HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
 
+import trio
+
 from sallyport.areas.policy.bypass.bodies import (
     AddBypassStation,
     DeleteBypassStation,
     ImportBypassStations,
     ListBypassStations,
+    ListUnknownStations,
     StationList,
+    UnknownList,
 )
 from sallyport.areas.policy.bypass.service import Bypass
+from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.base.answer import answers
 from sallyport.base.clock import Clock
 from sallyport.base.model import Done
@@ -17,7 +22,7 @@ from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
-def operations(service: Bypass, gate: Gate, clock: Clock) -> Operations:
+def operations(service: Bypass, vendors: Vendors, gate: Gate, clock: Clock) -> Operations:
     """Declare the operations. Only an admin may change the list, because it decides about access."""
     bypass = Operations("Login rules", gate)
 
@@ -26,7 +31,17 @@ def operations(service: Bypass, gate: Gate, clock: Clock) -> Operations:
         """List the stations of a domain that are admitted by their MAC address."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
-        return Plain({"stations": answers(rows, now=clock()), "totalCount": total})
+        await trio.to_thread.run_sync(vendors.load)
+        return Plain({"stations": answers(rows, now=clock(), vendors=vendors), "totalCount": total})
+
+    @bypass.post("/ad/ListUnknownStations", roles=READERS)
+    async def list_unknown_stations(body: ListUnknownStations, caller: Caller) -> Plain[UnknownList]:
+        """List the stations that have asked for admission by their MAC address and are not on the list of the domain.
+        The station that was seen last comes first. Requests of the last seconds may be missing."""
+        page = body.page()
+        rows, total = await service.unknown.page(body.domainId, body.search, offset=page.offset, limit=page.size)
+        await trio.to_thread.run_sync(vendors.load)
+        return Plain({"stations": answers(rows, vendors=vendors), "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:

@@ -8,17 +8,20 @@ wait.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
-from sallyport.areas.policy.bypass.station import MAX_STATIONS, PLAIN, Entry, StationChange, StationRow
+from sallyport.areas.policy.bypass.station import MAX_STATIONS, Entry, StationChange, StationRow
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.tags import Tags, as_stored, of_store
+from sallyport.base.text import counted, fold
 from sallyport.store.erasure import PRESENT
 from sallyport.store.model import LISTED_TEXTS, Tx, Value, columns_of, listed, without_case
 
+_SHOWN: Final = columns_of(StationRow)
 Entries = Mapping[str, Entry]
 """The entries of a domain by station."""
-_COLUMNS: Final = {"vlan": "vlan", "until": "until_at"}
-"""The column of each field of `StationChange` that the login path reads."""
+_COLUMNS: Final = {"vlan": "vlan", "until": "until_at", "role": "role", "psk": "psk", "tags": "tags"}
+"""The column of each field of `StationChange`, besides the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +81,33 @@ def load(tx: Tx, before: Listed) -> Listed:
 
 
 def _entries(tx: Tx, domain_id: int) -> Entries:
-    same = {PLAIN: PLAIN}
-    rows = tx.rows("select station, vlan, until_at from bypass_stations where domain_id = :d", d=domain_id)
-    found = ((str(station), Entry(str(vlan), int(str(until)))) for station, vlan, until in rows)
-    return {station: same.setdefault(entry, entry) for station, entry in found}
+    """Return the entries of a domain. Tuples are read, because rows of a class take twice as long."""
+    same: dict[tuple[Value, ...], Entry] = {}
+    entries: dict[str, Entry] = {}
+    sql = "select station, vlan, until_at, role, psk from bypass_stations where domain_id = :d"
+    for station, *values in tx.rows(sql, d=domain_id):
+        key = tuple(values)
+        entry = same.get(key)
+        if entry is None:
+            vlan, until, role, psk = values
+            entry = same[key] = Entry(str(vlan), int(str(until)), fold(str(role)), cast(bytes | None, psk))
+        entries[str(station)] = entry
+    return entries
 
 
 def put(tx: Tx, domain_id: int, changes: Sequence[StationChange], at: int) -> None:
     """Add stations to a domain's list, and change those that are listed. Raises Conflict if the domain would have too
     many stations.
 
-    changes: not two of one station. at: the time in microseconds.
+    changes: not two of one station; the pre-shared keys are sealed, and the tags are complete. at: the time in
+    microseconds.
     """
     for given, alike in groupby(sorted(changes, key=_given), key=_given):
         fields = [name for name, is_given in zip(_COLUMNS, given[1:], strict=True) if is_given]
         columns = [_COLUMNS[name] for name in fields]
         updates = [*(f"{each} = excluded.{each}" for each in columns)]
         updates += ["name = excluded.name"] if given[0] else []
-        updates += ["revision = bypass_stations.revision + 1"] if columns else []
+        updates += ["revision = bypass_stations.revision + 1"] if columns not in ([], ["tags"]) else []
         updates += ["expired = 0"] if "until" in fields else []
         tx.insert(
             "bypass_stations",
@@ -117,7 +129,24 @@ def _given(change: StationChange) -> tuple[bool, ...]:
 
 def _value(change: StationChange, name: str) -> Value:
     value: Value = getattr(change, name)
-    return value
+    if name == "tags":
+        return as_stored(change.tags or ())
+    return None if name == "psk" and not value else value
+
+
+def tags_of(tx: Tx, domain_id: int, stations: Sequence[str]) -> dict[str, Tags]:
+    """Return the tags of listed stations, by station."""
+    sql = f"select station, tags from bypass_stations where domain_id = :d and station in {LISTED_TEXTS} and tags <> ''"
+    return {str(station): of_store(str(tags)) for station, tags in tx.rows(sql, d=domain_id, ids=listed(stations))}
+
+
+def roles_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:
+    """Return the roles that stations of a domain have, by case-folded name, each with the number of stations."""
+    sql = "select role, count(*) from bypass_stations where domain_id = :d and role <> '' group by role"
+    return {
+        fold(str(role)): [f"{counted(int(str(count)), 'station')} of MAC bypass"]
+        for role, count in tx.rows(sql, d=domain_id)
+    }
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
@@ -156,15 +185,16 @@ def expire(tx: Tx, at: int, most: int) -> list[Expired]:
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
     """Return one page of a domain's list, ordered by id, and the number of all matches.
 
-    search: a part of the name; case is ignored. key: a part of the address as hex digits. A row matches if its name or
-    its address matches.
+    search: a part of the name or of a tag; case is ignored. key: a part of the address as hex digits. A row matches if
+    its name, a tag or its address matches.
     """
     where, text = "from bypass_stations where domain_id = :domain", ""
     if search:
-        column, text = without_case("name", search)
+        column, text = without_case("name || ' ' || tags", search)
         where += f" and (instr({column}, :search) > 0 or (:key <> '' and instr(station, :key) > 0))"
     given: dict[str, str | int] = {"domain": domain_id, "search": text, "key": key}
-    sql = f"select {', '.join(columns_of(StationRow))} {where} order by id limit :limit offset :offset"
+    columns = ("case when psk is null then 0 else 1 end as has_psk" if name == "has_psk" else name for name in _SHOWN)
+    sql = f"select {', '.join(columns)} {where} order by id limit :limit offset :offset"
     rows = tx.all(StationRow, sql, limit=limit, offset=offset, **given)
     return rows, tx.value(int, f"select count(*) {where}", **given) or 0
 

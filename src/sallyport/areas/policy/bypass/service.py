@@ -1,24 +1,39 @@
 """The lists of stations that are admitted by their MAC address."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
 
+from sallyport.areas.domains.domain import RULES, Domain
 from sallyport.areas.policy.attempt import Arrival
-from sallyport.areas.policy.bypass import repo
+from sallyport.areas.policy.bypass import repo, unknown_repo
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
+from sallyport.areas.policy.bypass.psk import KeyAttributes, key_attributes, pairwise_key
 from sallyport.areas.policy.bypass.repo import Listed
 from sallyport.areas.policy.bypass.station import Entry, StationChange, StationRow
+from sallyport.areas.policy.bypass.unknown_service import UnknownStations
 from sallyport.areas.users.service import NoRevocations, Revocations
 from sallyport.base.clock import Clock, iso, now_us
+from sallyport.base.errors import SecretError
 from sallyport.base.mac import mac_text, spellings, station_key
-from sallyport.base.periodic import every
+from sallyport.base.tags import changed_tags
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
+from sallyport.nodes.periodic import every
+from sallyport.radius.salted import Hiding
+from sallyport.radius.vendors import UNKNOWN, medium
+from sallyport.radius.vendors.ssid import ssid
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
 
+IDENTITY: Final = "bypass_stations/{}/{}/psk"
+"""The identity of a sealed pre-shared key, by domain and station."""
+NO_KEY: Final = KeyAttributes(b"")
+RUCKUS: Final = "Ruckus"
+_WIRELESS: Final = frozenset({"Wireless", UNKNOWN})
 SEEN_S: Final = 30.0
 EXPIRY_S: Final = 30.0
 EXPIRED_AT_ONCE: Final = 200
@@ -30,12 +45,18 @@ def no_vlan(_vlan: str) -> bytes:
     return b""
 
 
+def as_given(_tx: Tx, _domain_id: int, role: str) -> str:
+    """Return the name of a role unchanged."""
+    return role
+
+
 class Bypass:
     """The bypass lists of all domains, in memory. A change is in effect when the call that makes it returns.
 
     revocations: the service that ends the sessions of stations that are no longer admitted. vlan_attributes: returns
-    the encoded attributes for a VLAN; raises Invalid if the VLAN is not valid. some: whether any station is listed. If
-    no station is listed, the login path skips the checks of this class.
+    the encoded attributes for a VLAN; raises Invalid if the VLAN is not valid. check_role: returns the name of a
+    domain's role as it is stored, or raises Invalid. vault: seals the pre-shared keys. some: whether any station is
+    listed. If no station is listed, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -45,13 +66,19 @@ class Bypass:
         *,
         revocations: Revocations | None = None,
         vlan_attributes: Callable[[str], bytes] = no_vlan,
+        check_role: Callable[[Tx, int, str], str] = as_given,
+        vault: Vault | None = None,
     ) -> None:
         self._configuration = configuration
         self._clock = clock
         self._revocations = revocations or NoRevocations()
         self._check_vlan = vlan_attributes
         self.vlan_attributes = lru_cache(4096)(vlan_attributes)
+        self._check_role = check_role
+        self._vault = vault
+        self._pairwise_key = lru_cache(1024)(self._derive)
         self.some = False
+        self.unknown = UnknownStations(configuration.store)
         self._seen: dict[int, set[str]] = {}
         self._listed = configuration.hold(self._load, Listed(), self._adopt)
 
@@ -63,20 +90,23 @@ class Bypass:
 
     # --- logins -----------------------------------------------------------------------------------------------
 
-    def admits(self, arrival: Arrival, method: str, domain_id: int) -> bool:
-        """Return whether a login is a bypass request for a listed station. Raises PacketError if the password field is
-        malformed."""
-        if domain_id not in self._listed.value.lists:
-            return False
-        return self.entry(domain_id, requested_station(arrival, method), arrival.at) is not None
-
-    def admits_by_eap(self, arrival: Arrival, method: str, domain_id: int) -> str:
-        """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the station is not
-        listed."""
-        if domain_id not in self._listed.value.lists:
+    def requested(self, arrival: Arrival, method: str, domain: Domain) -> str:
+        """Return the station of a bypass request as 12 hex digits. Return an empty text if the login is no bypass
+        request, or if the station is not listed and the domain does not let rules decide. Raises PacketError if the
+        password field is malformed."""
+        if domain.id not in self._listed.value.lists and domain.unknown_stations is not RULES:
             return ""
-        station = requested_station_by_eap(arrival, method)
-        return station if self.entry(domain_id, station, arrival.at) is not None else ""
+        return self._decided_here(requested_station(arrival, method), arrival, domain)
+
+    def requested_by_eap(self, arrival: Arrival, method: str, domain: Domain) -> str:
+        """Return the station of a bypass request by EAP as `requested` does."""
+        if domain.id not in self._listed.value.lists and domain.unknown_stations is not RULES:
+            return ""
+        return self._decided_here(requested_station_by_eap(arrival, method), arrival, domain)
+
+    def _decided_here(self, station: str, arrival: Arrival, domain: Domain) -> str:
+        is_decided = domain.unknown_stations is RULES or self.entry(domain.id, station, arrival.at) is not None
+        return station if station and is_decided else ""
 
     def entry(self, domain_id: int, station: str, at: int) -> Entry | None:
         """Return the entry of a station. Return None if the domain does not list the station, or if the entry has
@@ -93,6 +123,33 @@ class Bypass:
         """Note that a listed station was seen. The time is stored within a minute."""
         self._seen.setdefault(domain_id, set()).add(station)
 
+    def key_attributes(self, arrival: Arrival, domain_id: int, station: str, psk: bytes, product: str) -> KeyAttributes:
+        """Return the attributes that give a station's pre-shared key to a NAS. psk: the sealed key. product: the
+        product of the NAS. The result is empty if the request is not about a wireless network. Raises SecretError."""
+        if medium(arrival.request) not in _WIRELESS:
+            return NO_KEY
+        name = ssid(arrival.request) if product == RUCKUS else ""
+        if product == RUCKUS and not name:
+            return NO_KEY
+        identity = IDENTITY.format(domain_id, station)
+        pmk = self._pairwise_key(psk, identity, name) if name else b""
+        hiding = Hiding(arrival.client.secret, arrival.request.authenticator)
+        return key_attributes(self._opened(psk, identity), product, hiding, pmk)
+
+    def _derive(self, psk: bytes, identity: str, name: str) -> bytes:
+        return pairwise_key(self._opened(psk, identity), name)
+
+    def _opened(self, psk: bytes, identity: str) -> bytes:
+        if self._vault is None:
+            raise SecretError("there is no vault")
+        return self._vault.open(psk, identity)
+
+    def _sealed(self, domain_id: int, change: StationChange) -> StationChange:
+        """Return a change with its pre-shared key sealed."""
+        if not change.psk or self._vault is None:
+            return change
+        return replace(change, psk=self._vault.seal(change.psk, IDENTITY.format(domain_id, change.station)))
+
     # --- changes ----------------------------------------------------------------------------------------------
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
@@ -106,9 +163,22 @@ class Bypass:
         wanted, at = list({each.station: each for each in changes}.values()), self._clock()
         for vlan in {each.vlan for each in wanted if each.vlan}:
             self._check_vlan(vlan)
+        sealed = [self._sealed(domain_id, each) for each in wanted]
 
         def transaction(tx: Tx) -> int:
-            repo.put(tx, domain_id, wanted, at)
+            roles = {role: self._check_role(tx, domain_id, role) for role in {each.role for each in wanted} if role}
+            tagged = [each.station for each in wanted if each.tags is not None]
+            tags = repo.tags_of(tx, domain_id, tagged) if tagged else {}
+            rows = [
+                replace(
+                    each,
+                    role=roles.get(each.role or "", each.role),
+                    tags=each.tags and changed_tags(tags.get(each.station, ()), each.tags),
+                )
+                for each in sealed
+            ]
+            repo.put(tx, domain_id, rows, at)
+            unknown_repo.delete(tx, domain_id, [each.station for each in wanted])
             self._record(tx, "bypass.add", domain_id, [each.station for each in wanted], at, _changed(wanted))
             return len(wanted)
 
@@ -188,6 +258,9 @@ def _changed(changes: Sequence[StationChange]) -> dict[str, JSON]:
     for name, values in (
         ("name", {each.name for each in changes} - {""}),
         ("vlan", {each.vlan for each in changes} - {None}),
+        ("role", {each.role for each in changes} - {None}),
+        ("tags", {", ".join(each.tags) for each in changes if each.tags is not None}),
+        ("psk", {audit.HIDDEN if each.psk else "" for each in changes if each.psk is not None}),
         ("until", {iso(each.until) if each.until else "" for each in changes if each.until is not None}),
     ):
         if values:

@@ -16,11 +16,11 @@ from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.areas.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.mac import station_key
-from sallyport.base.periodic import every
 from sallyport.base.text import fold_name
 from sallyport.base.wire import JSON
 from sallyport.metrics import LockoutMetrics
 from sallyport.nodes.notices import Notices
+from sallyport.nodes.periodic import every
 from sallyport.radius.attributes import CALLING_STATION_ID, MESSAGE_AUTHENTICATOR, PROXY_STATE
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, sent_password

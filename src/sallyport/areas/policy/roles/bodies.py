@@ -1,6 +1,6 @@
 """Request and response bodies of /ad/...Role(s)."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -8,26 +8,46 @@ from sallyport.areas.clients.bodies import Product
 from sallyport.areas.policy.roles.role import MAX_NAME, MAX_SET_OCTETS, ReplySet, RoleSource
 from sallyport.areas.policy.roles.templates import TEMPLATES
 from sallyport.areas.policy.rules.bodies import VLAN, Replies, ReplyAttribute
+from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
+from sallyport.base.tags import MAX_TAG, canonical_tag
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import DomainId, Flag, InDomain, Name, Paged, PlainText, Text, TotalCount
 
 ROLE: Final = "Name of the role. Case is ignored."
 PRODUCT: Final = "Product of the NAS that gets the set, as ListDevices names it."
+TAG: Final = (
+    "Tag KEY=VALUE of the devices that get the set, whatever their product. A value with / or # is a hierarchy, which "
+    "its beginning selects. Empty: none."
+)
 REPLIES: Final = f"Attributes for the Access-Accept. Together with the VLAN, they have at most {MAX_SET_OCTETS} octets."
 RoleName = Annotated[Name, Field(max_length=MAX_NAME), AfterValidator(str.strip)]
+
+
+def _tag(value: str) -> str:
+    try:
+        return canonical_tag(value, "tag") if value.strip() else ""
+    except Invalid as error:
+        raise unfit(error.fields[0].message) from None
 
 
 class OneSet(InDomain):
     """The name of a role, and what selects one of its sets."""
 
     role: RoleName = Field(description=ROLE)
-    product: Product = Field(default="", description=f"{PRODUCT} Empty: the default set.")
+    product: Product = Field(default="", description=f"{PRODUCT} Empty: the default set, or the set of the tag.")
+    tag: Annotated[str, Field(max_length=MAX_TAG), AfterValidator(_tag)] = Field(default="", description=TAG)
 
     @property
     def place(self) -> tuple[str, str]:
         """What selects the set, as `ReplySet.place`."""
-        return ReplySet(self.product).place
+        return ReplySet(self.product, self.tag).place
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> Self:
+        if self.product and self.tag:
+            raise unfit("give product or tag, not both", "product", "tag")
+        return self
 
 
 class SetRole(OneSet):
@@ -51,7 +71,9 @@ class RemoveRole(OneSet):
     """Request body of the operation `RemoveRole`."""
 
     product: Product = Field(
-        default="", description="Product whose set is removed. Empty: the whole role is removed, with all its sets."
+        default="",
+        description="Product whose set is removed. Without product and tag, the whole role is removed, with all its "
+        "sets.",
     )
 
 

@@ -23,12 +23,12 @@ def role() -> None:
 @role.command("set")
 @field_argument("role", "name")
 @in_domain
-@options(SetRole, "product", "vlan")
+@options(SetRole, "product", "tag", "vlan")
 @option(SetRole, "replyAttributes", "--reply", type=Pair(), metavar="NAME=VALUE")
 @options(SetRole, "template")
 @pass_body
 def set_(line: CommandLine, body: Row, *, domain: str) -> None:
-    """Set the reply attributes of a role for a product, or its default set. A role that does not exist is added."""
+    """Set the reply attributes of a role for a product, a tag or all others. A role that does not exist is added."""
     line.note(str(line.run("/ad/SetRole", body, domain=domain)["message"]))
 
 
@@ -61,10 +61,10 @@ def show(line: CommandLine, body: Row, *, domain: str, as_json: bool) -> None:
 @role.command()
 @field_argument("role", "name")
 @in_domain
-@options(RemoveRole, "product")
+@options(RemoveRole, "product", "tag")
 @pass_body
 def remove(line: CommandLine, body: Row, *, domain: str) -> None:
-    """Remove a role, or its set for one product. A role that is used is not removed."""
+    """Remove a role, or its set for one product or tag. A role that is used is not removed."""
     line.note(str(line.run("/ad/RemoveRole", body, domain=domain)["message"]))
 
 

@@ -39,22 +39,22 @@ def operations(service: Roles, gate: Gate) -> Operations:
 
     @roles.post("/ad/SetRole", roles=ADMINS)
     async def set_role(body: SetRole, caller: Caller) -> Done:
-        """Set the reply attributes of a role for a product, or its default set. A role that does not exist is added.
+        """Set the reply attributes of a role for a product, a tag or all others. A role that does not exist is added.
 
-        The set replaces the previous set for the same product as a whole. It applies from the next login on. A login
-        rule gives the role with its field `role`. An empty set sends nothing.
+        The set replaces the previous set for the same product or tag as a whole. It applies from the next login on. A
+        login rule gives the role with its field `role`. An empty set sends nothing.
         """
         own = TEMPLATES[body.product].replies(body.role) if body.template else ()
         await service.set(
             body.domainId,
             body.role,
-            ReplySet(body.product, "", body.vlan.strip(), (*own, *replies(body.replyAttributes))),
+            ReplySet(body.product, body.tag, body.vlan.strip(), (*own, *replies(body.replyAttributes))),
         )
-        return Done(message=f"role {body.role} set for {_named(body.product)}")
+        return Done(message=f"role {body.role} set for {body.tag or _named(body.product)}")
 
     @roles.post("/ad/RemoveRole", roles=ADMINS)
     async def remove_role(body: RemoveRole, caller: Caller) -> Done:
-        """Remove a role, or its set for one product. A role that is used, such as by a login rule, is not removed."""
+        """Remove a role, or its set for one product or tag. A role that is used, such as by a rule, is not removed."""
         is_whole = not any(body.place)
         await service.remove(body.domainId, body.role, None if is_whole else body.place)
         return Done(message="role removed" if is_whole else "set of the role removed")

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from sallyport.areas.policy.rules.rule import Reply
+from sallyport.base.tags import NO_TAGS, Tags, folded_tag, selectors
 from sallyport.base.wire import JSON
 
 MAX_ROLES: Final = 200
@@ -57,7 +58,7 @@ class ReplySet:
     @property
     def place(self) -> tuple[str, str]:
         """The tag and the product, case-folded. A role has at most one set for each."""
-        return self.tag.casefold(), self.product.casefold()
+        return self.tag and folded_tag(self.tag), self.product.casefold()
 
     @property
     def source(self) -> RoleSource:
@@ -75,9 +76,9 @@ class ReplySet:
 
 
 class Role:
-    """A role in memory. sets: its sets, the default set first."""
+    """A role in memory. sets: its sets, the default set first. has_tags: whether a set is selected by a tag."""
 
-    __slots__ = ("_by_product", "_default", "_none", "domain_id", "name", "sets")
+    __slots__ = ("_by_product", "_by_tag", "_default", "_none", "domain_id", "has_tags", "name", "sets")
 
     def __init__(self, domain_id: int, name: str, sets: Iterable[ReplySet]) -> None:
         self.domain_id = domain_id
@@ -89,9 +90,18 @@ class Role:
             product: found for (tag, product), found in given.items() if not tag
         }
         self._default = self._by_product.get("", self._none)
+        by_tag = [(tag, found) for (tag, _), found in given.items() if tag]
+        self._by_tag = sorted(by_tag, key=lambda each: (-len(each[0]), each[0]))
+        self.has_tags = bool(by_tag)
 
-    def given(self, product: str) -> GivenRole:
-        """Return what a NAS of this product gets. product: its name in any case; empty if unknown."""
+    def given(self, product: str, tags: Tags = NO_TAGS) -> GivenRole:
+        """Return what a NAS gets. product: the name of its product in any case; empty if unknown. tags: its tags. If
+        several tags have a set, the longest decides."""
+        if tags and self.has_tags:
+            own = selectors(tags)
+            for tag, found in self._by_tag:
+                if tag in own:
+                    return found
         return self._by_product.get(product.casefold(), self._default)
 
     def with_set(self, new: ReplySet) -> "Role":

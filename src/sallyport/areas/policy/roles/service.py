@@ -13,6 +13,7 @@ from sallyport.areas.policy.roles.role import MAX_SET_OCTETS, MAX_SETS, GivenRol
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, invalid_field
+from sallyport.base.tags import NO_TAGS, Tags
 from sallyport.base.text import existing, fold
 from sallyport.base.wire import JSON
 from sallyport.radius.dictionary import Dictionary
@@ -59,17 +60,21 @@ class Roles:
     def given(self, domain_id: int, name: str, nas: Device, client: Client) -> GivenRole:
         """Return the role that a login at a NAS gets, with the encoded attributes to send.
 
-        name: the case-folded name of the role. nas, client: the device of the login, and its RADIUS client. The product
-        of the device decides which set is sent; if it is unknown, the product that is configured for the client.
+        name: the case-folded name of the role. nas, client: the device of the login, and its RADIUS client. The tags of
+        the device, or else its product decide which set is sent. If its product is unknown, the product that is
+        configured for the client counts.
         """
-        return self.given_to(domain_id, name, product_of(nas.nas_device_type, client.product))
+        role = self.of(domain_id).get(name)
+        tags = nas.tags if role is not None and role.has_tags else NO_TAGS
+        return self.given_to(domain_id, name, product_of(nas.nas_device_type, client.product), tags)
 
-    def given_to(self, domain_id: int, name: str, product: str) -> GivenRole:
-        """Return the role that a login at a NAS of this product gets. name: the case-folded name of the role."""
+    def given_to(self, domain_id: int, name: str, product: str, tags: Tags = NO_TAGS) -> GivenRole:
+        """Return the role that a login at a NAS of this product, with these tags, gets. name: the case-folded name of
+        the role."""
         role = self.of(domain_id).get(name)
         if role is None:  # the role was removed while the login was decided
             return GivenRole(name, RoleSource.NONE)
-        return role.given(product)
+        return role.given(product, tags)
 
     @staticmethod
     def check(tx: Tx, domain_id: int, name: str) -> str:

@@ -12,6 +12,10 @@ matches if the login fits at least one value in each of the other scopes. Rules 
 with groups, then rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then
 by id. The first rule that matches decides.
 
+**A station that is on no list of MAC addresses** has the kind `unknown`, if its domain lets rules decide about it. Only
+rules that name this kind, and rules that block, are read for it. It is admitted only by an `allow` rule with a VLAN or
+role.
+
 **A missing fact does not exempt a login.** Otherwise a device could omit Calling-Station-Id to evade a rule about
 stations. A fact is, for example, an attribute or the list of the user's groups. If a fact is missing, a rule that needs
 the fact *may* match. Then the stricter outcome applies:

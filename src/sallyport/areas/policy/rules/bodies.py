@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, AccountKind, Condition
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import AccountKind, Condition
 from sallyport.areas.policy.rules.rule import (
     DEFAULT_PRIORITY,
     MAX_PRIORITY,

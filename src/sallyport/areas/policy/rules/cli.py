@@ -90,6 +90,17 @@ def settings(command: CommandT) -> CommandT:
     return command
 
 
+def facts(command: CommandT) -> CommandT:
+    """Add options to a command: those of the facts that are derived from conditions."""
+    for each in reversed([each for each in CONDITIONS if each.asked]):
+        named = f"--{each.option}", each.fact
+        if each.asks_several:
+            command = click.option(*named, multiple=True, help=f"{each.asked} Repeatable.")(command)
+        else:
+            command = click.option(*named, default="", help=each.asked)(command)
+    return click.option("--unsigned", is_flag=True, help="The request has no Message-Authenticator.")(command)
+
+
 @click.group(cls=Group, first=("add", "list"))
 def rule() -> None:
     """Login rules of a domain: allow, block, or require a second factor."""
@@ -167,6 +178,7 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
     "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
 )
 @click.option("--ou", "ous", multiple=True, help="An organizational unit of the user; repeatable.")
+@facts
 @json_form
 @click.pass_obj
 def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:

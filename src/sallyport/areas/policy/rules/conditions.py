@@ -3,186 +3,30 @@
 Each entry of `CONDITIONS` is one condition: the fact of a login that it compares, how it compares, and how the API, the
 command line and the console show it. The time of day is a condition too, but no list of values (`time_condition`).
 
-When rules are loaded, the values of a condition become a set of case-folded names, or of stations and networks in
-canonical form, and the condition becomes a function of the facts. It returns True or False, or None if a fact is
-missing. The docstring of the package explains the consequences.
+When rules are loaded, the values of a condition become a set of case-folded names, of stations and networks in
+canonical form, or of patterns, and the condition becomes a function of the facts. It returns True or False, or None if
+a fact is missing. The docstring of the package explains the consequences.
 """
 
 import zoneinfo
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
-from functools import cached_property
 from typing import Final
 
-from sallyport.areas.policy.rules.index import (
-    Index,
-    add_name,
-    add_network,
-    address_of,
-    holding,
-    naming,
-    network_of,
-)
+from sallyport.areas.policy.rules import requested
+from sallyport.areas.policy.rules.facts import Condition, Facts, Preparation, Seen, Test, Values
+from sallyport.areas.policy.rules.index import add_network, network_of
+from sallyport.areas.policy.rules.patterns import add_name
+from sallyport.areas.policy.rules.requested import METHODS, WITHOUT_MEDIUM, texts_of
 from sallyport.areas.policy.rules.window import DAYS, Window, minutes
-from sallyport.base.clock import SECOND, iso
+from sallyport.base.clock import iso
 from sallyport.base.mac import station_key
-from sallyport.base.text import fold, fold_name, folded
-from sallyport.radius.vendors import MEDIA, UNKNOWN
+from sallyport.base.text import folded
+from sallyport.radius.vendors import MEDIA
 
-_UNKNOWN: Final = frozenset({"", UNKNOWN.casefold()})
 _COMMON_MEDIA: Final = ("Ethernet", "Wireless", "Virtual")
-
-Values = tuple[str | int, ...]
-"""The values of a condition in a rule. Only Service-Types are numbers."""
-
-
-class AccountKind(StrEnum):
-    """A kind of account: a person, a computer with its own account or certificate, or a station. The station is
-    admitted by its MAC address."""
-
-    USER = "user"
-    MACHINE = "machine"
-    STATION = "station"
-
-
-def kind_of(user: str) -> AccountKind:
-    """Return the kind of account that a user name has. Names such as `host/NAME.DOMAIN` and `NAME$` belong to Windows
-    computers."""
-    name = fold_name(user)
-    return AccountKind.MACHINE if name.endswith("$") or name.startswith("host/") else AccountKind.USER
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The facts of a login that rules compare. They are known after the first factor.
-
-    user: the name without its realm. kind: the kind of account. names: all names of the user, case-folded, if a
-    directory has several. groups, ous: the user's groups and OUs, case-folded, or None if they could not be read.
-    client: the name of the RADIUS client. source: the sender's address. nas: NAS-IP-Address or NAS-IPv6-Address,
-    otherwise the sender's address. product, nas_product: the products of the sender and of the NAS; `Unknown` or empty
-    if unknown. medium: the medium of the NAS port; `Unknown` or empty if unknown. station: Calling-Station-Id; empty if
-    absent. service_type: Service-Type; None if absent. at: the time in microseconds since 1970, UTC.
-    """
-
-    user: str
-    kind: AccountKind
-    groups: frozenset[str] | None
-    ous: frozenset[str] | None
-    client: str
-    source: str
-    nas: str
-    product: str
-    nas_product: str
-    medium: str
-    station: str
-    service_type: int | None
-    at: int
-    names: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """What the preparation of a rule's conditions needs.
-
-    bit: the bit of the rule in the index. exempts: whether the rule is an `allow` rule.
-    """
-
-    index: Index
-    bit: int
-    exempts: bool
-
-
-class Seen:
-    """The facts of a login in the form in which rules compare them. Each fact is computed when it is first used.
-
-    groups, ous, sender, nas: the rules, as bits, that name the fact. For example, `groups` has the rules that name one
-    of the user's groups.
-    """
-
-    def __init__(self, facts: Facts, index: Index) -> None:
-        self.facts = facts
-        self._index = index
-        self._moments: dict[str, datetime] = {}
-        self.user = fold_name(facts.user)
-
-    @cached_property
-    def groups(self) -> int | None:
-        return naming(self._index.groups, self.facts.groups)
-
-    @cached_property
-    def ous(self) -> int | None:
-        return naming(self._index.ous, self.facts.ous)
-
-    @cached_property
-    def sender(self) -> int | None:
-        """The rules that name the sender's address, as bits, or None if the address is unknown."""
-        address = address_of(self.facts.source)
-        return None if address is None else holding(self._index.sender, address)
-
-    @cached_property
-    def nas(self) -> int:
-        return holding(self._index.nas, address_of(self.facts.nas))
-
-    @cached_property
-    def client(self) -> str:
-        return fold(self.facts.client)
-
-    @cached_property
-    def station(self) -> str:
-        return station_key(self.facts.station)
-
-    @cached_property
-    def medium(self) -> str:
-        return self.facts.medium.casefold()
-
-    @cached_property
-    def products(self) -> tuple[str, str]:
-        return self.facts.product.casefold(), self.facts.nas_product.casefold()
-
-    def moment(self, zone: zoneinfo.ZoneInfo) -> datetime:
-        """Return the time of the login in a time zone."""
-        moment = self._moments.get(zone.key)
-        if moment is None:
-            moment = self._moments[zone.key] = datetime.fromtimestamp(self.facts.at // SECOND, zone)
-        return moment
-
-
-Test = Callable[[Seen], bool | None]
-"""Whether a login has one of a condition's values; None if the fact is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition of login rules: a list of values, one of which the login must have. An empty list is no condition.
-
-    field: the name in the API, in stored rules and in the audit trail. option: the option of the command line for one
-    value. word: a word for the condition before its values. title, hint: the label and a hint in the console's form.
-    choices: the values with their labels, if the form offers a choice. rank: conditions with a lower rank are tested
-    first, because they cost less. prepare: returns the test of the values. has: returns the values of a login as texts,
-    or None if they could not be read. may_be_none: whether a login may surely have no value.
-    """
-
-    field: str
-    option: str
-    description: str
-    word: str
-    title: str
-    rank: int
-    prepare: Callable[[Values, Preparation], Test]
-    has: Callable[[Facts], Iterable[str] | None]
-    hint: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
-    may_be_none: bool = False
-
-
-def _texts(values: Values) -> tuple[str, ...]:
-    return tuple(map(str, values))
 
 
 def _users(values: Values, _: Preparation) -> Test:
-    wanted = folded(_texts(values))
+    wanted = folded(texts_of(values))
 
     def holds(seen: Seen) -> bool | None:
         if not seen.user:
@@ -194,14 +38,14 @@ def _users(values: Values, _: Preparation) -> Test:
 
 def _groups(values: Values, prepared: Preparation) -> Test:
     bit = prepared.bit
-    for name in folded(_texts(values)):
+    for name in folded(texts_of(values)):
         add_name(prepared.index.groups, name, bit)
     return lambda seen: None if seen.groups is None else bool(seen.groups & bit)
 
 
 def _ous(values: Values, prepared: Preparation) -> Test:
     bit = prepared.bit
-    for name in folded(_texts(values)):
+    for name in folded(texts_of(values)):
         add_name(prepared.index.ous, name, bit)
     return lambda seen: None if seen.ous is None else bool(seen.ous & bit)
 
@@ -217,24 +61,24 @@ def _service_types(values: Values, _: Preparation) -> Test:
 
 
 def _media(values: Values, _: Preparation) -> Test:
-    wanted = folded(_texts(values))
-    return lambda seen: None if seen.medium in _UNKNOWN else seen.medium in wanted
+    wanted = folded(texts_of(values))
+    return lambda seen: None if seen.medium in WITHOUT_MEDIUM else seen.medium in wanted
 
 
 def _products(values: Values, _: Preparation) -> Test:
-    wanted = folded(_texts(values))
+    wanted = folded(texts_of(values))
 
     def holds(seen: Seen) -> bool | None:
         first, second = seen.products
         if first in wanted or second in wanted:
             return True
-        return None if first in _UNKNOWN or second in _UNKNOWN else False
+        return None if first in WITHOUT_MEDIUM or second in WITHOUT_MEDIUM else False
 
     return holds
 
 
 def _stations(values: Values, _: Preparation) -> Test:
-    wanted = frozenset(map(station_key, _texts(values)))
+    wanted = frozenset(map(station_key, texts_of(values)))
     return lambda seen: seen.station in wanted if seen.station else None
 
 
@@ -244,7 +88,7 @@ def _clients(values: Values, prepared: Preparation) -> Test:
     A network in an `allow` rule matches only the sender's address. Otherwise an external gateway would be exempt if it
     sent an internal NAS-IP-Address.
     """
-    entries, index, bit = _texts(values), prepared.index, prepared.bit
+    entries, index, bit = texts_of(values), prepared.index, prepared.bit
     names = folded(tuple(entry for entry in entries if network_of(entry) is None))
     networks = [network for network in map(network_of, entries) if network is not None]
     for network in networks:
@@ -301,13 +145,20 @@ CONDITIONS: Final = (
     Condition(
         "kinds",
         "kind",
-        "Kinds of account: a person, a computer, or a station by its MAC address. An empty list matches all.",
+        "Kinds of account: a person, a computer, a station by its MAC address, or a station that is not on the list of "
+        "MAC addresses. An empty list matches all; a station that is not on the list is admitted only by a rule that "
+        "names its kind.",
         "kind",
         "Kinds of account",
         2,
         _kinds,
         lambda facts: (facts.kind.value,),
-        choices=(("user", "Person"), ("machine", "Computer account"), ("station", "Bypass station")),
+        choices=(
+            ("user", "Person"),
+            ("machine", "Computer account"),
+            ("station", "Bypass station"),
+            ("unknown", "Unknown station"),
+        ),
     ),
     Condition(
         "clients",
@@ -364,6 +215,117 @@ CONDITIONS: Final = (
         lambda facts: () if facts.service_type is None else (str(facts.service_type),),
         hint="Names or numbers, such as Login or Framed.",
     ),
+    Condition(
+        "ssids",
+        "ssid",
+        "SSIDs, from a vendor's attribute or from Called-Station-Id. An empty list matches all.",
+        "SSID",
+        "SSIDs",
+        4,
+        requested.ssids,
+        lambda facts: (facts.ssid,),
+        hint="One SSID on each line.",
+        may_be_none=True,
+        asked="SSID of the wireless network.",
+        is_claim=True,
+    ),
+    Condition(
+        "tags",
+        "tag",
+        "Tags KEY=VALUE of the device or its RADIUS client. A value selects the values below it too: site=Berlin "
+        "selects site=Berlin/Floor 2. An empty list matches all.",
+        "tag",
+        "Tags of the device",
+        6,
+        requested.tags,
+        lambda facts: facts.tags,
+        hint="KEY=VALUE on each line, such as site=Berlin.",
+        may_be_none=True,
+        asked="Tags KEY=VALUE of the device, in place of those in the inventory.",
+        asks_several=True,
+        is_claim=True,
+    ),
+    Condition(
+        "ports",
+        "port",
+        "Ports (NAS-Port-Id). * matches any characters, ? matches one. An empty list matches all.",
+        "port",
+        "Ports (NAS-Port-Id)",
+        6,
+        requested.ports,
+        lambda facts: (facts.port,),
+        hint="Such as GigabitEthernet1/0/*.",
+        asked="Port of the NAS (NAS-Port-Id).",
+        is_claim=True,
+    ),
+    Condition(
+        "methods",
+        "method",
+        "Authentication methods, such as pap, eap-tls, peap-mschapv2 or mab. eap, peap and ttls include all their "
+        "inner methods. An empty list matches all.",
+        "method",
+        "Authentication methods",
+        3,
+        requested.methods,
+        requested.method_shown,
+        choices=tuple(METHODS.items()),
+        asked="Authentication method, such as peap-mschapv2. Default: pap.",
+        is_claim=True,
+    ),
+    Condition(
+        "certificates",
+        "certificate",
+        "Facts KEY=VALUE of the client certificate of EAP-TLS. The keys are issuer (a distinguished name or its common "
+        "name), template, eku, san and sid. An empty list matches all.",
+        "certificate",
+        "Client certificate",
+        8,
+        requested.certificates,
+        lambda facts: facts.certificates,
+        hint="KEY=VALUE on each line, with the key issuer, template, eku, san or sid.",
+        asked="Facts KEY=VALUE of the client certificate.",
+        asks_several=True,
+    ),
+    Condition(
+        "attributes",
+        "attribute",
+        "Attributes of the request: NAME=VALUE, or NAME~PATTERN with * for any characters and ? for one. An empty list "
+        "matches all.",
+        "attribute",
+        "Attributes of the request",
+        8,
+        requested.attributes,
+        requested.attribute_facts,
+        hint="NAME=VALUE or NAME~PATTERN on each line, such as NAS-Identifier~ap-*.",
+        asked="Attributes NAME=VALUE of the request.",
+        asks_several=True,
+        is_claim=True,
+    ),
+    Condition(
+        "realms",
+        "realm",
+        "Realms of the user name, as the user has typed it. An empty list matches all.",
+        "realm",
+        "Realms of the user name",
+        3,
+        requested.realms,
+        lambda facts: (facts.realm,),
+        hint="Such as partner.example; a name without a realm lacks this fact.",
+    ),
+    Condition(
+        "addresses",
+        "address",
+        "Addresses or networks (CIDR) of the user's endpoint, from Calling-Station-Id or Tunnel-Client-Endpoint. An "
+        "empty list matches all.",
+        "address",
+        "Addresses of the endpoint",
+        7,
+        requested.addresses,
+        lambda facts: (facts.address,),
+        hint="Such as 198.51.100.0/24. VPN gateways send the address.",
+        asked="IP address of the user's endpoint (Tunnel-Client-Endpoint).",
+        is_claim=True,
+    ),
 )
 """All conditions with a list of values, in the order in which a rule shows them."""
 
@@ -392,11 +354,14 @@ def time_condition(window: Window) -> Test:
     return holds
 
 
+CLAIMED: Final = " (a claim of the sender)"
+
+
 def shown_values(facts: Facts, field: str, most: int) -> str:
     """Return what a login has for a condition, as a text for an admin.
 
     field: the field of the condition, `time`, or empty; the result is then empty too. most: the maximum number of
-    values in the text.
+    values in the text. The text says if the values are only claims of the sender.
     """
     if not field:
         return ""
@@ -408,4 +373,4 @@ def shown_values(facts: Facts, field: str, most: int) -> str:
     if not shown:
         return "none" if values is not None and condition.may_be_none else "not known"
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+    return ", ".join(shown[:most]) + more + (CLAIMED if field in facts.claims else "")

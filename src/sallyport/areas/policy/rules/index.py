@@ -6,30 +6,36 @@ They are an integer in which each bit is a rule.
 """
 
 from functools import lru_cache
-from typing import TypeVar
 
+from sallyport.areas.policy.rules.patterns import Patterns, add_name
 from sallyport.base.addresses import Network, parse_address, parse_network
 
 Names = frozenset[str]
 Networks = dict[tuple[int, int], dict[int, int]]
-Key = TypeVar("Key", str, int)
 
 
 class Index:
     """An index from values to the rules of a domain that name these values. A set of rules is an integer in which each
     bit is a rule.
 
-    groups, ous: the rules by the case-folded name of the group or OU. sender, nas: the rules by network. The key of the
-    outer table is (IP version, number of host bits). The key of the inner table is the network's prefix.
+    groups, ous: the rules by the case-folded name of the group or OU. sender, nas, addresses: the rules by network. The
+    key of the outer table is (IP version, number of host bits). The key of the inner table is the network's prefix.
+    ports: the rules by the pattern of NAS-Port-Id. tags, certificates: the rules by the folded text `key=value`.
+    attributes: the rules by the name of an attribute, and by the pattern of its value.
     """
 
-    __slots__ = ("groups", "nas", "ous", "sender")
+    __slots__ = ("addresses", "attributes", "certificates", "groups", "nas", "ous", "ports", "sender", "tags")
 
     def __init__(self) -> None:
         self.groups: dict[str, int] = {}
         self.ous: dict[str, int] = {}
         self.sender: Networks = {}
         self.nas: Networks = {}
+        self.addresses: Networks = {}
+        self.ports = Patterns()
+        self.tags: dict[str, int] = {}
+        self.certificates: dict[str, int] = {}
+        self.attributes: dict[str, Patterns] = {}
 
 
 def network_of(entry: str) -> Network | None:
@@ -38,11 +44,6 @@ def network_of(entry: str) -> Network | None:
         return parse_network(entry)
     except ValueError:
         return None
-
-
-def add_name(rules: dict[Key, int], key: Key, bit: int) -> None:
-    """Add a rule, as a bit, to the rules that name a value."""
-    rules[key] = rules[key] | bit if key in rules else bit  # names that occur in only one rule share an integer
 
 
 def add_network(networks: Networks, network: Network, bit: int) -> None:

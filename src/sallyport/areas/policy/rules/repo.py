@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sallyport.areas.policy.rules.match import DomainRules
+from sallyport.areas.policy.rules.patterns import MAX_PLACES
 from sallyport.areas.policy.rules.rule import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
@@ -122,12 +123,18 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         at=at,
     )
     assert rule_id is not None  # noqa: S101  an insert returns its row
-    _must_fit(tx, domain_id)
+    _must_fit(tx, domain_id, definition)
     return rule_id
 
 
-def _must_fit(tx: Tx, domain_id: int) -> None:
-    """Raise Conflict if a domain's rules are too long together. The limit exists because all rules are in memory."""
+def _must_fit(tx: Tx, domain_id: int, definition: Definition) -> None:
+    """Raise Conflict if a domain's rules are too long together, because all rules are in memory, or if their patterns
+    take too much time. definition: the rule that was stored."""
+    if definition.pattern_places and sum(each.definition.pattern_places for each in all_of(tx, domain_id)) > MAX_PLACES:
+        raise Conflict(
+            f"the login rules of a domain have at most {MAX_PLACES} characters in patterns that are neither a begin "
+            "(TEXT*) nor an end (*TEXT): simplify some first"
+        )
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
     if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
         raise Conflict(
@@ -150,7 +157,7 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
         at=at,
         id=rule_id,
     )
-    _must_fit(tx, domain_id)
+    _must_fit(tx, domain_id, definition)
 
 
 def roles_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, Values
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import Values
+from sallyport.areas.policy.rules.patterns import cost, folded_pattern
+from sallyport.areas.policy.rules.requested import split_attribute
 from sallyport.areas.policy.rules.window import Window
 from sallyport.base.wire import JSON
 
@@ -117,6 +120,13 @@ class Definition:
     def scopes(self) -> tuple[str, ...]:
         """The fields of the conditions that the rule has. They are empty if the rule applies to every login."""
         return (*(field for field, _ in self.conditions), *(("time",) if self.time else ()))
+
+    @property
+    def pattern_places(self) -> int:
+        """The number of places that the rule's patterns take in the automata of `patterns`."""
+        attributes = map(split_attribute, map(str, self.values("attributes")))
+        patterns = [*map(str, self.values("ports")), *(wanted for _, sign, wanted in attributes if sign == "~")]
+        return sum(cost(folded_pattern(pattern)) for pattern in patterns)
 
     @property
     def exempts_all(self) -> bool:

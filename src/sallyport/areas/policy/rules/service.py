@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from sallyport.areas.policy.rules import repo
-from sallyport.areas.policy.rules.conditions import Values
+from sallyport.areas.policy.rules.facts import Values
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.repo import RuleTable
 from sallyport.areas.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, Definition, Given, Rule

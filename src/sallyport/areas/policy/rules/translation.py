@@ -4,14 +4,18 @@ An error message contains the field and the number of the wrong entry. It never 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import Values
+from sallyport.areas.policy.rules.facts import Condition, Values
 from sallyport.areas.policy.rules.index import network_of
+from sallyport.areas.policy.rules.requested import MAX_NAMES, METHODS, method_in_rules, split_attribute
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
+from sallyport.base.addresses import Network
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
+from sallyport.base.tags import canonical_tag
 from sallyport.radius.attributes import (
     VENDOR_SPECIFIC,
     pull_attributes,
@@ -20,10 +24,14 @@ from sallyport.radius.attributes import (
     push_vendor_attribute,
 )
 from sallyport.radius.dictionary import Dictionary
+from sallyport.radius.eap.certificate import CERTIFICATE_KEYS
+from sallyport.radius.packet import Request
 from sallyport.radius.values import Attribute
 from sallyport.radius.vendors import MEDIA, UNKNOWN, medium_of
 
 MICROSOFT: Final = 311
+MAX_COMPARED: Final = 2048
+"""Maximum number of characters in the attributes of a login that rules compare, and that its event records."""
 # Attributes that a rule may not set in a reply (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
 # section 3.3): attributes that the service sets itself, attributes of a single request or challenge, names of the NAS
 # and its port, accounting, Digest and ARAP. 26 and 241 to 246 contain other attributes.
@@ -78,6 +86,17 @@ class Translation:
         self._dictionary = dictionary
         self._service_type = dictionary.attribute("Service-Type")
         self._port_type = dictionary.attribute("NAS-Port-Type")
+        self._conversions: Mapping[str, Callable[[Sequence[str]], Sequence[str | int]]] = {
+            "serviceTypes": self.service_types,
+            "media": self.media,
+            "methods": methods,
+            "tags": tags,
+            "certificates": certificates,
+            "attributes": self.attributes,
+            "addresses": networks,
+        }
+        self._places = lru_cache(1024)(self._places_of)
+        self._decoded = lru_cache(1024)(self._decode)  # devices send the same values again and again
         self.shown = lru_cache(1024)(self._shown)
         """The text of encoded attributes for people: `NAME = VALUE`, one attribute in each line. The attributes that
         rules may not set are left out, such as State, messages of the authentication method and its keys. The value
@@ -85,13 +104,83 @@ class Translation:
 
     def condition(self, field: str, entries: Sequence[str]) -> Values:
         """Convert the values of a condition to the form in which rules keep them. Raises Invalid."""
-        if field == "serviceTypes":
-            return tuple(self.service_types(entries))
-        if field == "media":
-            return tuple(self.media(entries))
         if field == "clients":
             check_clients(entries)
-        return tuple(entries)
+        convert = self._conversions.get(field)
+        return tuple(entries) if convert is None else tuple(convert(entries))
+
+    def attributes(self, entries: Sequence[str]) -> list[str]:
+        """Return conditions on attributes, with the names and values that the dictionary shows. Raises Invalid."""
+        found = [self._attribute_condition(place, *split_attribute(entry)) for place, entry in enumerate(entries)]
+        names = {split_attribute(each)[0] for each in found}
+        if len(names) > MAX_NAMES:
+            message = f"must name at most {MAX_NAMES} different attributes"
+            raise Invalid(f"invalid attributes: {message}", (FieldError("attributes", message),))
+        return list(dict.fromkeys(found))
+
+    def _attribute_condition(self, place: int, name: str, sign: str, value: str) -> str:
+        if not sign or not value:
+            raise _invalid("attributes", place, "must be NAME=VALUE or NAME~PATTERN")
+        try:
+            attribute = self._dictionary.attribute(name)
+        except DictionaryError as error:
+            near = str(error).partition("; ")[2]
+            raise _invalid("attributes", place, "names no RADIUS attribute" + (f"; {near}" if near else "")) from None
+        if attribute.secret or attribute.parent:
+            raise _invalid("attributes", place, f"names {attribute.name}, which a rule cannot compare")
+        shown = self._dictionary.name(attribute.vendor, attribute.number)
+        if sign == "~":
+            return f"{shown}~{value}"
+        try:
+            octets = self._dictionary.encode(shown, value)
+        except DictionaryError:
+            raise _invalid("attributes", place, f"has no value of the type {attribute.type} of {shown}") from None
+        return f"{shown}={self._dictionary.decode(attribute.vendor, attribute.number, octets)}"
+
+    def attributes_of(self, request: Request, names: frozenset[str]) -> dict[str, tuple[str, ...]]:
+        """Return the values of these attributes in a request, as texts by name. Absent attributes are left out. If the
+        values have over MAX_COMPARED characters, the rest is left out too, as if it were absent."""
+        of_rfcs, of_vendors = self._places(names)
+        own = [((0, kind), of_rfcs[kind], request.values(kind)) for kind in of_rfcs.keys() & request.first.keys()]
+        if of_vendors and VENDOR_SPECIFIC in request.first:
+            sent = request.vendor_values()
+            own += [(place, of_vendors[place], [*sent[place]]) for place in of_vendors.keys() & sent.keys()]
+        found: dict[str, tuple[str, ...]] = {}
+        left = MAX_COMPARED
+        for place, name, values in own:
+            texts = tuple([self._decoded(place, value) for value in values])
+            left -= sum(map(len, texts))
+            if left < 0:
+                break
+            found[name] = texts
+        return found
+
+    def _decode(self, place: tuple[int, int], value: bytes) -> str:
+        return self._dictionary.decode(*place, value)
+
+    def _places_of(self, names: frozenset[str]) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+        """Return the names of attributes of the RFCs by number, and those of vendors by (vendor, number). A custom
+        dictionary may lack some of them now."""
+        of_rfcs, of_vendors = dict[int, str](), dict[tuple[int, int], str]()
+        for name in names:
+            with suppress(DictionaryError):
+                attribute = self._dictionary.attribute(name)
+                if attribute.vendor:
+                    of_vendors[attribute.vendor, attribute.number] = name
+                else:
+                    of_rfcs[attribute.number] = name
+        return of_rfcs, of_vendors
+
+    def fact(self, condition: Condition, values: Sequence[str]) -> str | tuple[str, ...]:
+        """Convert the values of a fact, as an admin has given them for a rule test, to the form in `Facts`. Raises
+        Invalid with the name of the fact."""
+        try:
+            found = tuple(map(str, self.condition(condition.field, values)))
+        except Invalid as error:
+            raise invalid_field(condition.fact, error.fields[0].message) from None
+        if condition.field == "attributes" and any(split_attribute(each)[1] != "=" for each in found):
+            raise invalid_field(condition.fact, "must be NAME=VALUE")
+        return found if condition.asks_several else found[0]
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
         """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""
@@ -200,6 +289,60 @@ def check_clients(entries: Sequence[str]) -> None:
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "must be a name, an address, or a network such as 192.0.2.0/24")
+
+
+def methods(entries: Sequence[str]) -> list[str]:
+    """Return authentication methods in the spelling of rules, without duplicates. The spelling of events is accepted
+    too. Raises Invalid."""
+    found = []
+    for place, entry in enumerate(entries):
+        method = method_in_rules(entry.casefold())
+        if method not in METHODS:
+            raise _invalid("methods", place, "must be a method such as pap, eap-tls or peap-mschapv2")
+        found.append(method)
+    return list(dict.fromkeys(found))
+
+
+def tags(entries: Sequence[str]) -> list[str]:
+    """Return tags in canonical form, without duplicates. Raises Invalid."""
+    return _keyed("tags", entries, canonical_tag)
+
+
+def certificates(entries: Sequence[str]) -> list[str]:
+    """Return facts of certificates with their keys in lower case, without duplicates. Raises Invalid."""
+    return _keyed("certificates", entries, certificate_fact)
+
+
+def _keyed(field: str, entries: Sequence[str], canonical: Callable[[str], str]) -> list[str]:
+    """Return texts KEY=VALUE in canonical form. canonical: raises Invalid for a wrong text."""
+    found = []
+    for place, entry in enumerate(entries):
+        try:
+            found.append(canonical(entry))
+        except Invalid as error:
+            raise _invalid(field, place, error.fields[0].message) from None
+    return list(dict.fromkeys(found))
+
+
+def certificate_fact(text: str) -> str:
+    """Return a fact of a certificate with its key in lower case. Raises Invalid."""
+    key, sign, value = text.partition("=")
+    key, value = key.strip().lower(), value.strip()
+    if not sign or not value or key not in CERTIFICATE_KEYS:
+        raise invalid_field("certificates", f"must be KEY=VALUE with one of the keys {', '.join(CERTIFICATE_KEYS)}")
+    return f"{key}={value}"
+
+
+def networks(entries: Sequence[str]) -> list[str]:
+    """Return addresses and networks in canonical form, without duplicates. Raises Invalid."""
+    found = [network_of(entry) for entry in entries]
+    if None in found:
+        raise _invalid("addresses", found.index(None), "must be an address, or a network such as 192.0.2.0/24")
+    return list(dict.fromkeys(_network_text(network) for network in found if network is not None))
+
+
+def _network_text(network: Network) -> str:
+    return str(network.network_address if network.prefixlen == network.max_prefixlen else network)
 
 
 def _wanted(attribute: Attribute, name: str) -> str:

@@ -6,12 +6,12 @@ from typing import Final
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS, SCHEMA_LIST, WALLET_USERS
 from sallyport.console.pages.reading import find, number, of, pairs, rights
 from sallyport.console.table import listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

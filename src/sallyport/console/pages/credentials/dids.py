@@ -7,12 +7,12 @@ from sallyport.areas.did.dids.bodies import METHODS
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import DIDS, ISSUERS, WALLET_USERS, did_at
 from sallyport.console.pages.reading import choices, number, of, rights
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

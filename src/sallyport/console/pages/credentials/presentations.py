@@ -6,13 +6,13 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import SIZE, Table, is_export
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

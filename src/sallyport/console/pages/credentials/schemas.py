@@ -8,13 +8,13 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import ISSUERS, SCHEMAS
 from sallyport.console.pages.reading import PAGE, of, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

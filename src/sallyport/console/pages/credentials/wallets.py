@@ -4,14 +4,14 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.credentials.credentials import CREDENTIAL_COLUMNS, credential_row
 from sallyport.console.pages.credentials.dids import DID_COLUMNS, did_row
 from sallyport.console.pages.credentials.finding import WALLETS, owner_of, wallet_at
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import SIZE, Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

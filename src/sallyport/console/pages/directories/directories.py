@@ -5,7 +5,6 @@ from typing import Final
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.finding import (
     SEARCH,
     address_of,
@@ -17,7 +16,8 @@ from sallyport.console.pages.directories.finding import (
 from sallyport.console.pages.directories.imports import JOBS, jobs_of
 from sallyport.console.pages.reading import every, of, rights
 from sallyport.console.table import complete
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

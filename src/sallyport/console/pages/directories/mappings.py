@@ -5,15 +5,15 @@ from typing import Final
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
 from sallyport.console.pages.directories.finding import (
     address_of,
     directory_at,
 )
 from sallyport.console.pages.reading import number, pairs
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()

@@ -4,12 +4,12 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
-from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.directories.finding import SEARCH
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number, of
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()

@@ -5,7 +5,6 @@ from typing import Final
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.directories import KINDS
 from sallyport.console.pages.directories.finding import (
     address_of,
@@ -14,7 +13,8 @@ from sallyport.console.pages.directories.finding import (
     schedule_of,
 )
 from sallyport.console.pages.reading import lines, of
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()

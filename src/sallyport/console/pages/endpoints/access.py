@@ -6,11 +6,11 @@ from typing import Final
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.wire import JSON, Row
-from sallyport.console.declare import Context, Redirect
 from sallyport.console.pages.reading import changes
 from sallyport.console.table import Filter
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 
 GROUPS: Final = "/api/v1/instanceGroup/listEndpointGroup"
 INSTANCES: Final = "/api/v1/instances/list"

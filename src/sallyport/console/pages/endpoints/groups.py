@@ -6,7 +6,6 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.areas.users.groups.group import Group
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
     GROUPS,
     INSTANCES,
@@ -25,8 +24,9 @@ from sallyport.console.pages.endpoints.access import (
 from sallyport.console.pages.endpoints.instances import INSTANCE_COLUMNS
 from sallyport.console.pages.reading import every, find, ids, joined, number, of, rights
 from sallyport.console.table import listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

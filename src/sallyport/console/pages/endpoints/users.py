@@ -6,13 +6,13 @@ from sallyport.areas.domains.domain import Domain
 from sallyport.areas.users.accounts.account import Account
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column, row_columns
-from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.credentials import CREDENTIALS as ISSUED
 from sallyport.console.pages.credentials.finding import WALLETS, owner_of
 from sallyport.console.pages.endpoints.access import GROUPS, INSTANCES, USERS, is_yes, rows_of
 from sallyport.console.pages.reading import find, ids, joined, number, of, rights
 from sallyport.console.table import Filter, listed
-from sallyport.console.visit import Visit
+from sallyport.console.visit import Pages, Visit
+from sallyport.web.pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

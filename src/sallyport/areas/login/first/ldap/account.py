@@ -20,14 +20,11 @@ from sallyport.areas.directory.reading.connection import (
     Entry,
     Refusal,
 )
+from sallyport.areas.login.first.checker import USER
 from sallyport.areas.login.login import Found, Reason
 from sallyport.base.errors import Invalid
 from sallyport.base.text import folded, trimmed
 
-USER: Final = "{user}"
-ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
-"""A regular expression for the comparisons in a filter that contain {user}. It captures the attribute and the value
-(RFC 4515 section 3)."""
 ATTRIBUTES: Final = ("memberOf", "pwdReset", *sorted(STATUS_ATTRIBUTES))
 
 LONGEST_NAME: Final = 255

@@ -27,7 +27,7 @@ from sallyport.areas.directory.reading.connection import (
 )
 from sallyport.areas.directory.reading.search import escaped
 from sallyport.areas.directory.reading.server import Server, Unreachable
-from sallyport.areas.login.first.checker import Host, Tell, silent
+from sallyport.areas.login.first.checker import ASSERTION, USER, Host, Tell, silent
 from sallyport.areas.login.first.ldap import account
 from sallyport.areas.login.first.ldap.directory import Directory, ServiceRefused
 from sallyport.areas.login.first.ldap.memory import Memory
@@ -95,7 +95,7 @@ class Ldap:
             self._winbind = Winbind(host.ntlm_auth, host.domain, settings.winbind_domain)
         self._memory = Memory(settings.remember_s, host.monotonic)
         self._names = [
-            (name, account.principal_pattern(each)) for name, each in account.ASSERTION.findall(settings.user_filter)
+            (name, account.principal_pattern(each)) for name, each in ASSERTION.findall(settings.user_filter)
         ]
         trust = LazyContext(partial(client_context, settings.authorities))
         self._directory = Directory(settings.servers, settings.service, trust, host.egress)
@@ -245,7 +245,7 @@ class Ldap:
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
         """Return a user's entry. Return UNKNOWN_USER if the search finds no entry or several entries. Also return
         UNKNOWN_USER if the name in the login is not the entry's canonical name. Raises TooLarge."""
-        pattern = self._settings.user_filter.replace(account.USER, escaped(user))
+        pattern = self._settings.user_filter.replace(USER, escaped(user))
         tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
         try:

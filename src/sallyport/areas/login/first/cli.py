@@ -8,85 +8,51 @@ from shlex import quote
 
 import click
 
+from sallyport.areas.domains.cli import domain
+from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.login.first.fields import LdapFields
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, note_warnings
-from sallyport.shell.fields import field_option, pass_body
+from sallyport.shell.fields import field_option, option, pass_body
 from sallyport.shell.options import InputFile
 
 _FILE = InputFile()
 _PEM = "-----BEGIN CERTIFICATE-----"
-KINDS = ("local", "ldap", "radius", "none")
 
 
 def _text(_context: click.Context, _option: click.Parameter, path: Path | None) -> str | None:
     return None if path is None else path.read_text(errors="replace")
 
 
-@click.command("first-factor")
+@domain.command("first-factor")
 @click.argument("name", metavar="NAME|ID")
-@click.argument("kind", type=click.Choice(KINDS), required=False)
-@field_option(
-    "ldap.servers",
-    "--ldap-server",
-    multiple=True,
-    metavar="URL",
-    help="URL of an LDAP server, ldaps:// or ldap://; repeatable.",
-)
-@field_option("ldap.baseDN", "--base-dn", metavar="DN", help="DN below which users are searched.")
-@field_option(
-    "ldap.bindDN",
-    "--bind-dn",
-    metavar="DN",
-    help="DN of the account that searches for users. Without this option, the search is anonymous.",
-)
+@click.argument("kind", type=click.Choice([kind.value for kind in FirstFactor]), required=False)
+@option(LdapFields, "ldap.servers", "--ldap-server", required=False, metavar="URL")
+@option(LdapFields, "ldap.baseDN", required=False, metavar="DN")
+@option(LdapFields, "ldap.bindDN", metavar="DN")
 @click.option(
     "--bind-password",
     type=click.Choice(["-"]),
     help="Password of the account in --bind-dn. Give - to read the password from standard input.",
 )
-@field_option(
-    "ldap.userFilter",
-    "--user-filter",
-    metavar="FILTER",
-    help="LDAP filter that finds a user; {user} is the user name.",
-)
-@field_option("ldap.startTls", "--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
-@field_option(
+@option(LdapFields, "ldap.userFilter", metavar="FILTER")
+@option(LdapFields, "ldap.startTls", "--start-tls/--no-start-tls", default=None)
+@option(
+    LdapFields,
     "ldap.caCertificate",
-    "--ca-certificate",
     type=_FILE,
     callback=_text,
     help="PEM file of the authorities that sign the LDAP servers' certificates.",
 )
-@field_option(
-    "ldap.cacheSeconds",
-    "--cache-seconds",
-    type=int,
-    metavar="N",
-    help="Time for which a correct password is cached, in seconds.",
-)
-@field_option(
-    "ldap.timeoutSeconds",
-    "--timeout-seconds",
-    type=int,
-    metavar="N",
-    help="Time limit of a login in seconds, for all LDAP servers together.",
-)
+@option(LdapFields, "ldap.cacheSeconds")
+@option(LdapFields, "ldap.timeoutSeconds")
 @click.option(
     "--code-digits",
     type=click.Choice(["6", "8"]),
     help="Number of digits of the one-time code that users append to the password.",
 )
-@field_option("ldap.winbind", "--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
-@field_option(
-    "ldap.winbindDomain",
-    "--winbind-domain",
-    metavar="NAME",
-    help=(
-        "Name of the Active Directory domain for winbind. Without this option, it is the domain that the host has "
-        "joined."
-    ),
-)
+@option(LdapFields, "ldap.winbind", "--winbind/--no-winbind", default=None)
+@option(LdapFields, "ldap.winbindDomain", metavar="NAME")
 @field_option(
     "radius.servers",
     "--radius-server",
@@ -179,7 +145,7 @@ def first_factor(
     note_warnings(line, warnings, f"; see: sallyport domain check {quote(name)} --user USER")
 
 
-@click.command()
+@domain.command()
 @click.argument("name", metavar="NAME|ID")
 @field_option("userName", "--user", "user", expose_value=True, required=True, help="User name, as typed at a device.")
 @click.option(

@@ -1,4 +1,4 @@
-"""Work that is repeated."""
+"""Tests of work that is repeated."""
 
 import pytest
 import trio
@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from sallyport.base.errors import StoreError
-from sallyport.base.periodic import every
+from sallyport.nodes.periodic import every
 
 
 async def test_the_work_runs_at_once_and_again_after_each_end(autojump_clock: MockClock) -> None:

@@ -1,0 +1,129 @@
+"""The facts of a login: those that login rules compare, and those that are recorded with the login."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from sallyport.areas.directory.principals import NOBODY
+from sallyport.areas.domains.domain import Domain, FirstFactor
+from sallyport.areas.login.identity import all_groups, kind, realm_of
+from sallyport.areas.login.login import NOTHING_RECORDED, Login, Recorded
+from sallyport.areas.policy.rules.conditions import CONDITIONS
+from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts
+from sallyport.areas.policy.rules.requested import method_in_rules
+from sallyport.base.addresses import endpoint_address
+from sallyport.radius.attributes import (
+    NAS_PORT_ID,
+    SERVICE_TYPE,
+    TUNNEL_CLIENT_ENDPOINT,
+)
+from sallyport.radius.eap.certificate import certificate_facts
+from sallyport.radius.packet import Request, as_text
+from sallyport.radius.password import Method
+from sallyport.radius.vendors import medium
+from sallyport.radius.vendors.ssid import NAMING, ssid
+
+ALL: Final = frozenset(each.field for each in CONDITIONS)
+CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
+RECORDED: Final = NAMING | {NAS_PORT_ID}
+"""Attributes with a fact that is recorded with each login."""
+_LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
+
+
+def facts_of(
+    login: Login, compared: frozenset[str] = ALL, attributes: Mapping[str, tuple[str, ...]] | None = None
+) -> Facts:
+    """Return the facts that login rules compare. The login must have passed its first factor, and `login.device` must
+    be set. compared: the fields of the conditions that the rules have. attributes: the attributes that the rules
+    compare, or None if there are none."""
+    device, imported, request = login.device, login.imported or NOBODY, login.arrival.request
+    return Facts(
+        user=login.user,
+        kind=kind(login),
+        groups=all_groups(login.found.groups, imported.groups),
+        ous=all_groups(login.found.ous, imported.ous),
+        client=login.arrival.client.name,
+        source=login.arrival.source[0],
+        nas=device.client_ip,
+        product=device.device_type,
+        nas_product=device.nas_device_type,
+        medium=medium(request),
+        station=login.station,
+        service_type=request.integer(SERVICE_TYPE),
+        at=login.arrival.at,
+        names=login.names,
+        ssid=ssid(request) if "ssids" in compared else "",
+        port=request.text(NAS_PORT_ID) if "ports" in compared else "",
+        realm=realm_of(login) if "realms" in compared else "",
+        method=login.resumed or method_in_rules(login.method) if "methods" in compared else "",
+        address=address_of_endpoint(request, login.station) if "addresses" in compared else "",
+        certificates=_certificate(login) if "certificates" in compared else (),
+        attributes=attributes,
+        tags=device.tags if "tags" in compared else None,
+        claims=NO_CLAIMS if compared.isdisjoint(CLAIMS) else claims_of(login),
+    )
+
+
+def claims_of(login: Login) -> frozenset[str]:
+    """Return the fields of the conditions whose facts are only claims of the sender in this login.
+
+    There are none for a station that is admitted by its MAC address, because it is never asked for a second factor.
+    """
+    if login.method == Method.MAB or login.arrival.client.proves(login.arrival.request):
+        return NO_CLAIMS
+    device = login.device
+    is_named = device.client_ip != device.ip_address or bool(device.nas_identifier)
+    return claims_in(login.domain, tags=is_named and bool(device.own_tags(device)))
+
+
+def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
+    """Return the fields of the conditions whose facts may be only claims in a domain. They include the method only if
+    the sender vouches for passwords. Otherwise this service itself has checked the method.
+
+    tags: whether they include the tags: the device has tags of its own, and is known only by its NAS-IP-Address or
+    NAS-Identifier. The tags of the RADIUS client are no claims.
+    """
+    vouches = domain is None or domain.first_factor is FirstFactor.NONE
+    return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}
+
+
+def _certificate(login: Login) -> tuple[str, ...]:
+    return () if login.certificate is None else certificate_facts(login.certificate)
+
+
+def address_of_endpoint(request: Request, station: str) -> str:
+    """Return the IP address of the user's endpoint in canonical form: the Calling-Station-Id or the
+    Tunnel-Client-Endpoint, if one of them is an IP address. Otherwise return an empty text."""
+    found = endpoint_address(station) if station else ""
+    if not found and (octets := request.first.get(TUNNEL_CLIENT_ENDPOINT)):
+        found = endpoint_address(as_text(octets[1:] if octets[0] <= _LAST_TAG else octets))
+    return found
+
+
+def recorded(login: Login) -> Recorded:
+    """Return the facts that the event of a login records, so that the login can be decided again later. A login
+    without `login.facts`, whose request has none of RECORDED, has none."""
+    request, facts = login.arrival.request, login.facts
+    more = None if facts is None else _further(facts, login)
+    name, port = ssid(request), request.text(NAS_PORT_ID)
+    return Recorded(name, port, more) if name or port or more else NOTHING_RECORDED
+
+
+def _further(facts: Facts, login: Login) -> str | None:
+    """Return the facts that no other column has as JSON, or None if there are none."""
+    address = facts.address if facts.address and not endpoint_address(login.station) else ""
+    method = login.resumed if facts.method else ""
+    attributes = tuple(facts.attributes.items()) if facts.attributes else ()
+    if not (address or method or facts.certificates or attributes):
+        return None
+    return _as_json(address, method, facts.certificates, attributes)
+
+
+@lru_cache(1024)
+def _as_json(
+    address: str, method: str, certificates: tuple[str, ...], attributes: tuple[tuple[str, tuple[str, ...]], ...]
+) -> str:
+    """Return further facts as JSON. Devices send the same attributes again and again."""
+    known = {"address": address, "method": method, "certificates": certificates, "attributes": dict(attributes)}
+    return json.dumps({name: value for name, value in known.items() if value})

@@ -1,0 +1,118 @@
+"""How stations log in through devices: SSIDs, methods, transports and ports."""
+
+import pytest
+
+from sallyport.areas.devices import repo, usage, usage_repo
+from sallyport.areas.devices.device import Device, Station
+from sallyport.areas.devices.usage import UsageRow
+from tests.areas import Areas
+from tests.areas.devices.conftest import Seen
+from tests.packets import access_request, attributes, opened
+
+
+def use(seen: Seen, device: Device, ssid: str = "", method: str = "pap", station: Station | None = None) -> None:
+    """Count a login of a device, as the listeners do after the decision."""
+    called = {"CALLED_STATION_ID": f"02-00-00-00-00-01:{ssid}".encode()} if ssid else {}
+    request = opened(access_request(attributes(NAS_PORT_ID=b"ge-0/0/1", **called)))
+    seen.areas.devices.sightings.use(device, station, request, seen.client, method)
+
+
+async def rows(areas: Areas, device: Device) -> list[UsageRow]:
+    """Return the stored uses of a device."""
+    await areas.devices.flush()
+    return (await areas.store.read(lambda tx: repo.usage(tx, [device.id or 0]))).get(device.id or 0, [])
+
+
+async def test_uses_are_counted_by_ssid_method_and_transport(areas: Areas, seen: Seen) -> None:
+    """Counts add up over flushes."""
+    device = await seen.device("ap")
+    use(seen, device, "corp", "eap-tls")
+    use(seen, device, "corp", "eap-tls")
+    assert [(row.ssid, row.logins) for row in await rows(areas, device)] == [("corp", 2)]
+    use(seen, device, "corp", "eap-tls")
+    use(seen, device)
+    row = await areas.devices.one(areas.domain, device.id or 0)
+    shown = (await areas.devices.usage([row]))[row.id]
+    found = {(row.ssid, row.method, row.transport): row.logins for row in await rows(areas, device)}
+    assert found == {("corp", "eap-tls", "udp"): 3, ("", "pap", "udp"): 1}
+    assert {(row.ssid, row.method, row.transport): row.logins for row in shown} == found
+
+
+async def test_a_failed_flush_loses_no_use(areas: Areas, seen: Seen) -> None:
+    """The counts are put back, and added to those that came meanwhile."""
+    device = await seen.device("ap")
+    use(seen, device, "corp")
+    for changes in areas.devices.sightings.take_changes():
+        areas.devices.sightings.put_back(changes)
+    use(seen, device, "corp")
+    assert [row.logins for row in await rows(areas, device)] == [2]
+
+
+async def test_the_ssids_of_a_device_are_limited(areas: Areas, seen: Seen) -> None:
+    """Further SSIDs, in memory and in the store, count as logins without an SSID; known ones still count."""
+    device = await seen.device("ap")
+    for number in range(usage.MOST_OF_DEVICE + 5):
+        use(seen, device, f"ssid {number}")
+    assert len(await rows(areas, device)) == usage.MOST_OF_DEVICE + 1
+    for name in ("another", "ssid 0"):
+        use(seen, device, name)
+    found = {row.ssid: row.logins for row in await rows(areas, device)}
+    assert len(found) == usage.MOST_OF_DEVICE + 1
+    assert (found[""], found["ssid 0"]) == (6, 2)
+
+
+async def test_the_ssids_of_a_domain_are_limited(areas: Areas, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device with invented SSIDs does not fill the table."""
+    monkeypatch.setattr(usage_repo, "MOST_OF_DOMAIN", 2)
+    first, second = await seen.device("a"), await seen.device("b")
+    for name in ("x", "y", "z"):
+        use(seen, first, name)
+    use(seen, second, "x")
+    assert sorted(row.ssid for row in await rows(areas, first)) == ["", "x", "y"]
+    assert [row.ssid for row in await rows(areas, second)] == [""]
+
+
+async def test_a_deleted_device_takes_its_uses_along(areas: Areas, seen: Seen) -> None:
+    """Also if its counts are not in the store yet. A reset forgets the uses."""
+    device = await seen.device("ap")
+    use(seen, device, "corp")
+    await rows(areas, device)
+    use(seen, device, "corp")
+    await areas.devices.reset(areas.domain, device_ids=[device.id or 0], addresses=None)
+    assert await rows(areas, device) == []
+    use(seen, device, "corp")
+    await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="ann")
+    use(seen, device, "corp")
+    assert await rows(areas, device) == []
+
+
+async def test_the_ssids_of_a_domain(areas: Areas, seen: Seen) -> None:
+    """Each has its logins, devices and methods. Another domain has none of them."""
+    first, second = await seen.device("a"), await seen.device("b")
+    use(seen, first, "corp", "eap-tls")
+    use(seen, second, "corp", "peap")
+    use(seen, second, "Guests", "mab")
+    use(seen, second)
+    found, total = await areas.devices.ssids(areas.domain, "", offset=0, limit=10)
+    assert [(row.ssid, row.logins, row.devices, row.methods) for row in found] == [
+        ("Guests", 1, 1, ["mab"]),
+        ("corp", 2, 2, ["eap-tls", "peap"]),
+    ]
+    assert total == 2
+    assert [row.ssid for row in (await areas.devices.ssids(areas.domain, "GUEST", offset=0, limit=10))[0]] == ["Guests"]
+    assert await areas.devices.ssids(areas.domain, "", offset=2, limit=10) == ([], 2)
+    assert await areas.devices.ssids(areas.domain + 1, "", offset=0, limit=10) == ([], 0)
+
+
+async def test_a_station_has_the_ssid_and_port_of_its_last_login(areas: Areas, seen: Seen) -> None:
+    """The ports of a device are those of its stations."""
+    device = await seen.device("ap")
+    for name in ("02-00-00-00-00-0a", "02-00-00-00-00-0b"):
+        station = seen.station(device, name)
+        use(seen, device, "corp", station=station)
+        await seen.write(device, station=station)
+    await areas.devices.flush()
+    found, _ = await areas.devices.stations(areas.domain, 0, "", offset=0, limit=10)
+    assert {(row.ssid, row.port) for row in found} == {("corp", "ge-0/0/1")}
+    ports = await areas.devices.ports(areas.domain, device.id or 0)
+    assert [(row.port, row.stations) for row in ports] == [("ge-0/0/1", 2)]
