@@ -10,11 +10,12 @@ interim updates. The interval is the average time between the records of the ses
 session without an interim update has the interval of its device. If a device sends no interim updates, nothing is known
 about the end of its sessions. Then its sessions do not count, and the limit does not apply to logins at this device.
 
-A session at the same MAC address is not parallel: the station has logged in again, or has moved to another access
-point.
+Sessions at the same MAC address are not parallel: the station has logged in again, or has moved to another access
+point. So the sessions and the admitted logins of one station count once.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -82,8 +83,8 @@ class Parallel:
     """The result of a count.
 
     is_applied: whether the limit applies at the device. awaited: the number of admitted logins whose sessions have not
-    begun. sessions: the live sessions that count, oldest first. limit: the limit. ended: those of the sessions that
-    must end so that the login can be admitted. is_over: whether the login must be refused.
+    begun. sessions: the live sessions that count, oldest first; the newest one of each MAC address. limit: the limit.
+    ended: the sessions that must end so that the login can be admitted. is_over: whether the login must be refused.
     """
 
     is_applied: bool
@@ -206,20 +207,23 @@ def _count(tx: Tx, login: Admission, awaited: Sequence[_Awaited], ending: dict[i
     begun = _live(tx, login.places)
     seen = {each.id: mac_key(each.station or "") for each in begun}
     own = [each for each in begun if each.id not in ending and not (station and seen[each.id] == station)]
-    fresh = sorted(_fresh(tx, own, login), key=lambda each: (each.started, each.id))
+    fresh = defaultdict[str | int, list[LiveSession]](list)  # by station: it may have several sessions after a move
+    for live in sorted(_fresh(tx, own, login), key=lambda each: (each.started, each.id)):
+        fresh[seen[live.id] or live.id].append(live)
+    counted = sorted(fresh.values(), key=lambda each: (each[-1].started, each[-1].id))
     others = [each for each in awaited if not station or each.station != station]
-    missing = _without_session(others, seen)
-    if missing and len(missing) + len(fresh) >= login.limit:  # some of their sessions may already be over
+    missing = [each for each in _without_session(others, seen) if each.station not in fresh]
+    if missing and len(missing) + len(counted) >= login.limit:  # some of their sessions may already be over
         every = seen | _over(tx, login.places, min(each.after for each in missing))
-        missing = _without_session(others, every)
-    excess = len(missing) + len(fresh) - login.limit + 1
-    can_end = login.ends_oldest and excess <= len(fresh)
+        missing = [each for each in _without_session(others, every) if each.station not in fresh]
+    excess = len(missing) + len(counted) - login.limit + 1
+    can_end = login.ends_oldest and excess <= len(counted)
     return Parallel(
         True,
         login.limit,
         len(missing),
-        fresh,
-        fresh[: max(excess, 0)] if can_end else (),
+        [each[-1] for each in counted],
+        [each for of_station in counted[: max(excess, 0)] for each in of_station] if can_end else (),
         excess > 0 and not can_end,
     )
 

@@ -112,6 +112,36 @@ async def test_the_same_station(wire: Wire, areas: Areas) -> None:
     assert await codes(wire, login(3, station="0200.0000.0001", name=b"ap-2")) == [ACCESS_ACCEPT]
 
 
+async def test_a_station_that_logs_in_again_counts_once(wire: Wire, areas: Areas) -> None:
+    """A NAS that lets a station log in again may continue its session, without another Start. The session and the new
+    login of the station count once."""
+    await sends_interims(wire)
+    await limit(areas, 2)
+    assert await codes(wire, login(1)) == [ACCESS_ACCEPT]
+    await record(wire, Status.START, 1)
+    assert await codes(wire, login(2, station="02-00-00-00-00-01")) == [ACCESS_ACCEPT]
+    assert await codes(wire, login(3)) == [ACCESS_ACCEPT]
+    assert await codes(wire, login(4)) == [ACCESS_REJECT]
+
+
+async def test_a_station_with_two_sessions_counts_once(wire: Wire, areas: Areas) -> None:
+    """The Stop of the session at the access point that a station has left may be late. Both sessions count once, and
+    both end if the login of another station ends the oldest."""
+    await sends_interims(wire)
+    await limit(areas, 2, "end_oldest")
+    for number in (1, 2):
+        await record(wire, Status.START, number, CALLING_STATION_ID=b"02-00-00-00-00-01")
+        areas.clock.pass_by(1)
+    assert await codes(wire, login(3)) == [ACCESS_ACCEPT]
+    assert (await last_event(areas)).detail is None
+    await record(wire, Status.START, 3)
+    assert await codes(wire, login(4)) == [ACCESS_ACCEPT]
+    rows = await areas.store.read(lambda tx: tx.rows("select session_id from revocations order by id"))
+    found, _ = await areas.sessions.page(SessionQuery(areas.domain, user_name="ann"))
+    ids = {each.acct_session_id: each.id for each in found}
+    assert rows == [(ids[b"1"],), (ids[b"2"],)]
+
+
 @pytest.mark.parametrize("name", ["Ann", "ann@corp", "CORP\\ann", " ann"])
 async def test_each_name_of_the_user_counts(wire: Wire, areas: Areas, name: str) -> None:
     """Sessions count under each spelling that a device sends."""
