@@ -33,6 +33,11 @@ SHORTEST_US: Final = 60 * SECOND
 MOST_READ: Final = 200
 """Maximum number of sessions of a user that are read, the newest first. It is more than the highest limit of a
 rule."""
+MOST_DEVICES: Final = 8
+"""Maximum number of devices whose interval is learned for one login, those of the newest sessions without an interim
+update. At further devices, such a session counts for twice SHORTEST_US."""
+MOST_SIBLINGS: Final = 4
+"""Maximum number of devices that may be the same NAS as a device, from which its interval is learned too."""
 SAMPLE: Final = 16
 """Number of sessions from which the interval of a device is learned, of each state."""
 _BLOCKS: Final = (4, 64)
@@ -162,7 +167,7 @@ def interval_us(tx: Tx, device_id: int, sent_us: int, at: int) -> int | None:
     session lacks them. sent_us: this interval, or 0. at: the time now, in microseconds.
     """
     seen_us, gaps, is_lacking, has_sessions = 0, 0, False, False
-    for each in (device_id, *siblings(tx, device_id)) if device_id else ():
+    for each in (device_id, *siblings(tx, device_id)[:MOST_SIBLINGS]) if device_id else ():
         for state, own in ((SessionState.LIVE, 0), (SessionState.STOPPED, 1)):
             for first, last, records in _sample(tx, each, state):
                 has_sessions = True
@@ -231,14 +236,14 @@ def _count(tx: Tx, login: Admission, awaited: Sequence[_Awaited], ending: dict[i
 def _fresh(tx: Tx, sessions: Sequence[LiveSession], login: Admission) -> Iterator[LiveSession]:
     """Yield the sessions whose last record is not older than twice the interval of their interim updates."""
     of_device: dict[int, int | None] = {}
-    for each in sessions:
+    for each in sorted(sessions, key=lambda session: -session.id):
         if each.records > 1:
             own = (each.updated - each.first_seen) // (each.records - 1)
             interval: int | None = max(SHORTEST_US, own, login.sent_us if each.records == 2 else 0)
         else:
-            if each.device_id not in of_device:
+            if each.device_id not in of_device and len(of_device) < MOST_DEVICES:
                 of_device[each.device_id] = interval_us(tx, each.device_id, login.sent_us, login.at)
-            interval = of_device[each.device_id]
+            interval = of_device.get(each.device_id, SHORTEST_US)
         if interval is not None and each.updated >= login.at - 2 * interval:
             yield each
 

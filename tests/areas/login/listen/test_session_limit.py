@@ -5,10 +5,14 @@ import pytest
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.events.event import EventQuery
 from sallyport.areas.login.limit import NOT_APPLIED, REASON
+from sallyport.areas.sessions import parallel
+from sallyport.areas.sessions.parallel import MOST_DEVICES, SHORTEST_US, interval_us
 from sallyport.areas.sessions.report import Status
 from sallyport.areas.sessions.session import SessionQuery
+from sallyport.base.clock import SECOND
 from sallyport.radius.attributes import pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.store.model import Tx
 from tests.areas import Areas, allow, refuse
 from tests.areas.login.listen.conftest import Wire
 from tests.areas.login.listen.limits import (
@@ -234,6 +238,27 @@ async def test_a_failed_transaction_is_counted_again(wire: Wire, areas: Areas) -
     wire.put(*(login(number) for number in range(4)))
     assert [(await wire.take())[0][0] for _ in range(3)] == [ACCESS_ACCEPT, ACCESS_ACCEPT, ACCESS_REJECT]
     await allow(areas.store, "events")
+
+
+async def test_sessions_at_many_devices(wire: Wire, areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval of only a few devices is learned for a login. Without this bound, a user with sessions at many
+    devices would delay the logins of all tenants."""
+    asked = list[int]()
+
+    def spied(tx: Tx, device_id: int, sent_us: int, at: int) -> int | None:
+        asked.append(device_id)
+        return interval_us(tx, device_id, sent_us, at)
+
+    monkeypatch.setattr(parallel, "interval_us", spied)
+    await sends_interims(wire)
+    await limit(areas, 3)
+    for number in range(1, 14):
+        await record(wire, Status.START, number, name=b"far-%d" % number)
+    assert await codes(wire, login(20)) == [ACCESS_REJECT]
+    assert (await last_event(areas)).detail == "the user has 5 parallel sessions, and the limit is 3"
+    assert len(asked) == MOST_DEVICES + 1
+    areas.clock.pass_by(2 * SHORTEST_US // SECOND + 1)
+    assert await codes(wire, login(20)) == [ACCESS_ACCEPT]
 
 
 async def test_rows_of_old_logins_are_deleted(wire: Wire, areas: Areas) -> None:
