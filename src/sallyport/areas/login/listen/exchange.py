@@ -370,7 +370,7 @@ class Exchange:
         if login.noted and decision.outcome and not is_check(arrival.request):
             self._sightings.use(login.device, login.behind, arrival.request, arrival.client, login.method)
             if self._tag_key:
-                self._tagged.cell(value_for(login.device.tags, self._tag_key), decision.outcome).count += 1
+                self._tagged.cell(value_for(login.device.tags, self._tag_key) or "none", decision.outcome).count += 1
         login.answer = Answer(decision, attributes, self._clock() - arrival.at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision
