@@ -157,7 +157,7 @@ class Sightings:
         known, at = device.uses.get(use), device.last_seen
         if known is not None:
             known.logins += 1
-            known.last_seen = at
+            known.last_seen = max(known.last_seen, at)  # the clock may have been set back
             return
         if not device.uses:
             self.touch(device)  # a flush may have written the device since its request
@@ -227,7 +227,7 @@ class Sightings:
     def set_aside(self, device: Device, station: Station | None) -> None:
         """Reset the counts of a device that got no row in the store, and the counts of the station behind it."""
         self._drop(device)
-        device.requests = 0
+        device.requests, device.uses = 0, {}
         if station is not None:
             self._changed_stations.pop(station, None)
             station.requests = 0

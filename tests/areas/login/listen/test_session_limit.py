@@ -5,6 +5,7 @@ import pytest
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.events.event import EventQuery
 from sallyport.areas.login.limit import NOT_APPLIED, REASON
+from sallyport.areas.login.listen.exchange import RadiusService
 from sallyport.areas.sessions import parallel
 from sallyport.areas.sessions.parallel import MOST_DEVICES, SHORTEST_US, interval_us
 from sallyport.areas.sessions.report import Status
@@ -51,6 +52,19 @@ async def test_concurrent_logins_of_one_transaction(wire: Wire, areas: Areas) ->
     ]
     assert counts == [3, 7]
     assert not areas.lockouts.some
+
+
+async def test_the_metric_by_tag_has_the_final_decisions(wire: Wire, areas: Areas) -> None:
+    """A login that the transaction refuses is not counted as allowed."""
+    areas.login_metrics.tag_key = "site"
+    wire.auth = wire.exchange(RadiusService.AUTHENTICATION, 0)
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert sorted(await codes(wire, login(1), login(2))) == [ACCESS_ACCEPT, ACCESS_REJECT]
+    counts = [
+        areas.sample("sallyport_tagged_decisions_total", tag="none", decision=outcome) for outcome in ("allow", "deny")
+    ]
+    assert counts == [1, 1]
 
 
 async def test_a_retransmission_gets_the_same_refusal(wire: Wire, areas: Areas) -> None:
