@@ -193,7 +193,7 @@ async def in_turns(store: SqliteStore, count: int, add: Callable[[Tx, int], None
 def add_instance(domain_id: int, tx: Tx, number: int) -> None:
     name = f"{ROLES[number % 5]}-{CITIES[number % 6 + number // 5 % 2 - 1]}-{number:06}"
     address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
-    new = Instance(name, 1 + number % 3, "", address, f"{name}.example.org")
+    new = Instance(name, os_id=1 + number % 3, private_ip=address, host_name=f"{name}.example.org")
     instances.add(tx, domain_id, new, START_US)
 
 
