@@ -364,11 +364,12 @@ class Exchange:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         with_keys = attributes + login.found.keys if code == ACCESS_ACCEPT else attributes
         arrival = login.arrival
-        login.reply = encode_reply(code, arrival.request, arrival.client.secret, with_keys)
+        request, client = arrival.request, arrival.client
+        login.reply = encode_reply(code, request, client.secret, with_keys)
         if not login.noted:
             self._note(login)
-        if login.noted and decision.outcome and not is_check(arrival.request):
-            self._sightings.use(login.device, login.behind, arrival.request, arrival.client, login.method)
+        if login.counted and decision.outcome:
+            self._sightings.use(login.device, login.behind, request, client, login.method)
             if self._tag_key:
                 self._tagged.cell(value_for(login.device.tags, self._tag_key), decision.outcome).count += 1
         login.answer = Answer(decision, attributes, self._clock() - arrival.at)
