@@ -30,7 +30,7 @@ test: $(READY) peers
 	@$(BIN)/pytest --quiet --collect-only >/dev/null 2>&1 & \
 	$(CHECKS); checked=$$?; wait; [ $$checked = 0 ] || exit 1; \
 	$(BIN)/pytest -m 'serial and not system' $(or $(ARGS),$(TIMED)); timed=$$?; \
-	$(BIN)/pytest -n 4 -m 'not serial and not system' $(ARGS); others=$$?; \
+	$(BIN)/pytest -n 3 -m 'not serial and not system' $(ARGS); others=$$?; \
 	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
 
 # The tests that use the store, over PostgreSQL; `make test` runs the contract of the store on both engines.

@@ -89,6 +89,7 @@ def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
         ("station\n020000000001\nprinter\n", "line 3: station must be a MAC address"),
         ("station,vlan\n020000000001,9999\n", "vlan"),
         ("address\n020000000001\n", "unknown column address"),
+        ('station,tags\n020000000001,"site=a\nrole=b"\n', "line 3: tags must be separated by commas"),
     ):
         file.write_text(text)
         done = service.program("bypass", "import", str(file), "--domain", domain)

@@ -75,6 +75,19 @@ def test_a_group_lists_its_commands_in_order_of_use(group: click.Group) -> None:
     assert len(names) == len(set(names))
 
 
+def test_every_option_has_a_description() -> None:
+    """The help of each option says what it is for. Fields take it from their description or from that of their type."""
+    silent = [
+        f"{group.name} {command.name} {option.opts[0]}"
+        for group in groups()
+        for name in group.list_commands(click.Context(group))
+        if (command := group.get_command(click.Context(group), name)) is not None
+        for option in command.params
+        if isinstance(option, click.Option) and (option.help or "None").startswith("None")
+    ]
+    assert silent == []
+
+
 @pytest.mark.parametrize("name", ["client", "domain", "directory", "token", "user", "rule"])
 def test_the_help_of_a_group_starts_with_add_create_or_list(service: Service, name: str) -> None:
     """The help of a group is not sorted by name, but starts with add, create or list."""

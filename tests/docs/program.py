@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from select import select
+from threading import Thread
 
 from sallyport.cli.main import main
 from tests.running_service import PROGRAM
@@ -79,6 +80,7 @@ def _run(connection: socket.socket) -> None:
         os.dup2(stream, number)
         os.close(stream)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
+    Thread(target=lambda: connection.recv(1) or os._exit(1), daemon=True).start()  # the client was killed
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(directory)

@@ -31,7 +31,7 @@ def watched_service(directory: Path) -> Iterator[Watched]:
 
     directory: an empty directory.
     """
-    with running_service(directory) as service:
+    with running_service(directory, {"SALLYPORT_METRICS_TAG": "site"}) as service:
         add_certificates(service)
         with scraping(directory, service.ports.http) as prometheus:
             prometheus.wait_for('up{job="sallyport"} == 1')

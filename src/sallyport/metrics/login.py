@@ -25,7 +25,7 @@ class LoginMetrics:
         self.tagged = Tally(
             registry,
             "sallyport_tagged_decisions",
-            "Decisions on logins by the value of the tag that the setting metrics_tag names.",
+            "Decisions on logins by the value of the tag that the setting metrics_tag names; `none` without the tag.",
             ("tag", "decision"),
         )
         self.first_failures = Tally(

@@ -260,7 +260,8 @@ def by_options(message: str, parameters: Iterable[click.Parameter]) -> str:
 
 def _derived(field: FieldInfo) -> dict[str, object]:
     """Return the settings of the option for a field."""
-    settings: dict[str, object] = {"help": field.description, "required": field.is_required()}
+    description = _description(field)
+    settings: dict[str, object] = {"help": description, "required": field.is_required()}
     kind, limits, is_optional, is_list = _unwrapped(field)
     default = None if field.default is PydanticUndefined or is_list else field.default
     if kind is bool:
@@ -270,10 +271,16 @@ def _derived(field: FieldInfo) -> dict[str, object]:
     else:
         settings["type"] = _type(kind, limits)
     if is_list:
-        settings |= {"multiple": True, "is_cleared": is_optional, "help": f"{field.description} Repeatable."}
+        settings |= {"multiple": True, "is_cleared": is_optional, "help": f"{description} Repeatable."}
     if default not in (None, "", False) and kind is not bool:
         settings |= {"default": default.value if isinstance(default, Enum) else default, "show_default": True}
     return settings
+
+
+def _description(field: FieldInfo) -> str | None:
+    """Return the description of a field. If the field can be null, its type may have the description."""
+    parts = (part for kind in get_args(field.annotation) for part in get_args(kind) if isinstance(part, FieldInfo))
+    return field.description or next((part.description for part in parts if part.description), None)
 
 
 def _unwrapped(field: FieldInfo) -> tuple[object, list[object], bool, bool]:

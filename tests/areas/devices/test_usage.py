@@ -4,6 +4,7 @@ import pytest
 
 from sallyport.areas.devices import repo, usage, usage_repo
 from sallyport.areas.devices.device import Device, Station
+from sallyport.areas.devices.sightings import Refused
 from sallyport.areas.devices.usage import UsageRow
 from tests.areas import Areas
 from tests.areas.devices.conftest import Seen
@@ -46,6 +47,24 @@ async def test_a_failed_flush_loses_no_use(areas: Areas, seen: Seen) -> None:
         areas.devices.sightings.put_back(changes)
     use(seen, device, "corp")
     assert [row.logins for row in await rows(areas, device)] == [2]
+
+
+async def test_a_clock_that_is_set_back_does_not_change_the_last_login(seen: Seen) -> None:
+    """The last login of a use is not before its first one."""
+    device = await seen.device("ap")
+    use(seen, device, "corp")
+    first = device.last_seen
+    device.last_seen -= 1000
+    use(seen, device, "corp")
+    assert [(count.logins, count.first_seen, count.last_seen) for count in device.uses.values()] == [(2, first, first)]
+
+
+async def test_a_device_without_a_row_keeps_no_uses(seen: Seen) -> None:
+    """If the tenant has reached its limit of devices, the device is not written, and its uses would stay in memory."""
+    device = seen.note(NAS_IDENTIFIER=b"ap")
+    use(seen, device, "corp")
+    seen.areas.devices.count_written([Refused("devices", device, None)])
+    assert device.uses == {}
 
 
 async def test_the_ssids_of_a_device_are_limited(areas: Areas, seen: Seen) -> None:
@@ -116,3 +135,17 @@ async def test_a_station_has_the_ssid_and_port_of_its_last_login(areas: Areas, s
     assert {(row.ssid, row.port) for row in found} == {("corp", "ge-0/0/1")}
     ports = await areas.devices.ports(areas.domain, device.id or 0)
     assert [(row.port, row.stations) for row in ports] == [("ge-0/0/1", 2)]
+
+
+async def test_the_stations_that_count_for_ports_are_limited(
+    areas: Areas, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller may have millions of stations, and each could name a port of its own."""
+    device = await seen.device("wlc")
+    for number in range(4):
+        station = seen.station(device, f"02-00-00-00-00-0{number}")
+        use(seen, device, "corp", station=station)
+        await seen.write(device, station=station)
+    await areas.devices.flush()
+    monkeypatch.setattr(usage_repo, "MOST_COUNTED", 3)
+    assert [row.stations for row in await areas.devices.ports(areas.domain, device.id or 0)] == [3]

@@ -1,7 +1,7 @@
 """When access is revoked in a domain with disconnect_on_revoke, live sessions are ended."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -308,3 +308,20 @@ async def test_one_session_ends(areas: Areas) -> None:
         assert [json.loads(changes)["reason"] for _, _, changes in await trail(areas)] == [
             [None, "too many parallel sessions"]
         ]
+
+
+async def test_a_revocation_with_a_lower_id_is_stored_later(areas: Areas) -> None:
+    """Of two nodes that store revocations at the same time, the node with the lower id may commit later."""
+
+    def stored(number: int, target: int) -> Callable[[Tx], object]:
+        same = {"id": number, "domain_id": areas.domain, "reason": "a", "at": 0, "session_id": target}
+        return lambda tx: tx.insert("revocations", ("user_name",), [("ann",)], same=same)
+
+    async with nas_of(areas) as (nas, corp):
+        one, two = [await session(areas, corp, each, USER_NAME="ann") for each in ("1", "2")]
+        async with at_work(areas):
+            await areas.store.write(stored(20, one))
+            await done(areas)
+            await areas.store.write(stored(10, two))
+            await done(areas)
+        assert ended(nas) == [b"1", b"2"]

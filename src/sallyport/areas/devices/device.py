@@ -385,7 +385,11 @@ class DeviceRow(Learned):
     ports: ClassVar[
         Annotated[
             list[dict[str, str | int]],
-            Wire("Ports (NAS-Port-Id) with the number of their stations, the last 100.", after="uses", detail=True),
+            Wire(
+                "Ports (NAS-Port-Id) with the number of their stations, the last 100. At most 10,000 stations count.",
+                after="uses",
+                detail=True,
+            ),
         ]
     ]
     challenge_answers: Annotated[int, Wire("Challenges that the device answered.", after="challenges", detail=True)]

@@ -275,7 +275,6 @@ class Devices:
 
         def transaction(tx: Tx) -> int:
             rows = _selected(tx, domain_id=domain_id, device_ids=device_ids, addresses=addresses)
-            self.tags.check_number(domain_id, [row.id for row in rows])
             changed, at = list[tuple[DeviceRow, Tags, str]](), self._clock()
             for row in rows:
                 before = of_store(row.own_tags)
@@ -284,6 +283,7 @@ class Devices:
                 if changes := audit.changed({"tags": list(before), "note": row.note}, new):
                     changed.append((row, after, str(new["note"])))
                     audit.record_in(tx, "device.update", domain_id, _target(row), at=at, changes=changes)
+            self.tags.check_room(domain_id, changed)
             tag_repo.write(tx, changed)
             return len(rows)
 

@@ -157,7 +157,8 @@ class Sightings:
         if use in uses:
             known = uses[use]
             known.logins += 1
-            known.last_seen = device.last_seen
+            if device.last_seen > known.last_seen:  # noqa: PLR1730  # cheaper than max; the clock may have been set back
+                known.last_seen = device.last_seen
             return
         if not uses:
             self.touch(device)  # a flush may have written the device since its request
@@ -227,7 +228,7 @@ class Sightings:
     def set_aside(self, device: Device, station: Station | None) -> None:
         """Reset the counts of a device that got no row in the store, and the counts of the station behind it."""
         self._drop(device)
-        device.requests = 0
+        device.requests, device.uses = 0, {}
         if station is not None:
             self._changed_stations.pop(station, None)
             station.requests = 0

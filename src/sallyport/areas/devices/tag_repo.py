@@ -1,9 +1,9 @@
 """SQL for the tags and notes that devices have themselves. A change writes a new row, whose id is higher than all
 others."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from sallyport.areas.devices.device import DeviceRow, Identity
@@ -42,11 +42,11 @@ class _Extent:
 
 @dataclass(frozen=True, slots=True)
 class TaggedDevices:
-    """All devices with tags or a note of their own, by id; and their tags by identity."""
+    """All devices with tags or a note of their own, by id, and by tenant and id; and their tags by identity."""
 
     by_id: Mapping[int, TaggedDevice] = field(default_factory=dict)
     tags: Mapping[Identity, tuple[int, Tags]] = field(default_factory=dict)
-    numbers: Mapping[int, int] = field(default_factory=dict)
+    of_tenant: Mapping[int, dict[int, TaggedDevice]] = field(default_factory=dict)
     extent: _Extent = _Extent()
 
 
@@ -61,22 +61,29 @@ _EXTENT: Final = (
 
 
 def load(tx: Tx, before: TaggedDevices) -> TaggedDevices:
-    """Return all devices with tags or a note of their own. before: an earlier result from the same table, or an empty
-    one. If the table has only new rows since then, only these are read."""
+    """Return all devices with tags or a note of their own. Only rows that are new since an earlier result are read; if
+    rows were deleted, the ids of all rows too. before: an earlier result from the same table, or an empty one."""
     extent = tx.one(_Extent, _EXTENT) or _Extent()
     if extent == before.extent:
         return before
     new = tx.all(TaggedDevice, f"{_SELECT} where device_tags.id > :last", last=before.extent.last)
-    replaced = [before.by_id[each.id] for each in new if each.id in before.by_id]
-    count = before.extent.count + len(new) - len(replaced)
-    total = before.extent.total + sum(each.change_id for each in new) - sum(each.change_id for each in replaced)
-    if (count, total) == (extent.count, extent.total):
-        by_id = {**before.by_id, **{each.id: each for each in new}}
-        tags = {**before.tags, **{each.identity: (each.id, of_store(each.own_tags)) for each in new}}
-    else:
-        by_id = {each.id: each for each in tx.all(TaggedDevice, _SELECT)}
-        tags = {each.identity: (each.id, of_store(each.own_tags)) for each in by_id.values()}
-    return TaggedDevices(by_id, tags, Counter(each.tenant_id for each in by_id.values()), extent)
+    gone = [before.by_id[each.id] for each in new if each.id in before.by_id]
+    count = before.extent.count + len(new) - len(gone)
+    total = before.extent.total + sum(each.change_id for each in new) - sum(each.change_id for each in gone)
+    if (count, total) != (extent.count, extent.total):
+        present = {int(str(id)) for (id,) in tx.rows("select id from device_tags")}
+        late = present.difference(each.change_id for each in chain(before.by_id.values(), new))
+        gone = [each for each in before.by_id.values() if each.change_id not in present]
+        new += tx.all(TaggedDevice, f"{_SELECT} where device_tags.id in {LISTED}", ids=listed(sorted(late)))
+    by_id, tags, of_tenant = dict(before.by_id), dict(before.tags), dict(before.of_tenant)
+    for tenant_id in {each.tenant_id for each in chain(gone, new)}:
+        of_tenant[tenant_id] = dict(of_tenant.get(tenant_id, {}))
+    for each in gone:
+        del by_id[each.id], tags[each.identity], of_tenant[each.tenant_id][each.id]
+    for each in new:
+        by_id[each.id] = of_tenant[each.tenant_id][each.id] = each
+        tags[each.identity] = each.id, of_store(each.own_tags)
+    return TaggedDevices(by_id, tags, of_tenant, extent)
 
 
 def write(tx: Tx, values: Sequence[tuple[DeviceRow, Tags, str]]) -> None:

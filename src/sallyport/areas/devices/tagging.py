@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Final, Protocol, TypeVar
 
 from sallyport.areas.devices import tag_repo
-from sallyport.areas.devices.device import Device, TagSelection
+from sallyport.areas.devices.device import Device, DeviceRow, TagSelection
 from sallyport.areas.devices.tag_repo import TaggedDevices
 from sallyport.base.errors import Conflict
-from sallyport.base.tags import NO_TAGS, Tags, folded_tag, is_selected, key_of, of_store
+from sallyport.base.tags import NO_TAGS, Tags, as_stored, folded_tag, is_selected, key_of, of_store
 from sallyport.store.model import Tx, Work
 from sallyport.store.snapshot import Configuration
 
@@ -21,6 +21,9 @@ T = TypeVar("T")
 MAX_TAGGED: Final = 50_000
 """Maximum number of devices of a tenant with tags or a note of their own. The limit exists because they are in memory.
 All other devices take over the tags of their client."""
+MAX_CHARACTERS: Final = 10_000_000
+"""Maximum number of characters of these tags, with their keys."""
+_REMEDY: Final = "set tags of the RADIUS client instead, which all of its devices take over"
 
 
 class TagsOfClients(Protocol):
@@ -74,22 +77,28 @@ class DeviceTags:
 
     def select(self, domain_id: int, tag: str) -> TagSelection:
         """Return the devices of a domain that a wanted tag selects. Any thread may call this method: it takes about a
-        microsecond for each tagged device and each client. tag: in canonical form."""
-        folded, key = folded_tag(tag), key_of(tag) + "="
-        of_domain = [each for each in self._tagged.value.by_id.values() if each.domain_id == domain_id]
+        microsecond for each tagged device and each client of the tenant. tag: in canonical form."""
+        folded, key, tenant_id = folded_tag(tag), key_of(tag) + "=", self._tenant_of(domain_id) or 0
+        of_tenant = self._tagged.value.of_tenant.get(tenant_id, {})
+        of_domain = [each for each in of_tenant.values() if each.domain_id == domain_id]
         named = [(each.id, of_store(each.own_tags)) for each in of_domain if key in each.own_tags]
         return TagSelection(
             [number for number, tags in named if is_selected(tags, folded)],
-            self.clients.with_tag(self._tenant_of(domain_id) or 0, folded),
+            self.clients.with_tag(tenant_id, folded),
             [number for number, tags in named if any(each.startswith(key) for each in tags)],
         )
 
-    def check_number(self, domain_id: int, device_ids: Iterable[int]) -> None:
-        """Raise Conflict if the tenant would have too many devices with tags or a note of their own."""
-        tagged, tenant_id = self._tagged.value, self._tenant_of(domain_id) or 0
-        new = sum(each not in tagged.by_id for each in device_ids)
-        if new and tagged.numbers.get(tenant_id, 0) + new > MAX_TAGGED:
+    def check_room(self, domain_id: int, changed: Iterable[tuple[DeviceRow, Tags, str]]) -> None:
+        """Raise Conflict if the tenant would have too many devices with tags or a note of their own, or too long tags
+        in all. changed: each device with its new tags and its new note."""
+        of_tenant = self._tagged.value.of_tenant.get(self._tenant_of(domain_id) or 0, {})
+        new = growth = 0
+        for row, tags, note in changed:
+            new += bool(tags or note) and row.id not in of_tenant
+            growth += len(as_stored(tags)) - len(row.own_tags)
+        if new > 0 and len(of_tenant) + new > MAX_TAGGED:
             raise Conflict(
-                f"a tenant can have at most {MAX_TAGGED} devices with tags or a note of their own; "
-                "set tags of the RADIUS client instead, which all of its devices take over"
+                f"a tenant can have at most {MAX_TAGGED} devices with tags or a note of their own; {_REMEDY}"
             )
+        if growth > 0 and sum(len(each.own_tags) for each in of_tenant.values()) + growth > MAX_CHARACTERS:
+            raise Conflict(f"the tags of a tenant's devices can have at most {MAX_CHARACTERS} characters; {_REMEDY}")

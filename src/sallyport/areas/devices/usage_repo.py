@@ -8,6 +8,7 @@ from sallyport.areas.devices.device import Device
 from sallyport.areas.devices.usage import MOST_OF_DEVICE, Count, PortRow, SsidRow, Use, Uses
 from sallyport.base.text import fold
 from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
+from sallyport.store.search import MOST_COUNTED
 
 MOST_OF_DOMAIN: Final = 20_000
 """Maximum number of combinations of device, SSID, method and transport of a domain, with an SSID."""
@@ -80,10 +81,12 @@ def forget(tx: Tx, device_id: int) -> None:
 
 
 def ports(tx: Tx, domain_id: int, device_id: int, limit: int) -> list[PortRow]:
-    """Return the ports of a device with the number of their stations, the last one first."""
+    """Return the ports of a device with the number of their stations, the last one first. At most MOST_COUNTED stations
+    of the device are read."""
     sql = (
-        "select port, count(*) as stations, max(last_seen) as last_seen from stations where domain_id = :d and "
-        "device_id = :device and port <> '' group by port order by max(last_seen) desc, port limit :limit"
+        "select port, count(*) as stations, max(last_seen) as last_seen from (select port, last_seen from stations "
+        f"where domain_id = :d and device_id = :device limit {MOST_COUNTED}) as found "
+        "where port <> '' group by port order by max(last_seen) desc, port limit :limit"
     )
     return tx.all(PortRow, sql, d=domain_id, device=device_id, limit=limit)
 

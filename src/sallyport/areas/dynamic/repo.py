@@ -116,14 +116,13 @@ def _domain_id(*, domain_id: int) -> int:
     return domain_id
 
 
-def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocation]:
-    """Return the stored revocations of a domain with ids above `after`, ordered by id."""
+def revocations(tx: Tx, domain_id: int, limit: int) -> list[Revocation]:
+    """Return the first stored revocations of a domain, ordered by id."""
     return tx.all(
         Revocation,
-        "select id, domain_id, user_name, reason, session_id from revocations where domain_id = :d and id > :after "
+        "select id, domain_id, user_name, reason, session_id from revocations where domain_id = :d "
         "order by id limit :limit",
         d=domain_id,
-        after=after,
         limit=limit,
     )
 

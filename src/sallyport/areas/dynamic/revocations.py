@@ -68,7 +68,7 @@ class Revocations:
         self._domains = domains
         self._rules = rules
         self._clock = clock
-        self._begun: dict[int, int] = {}  # by domain: id of the last started revocation
+        self._begun: set[int] = set()  # the ids of started revocations whose rows are not deleted yet
         self._seen = -1  # the store's `changes` at the last complete search
         self._waiting = Counter[int]()  # by tenant
 
@@ -142,11 +142,12 @@ class Revocations:
         for domain_id in await self._store.read(repo.revoked_domains):
             domain = self._domains.table.by_id.get(domain_id)
             tenant_id = 0 if domain is None else domain.tenant_id
+            begun = frozenset(self._begun)  # its rows may be deleted while the rows are read
+            rows = await self._store.read(partial(repo.revocations, domain_id=domain_id, limit=2 * AT_ONCE))
             room = AT_ONCE - self._waiting[tenant_id]
-            after = self._begun.get(domain_id, 0)
-            found = await self._store.read(partial(repo.revocations, domain_id=domain_id, after=after, limit=room))
+            found = [each for each in rows if each.id not in begun][:room]
             for each in found:
-                self._begun[domain_id] = each.id
+                self._begun.add(each.id)
                 self._waiting[tenant_id] += 1
                 nursery.start_soon(self._end_sessions, each, tenant_id)
             is_all = is_all and len(found) < room
@@ -158,6 +159,7 @@ class Revocations:
                 last = await self._retry_disconnect(revocation)
             finally:
                 self._waiting[tenant_id] -= 1
+            self._begun.discard(revocation.id)
             if revocation.session_id:
                 return
             await trio.sleep(self._late_s)

@@ -40,6 +40,7 @@ from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.bypass.station import Entry
+from sallyport.areas.policy.lockouts.failures import Failure
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.areas.policy.roles.service import Roles, product_of
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
@@ -277,17 +278,29 @@ class Pipeline:
 
     def _notes_unknown(self, login: Login, domain: Domain, decision: Decision) -> bool:
         """If a refused login was a request for a station that is not listed, note the station, and return True."""
-        arrival = login.arrival
-        if EAP_MESSAGE in arrival.request.first:  # the method may be known in more detail by now
-            asks = decision.reason is Reason.UNKNOWN_USER or domain.unknown_stations is RULES
-            station = requested_station_by_eap(arrival, Method.EAP) if asks else ""
-        else:
-            station = requested_station(arrival, login.method)
-        if not station or self.bypass.entry(domain.id, station, arrival.at) is not None:
+        station = self._unlisted(login, domain)
+        if not station or (EAP_MESSAGE in login.arrival.request.first and not self._is_by_eap(login, domain, decision)):
             return False
         self.note(login, is_unknown=True)
-        self.bypass.unknown.note(arrival, login.device, domain.id, station, decision.applied)
+        self.bypass.unknown.note(login.arrival, login.device, domain.id, station, decision.applied)
         return True
+
+    def _unlisted(self, login: Login, domain: Domain) -> str:
+        """Return the station of a request that may ask for admission by an address that is not listed, or an empty
+        text. By EAP, the address may also be the outer identity of a person."""
+        arrival = login.arrival
+        if EAP_MESSAGE in arrival.request.first:  # the method may be known in more detail by now
+            station = requested_station_by_eap(arrival, Method.EAP)
+        else:
+            station = requested_station(arrival, login.method)
+        return station if station and self.bypass.entry(domain.id, station, arrival.at) is None else ""
+
+    @staticmethod
+    def _is_by_eap(login: Login, domain: Domain, decision: Decision) -> bool:
+        """Return whether a refused login by EAP, whose outer identity is an address, was a request for a station. A
+        wrong password is one of a person, unless the domain checks all such logins as stations."""
+        is_person = decision.failure not in (None, Failure.UNKNOWN_USER) or not mac_key(login.user)
+        return domain.unknown_stations is RULES or not is_person
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
@@ -320,7 +333,7 @@ class Pipeline:
         no effect.
 
         is_unknown: whether the station has asked for admission by its address and is not listed. Such a station may be
-        invented, so it does not get into the inventory of stations.
+        invented, so it does not get into the inventory of stations. The same holds before the login is proven.
         """
         if login.noted or login.home is None:
             return
@@ -333,8 +346,12 @@ class Pipeline:
         station = request.first.get(CALLING_STATION_ID)
         if station:
             login.station = as_text(station)
-            if not is_unknown:
+            if not (is_unknown or self._may_be_invented(login)):
                 login.behind = self.sightings.station(device, login.station, login.user, at)
+
+    def _may_be_invented(self, login: Login) -> bool:
+        domain = login.domain
+        return not login.proven and domain is not None and bool(self._unlisted(login, domain))
 
     # --- first factor -----------------------------------------------------------------------------------------
 
@@ -468,9 +485,10 @@ class Pipeline:
 
     def _count(self, login: Login, domain: Domain, decision: Decision) -> None:
         """Count a decision for the lock-outs. Locks are stored in the transaction of the login's event."""
+        is_refused = decision.failure is not None or not (login.proven or decision.admits)
+        if is_refused and self._notes_unknown(login, domain, decision):
+            return  # invented addresses must not lock out users
         if decision.failure is not None:
-            if self._notes_unknown(login, domain, decision):
-                return  # invented addresses must not lock out users
             login.locks = self.lockouts.note_failure(login.attempt(domain), decision.failure)
         elif decision.admits and self.lockouts.some:
             self.lockouts.note_success(login.attempt(domain))

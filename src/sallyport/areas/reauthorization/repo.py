@@ -132,6 +132,12 @@ def find(tx: Tx, domain_id: int, run_id: int) -> Reauthorization:
     return found
 
 
+def is_running(tx: Tx, domain_id: int, run_id: int) -> bool:
+    """Return whether a run has not ended. A run of a removed domain may not exist any more."""
+    sql = f"select 1 from reauthorizations where domain_id = :domain and id = :id and state = '{RunState.RUNNING}'"
+    return bool(tx.rows(sql, domain=domain_id, id=run_id))
+
+
 def page(tx: Tx, domain_id: int) -> list[Reauthorization]:
     """Return the kept runs of a domain with the numbers of their sessions, newest first."""
     sql = f"select {_RUN} from reauthorizations where domain_id = :domain order by id desc limit {MOST_KEPT}"

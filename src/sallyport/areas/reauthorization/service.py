@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -18,7 +18,7 @@ from sallyport.areas.reauthorization.deciding import Deciding
 from sallyport.areas.reauthorization.reauthorization import Reauthorization, RunState, SessionChange, SessionEffect
 from sallyport.base.actor import acting
 from sallyport.base.clock import Clock
-from sallyport.base.errors import LeaseLost, StoreError
+from sallyport.base.errors import LeaseLost, SallyportError
 from sallyport.base.wire import JSON
 from sallyport.nodes.periodic import every
 from sallyport.store import audit
@@ -159,10 +159,11 @@ class Reauthorizations:
     async def _carry_out(self, run: Reauthorization) -> None:
         """Examine the sessions of a run, and send its requests. If the store fails, the next look continues."""
         try:
-            with suppress(LeaseLost):  # the other node continues
-                await self._proceed(run)
-        except StoreError as error:
-            log.warning("reauthorization_interrupted", run=run.id, error=str(error))
+            await self._proceed(run)
+        except* LeaseLost:  # the errors of tasks that send requests come in groups
+            log.info("reauthorization_left", run=run.id)  # the other node continues
+        except* SallyportError as group:
+            log.warning("reauthorization_interrupted", run=run.id, error=_first_text(group))
         finally:
             self._active.discard(run.id)
 
@@ -198,11 +199,15 @@ class Reauthorizations:
         return await self._is_running(run)
 
     async def _is_running(self, run: Reauthorization) -> bool:
-        kept = await self._store.read(lambda tx: repo.find(tx, run.domain_id, run.id))
-        return kept.state == RunState.RUNNING
+        """Return False if a run was stopped, or its domain was removed."""
+        if run.domain_id not in self._domains.table.by_id:
+            return False
+        return await self._store.read(lambda tx: repo.is_running(tx, run.domain_id, run.id))
 
     async def _ask(self, run: Reauthorization, domain: Domain, change: SessionChange) -> None:
         await trio.sleep_until(self._pace.reserve(domain.tenant_id, change.device_name))
+        if not await self._is_running(run):  # a busy device may have delayed the request for seconds
+            return
         attributes = change.attributes if change.effect == SessionEffect.CHANGE else b""
         reason = f"re-authorization {run.id}: {change.reason}"
         result = await self._dynamic.ask_again(change.session_id, attributes, reason)
@@ -217,13 +222,15 @@ class Reauthorizations:
         self, domain: Domain, place: int, after: int, *, by_disconnect: bool
     ) -> AsyncGenerator[tuple[tuple[int, int], int, Sequence[SessionChange]], None]:
         """Yield the live sessions at all devices of the tenant in slices: the progress, the number of sessions, and the
-        changes. place, after: the progress of the last slice, or 0."""
+        changes. Each slice is decided by the domain as it is then. place, after: the progress of the last slice, or 0.
+        Raises NotFound if the domain was removed meanwhile."""
         places = sorted(each.id for each in self._domains.of_tenant(domain.tenant_id))
         for each in places:
             if each < place:
                 continue
             last = after if each == place else 0
             while True:
+                domain = self._domains.table.present(domain.id)
                 progress, number, changes = await self._store.search(
                     partial(self._slice, domain=domain, place=each, after=last, by_disconnect=by_disconnect)
                 )
@@ -242,3 +249,11 @@ class Reauthorizations:
             return after, 0, []
         changes = self._deciding.slice(tx, domain, sessions, self._clock(), by_disconnect=by_disconnect)
         return sessions[-1].id, len(sessions), changes
+
+
+def _first_text(group: BaseExceptionGroup[SallyportError]) -> str:
+    """Return the text of the first error in a group."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return str(found)

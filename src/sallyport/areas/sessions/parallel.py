@@ -10,11 +10,12 @@ interim updates. The interval is the average time between the records of the ses
 session without an interim update has the interval of its device. If a device sends no interim updates, nothing is known
 about the end of its sessions. Then its sessions do not count, and the limit does not apply to logins at this device.
 
-A session at the same MAC address is not parallel: the station has logged in again, or has moved to another access
-point.
+Sessions at the same MAC address are not parallel: the station has logged in again, or has moved to another access
+point. So the sessions and the admitted logins of one station count once.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -32,6 +33,11 @@ SHORTEST_US: Final = 60 * SECOND
 MOST_READ: Final = 200
 """Maximum number of sessions of a user that are read, the newest first. It is more than the highest limit of a
 rule."""
+MOST_DEVICES: Final = 8
+"""Maximum number of devices whose interval is learned for one login, those of the newest sessions without an interim
+update. At further devices, such a session counts for twice SHORTEST_US."""
+MOST_SIBLINGS: Final = 4
+"""Maximum number of devices that may be the same NAS as a device, from which its interval is learned too."""
 SAMPLE: Final = 16
 """Number of sessions from which the interval of a device is learned, of each state."""
 _BLOCKS: Final = (4, 64)
@@ -82,8 +88,8 @@ class Parallel:
     """The result of a count.
 
     is_applied: whether the limit applies at the device. awaited: the number of admitted logins whose sessions have not
-    begun. sessions: the live sessions that count, oldest first. limit: the limit. ended: those of the sessions that
-    must end so that the login can be admitted. is_over: whether the login must be refused.
+    begun. sessions: the live sessions that count, oldest first; the newest one of each MAC address. limit: the limit.
+    ended: the sessions that must end so that the login can be admitted. is_over: whether the login must be refused.
     """
 
     is_applied: bool
@@ -161,7 +167,7 @@ def interval_us(tx: Tx, device_id: int, sent_us: int, at: int) -> int | None:
     session lacks them. sent_us: this interval, or 0. at: the time now, in microseconds.
     """
     seen_us, gaps, is_lacking, has_sessions = 0, 0, False, False
-    for each in (device_id, *siblings(tx, device_id)) if device_id else ():
+    for each in (device_id, *siblings(tx, device_id)[:MOST_SIBLINGS]) if device_id else ():
         for state, own in ((SessionState.LIVE, 0), (SessionState.STOPPED, 1)):
             for first, last, records in _sample(tx, each, state):
                 has_sessions = True
@@ -206,20 +212,23 @@ def _count(tx: Tx, login: Admission, awaited: Sequence[_Awaited], ending: dict[i
     begun = _live(tx, login.places)
     seen = {each.id: mac_key(each.station or "") for each in begun}
     own = [each for each in begun if each.id not in ending and not (station and seen[each.id] == station)]
-    fresh = sorted(_fresh(tx, own, login), key=lambda each: (each.started, each.id))
+    fresh = defaultdict[str | int, list[LiveSession]](list)  # by station: it may have several sessions after a move
+    for live in sorted(_fresh(tx, own, login), key=lambda each: (each.started, each.id)):
+        fresh[seen[live.id] or live.id].append(live)
+    counted = sorted(fresh.values(), key=lambda each: (each[-1].started, each[-1].id))
     others = [each for each in awaited if not station or each.station != station]
-    missing = _without_session(others, seen)
-    if missing and len(missing) + len(fresh) >= login.limit:  # some of their sessions may already be over
+    missing = [each for each in _without_session(others, seen) if each.station not in fresh]
+    if missing and len(missing) + len(counted) >= login.limit:  # some of their sessions may already be over
         every = seen | _over(tx, login.places, min(each.after for each in missing))
-        missing = _without_session(others, every)
-    excess = len(missing) + len(fresh) - login.limit + 1
-    can_end = login.ends_oldest and excess <= len(fresh)
+        missing = [each for each in _without_session(others, every) if each.station not in fresh]
+    excess = len(missing) + len(counted) - login.limit + 1
+    can_end = login.ends_oldest and excess <= len(counted)
     return Parallel(
         True,
         login.limit,
         len(missing),
-        fresh,
-        fresh[: max(excess, 0)] if can_end else (),
+        [each[-1] for each in counted],
+        [each for of_station in counted[: max(excess, 0)] for each in of_station] if can_end else (),
         excess > 0 and not can_end,
     )
 
@@ -227,14 +236,14 @@ def _count(tx: Tx, login: Admission, awaited: Sequence[_Awaited], ending: dict[i
 def _fresh(tx: Tx, sessions: Sequence[LiveSession], login: Admission) -> Iterator[LiveSession]:
     """Yield the sessions whose last record is not older than twice the interval of their interim updates."""
     of_device: dict[int, int | None] = {}
-    for each in sessions:
+    for each in sorted(sessions, key=lambda session: -session.id):
         if each.records > 1:
             own = (each.updated - each.first_seen) // (each.records - 1)
             interval: int | None = max(SHORTEST_US, own, login.sent_us if each.records == 2 else 0)
         else:
-            if each.device_id not in of_device:
+            if each.device_id not in of_device and len(of_device) < MOST_DEVICES:
                 of_device[each.device_id] = interval_us(tx, each.device_id, login.sent_us, login.at)
-            interval = of_device[each.device_id]
+            interval = of_device.get(each.device_id, SHORTEST_US)
         if interval is not None and each.updated >= login.at - 2 * interval:
             yield each
 

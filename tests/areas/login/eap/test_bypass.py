@@ -95,6 +95,21 @@ async def test_rules_decide_about_an_unknown_station(nas: Nas, mode: Mode) -> No
     assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from stations")) == 0
 
 
+@pytest.mark.parametrize("first_factor", [FirstFactor.LOCAL, FirstFactor.LDAP])
+async def test_an_invented_address_is_no_station_of_the_inventory(nas: Nas, first_factor: FirstFactor) -> None:
+    """No round of a conversation adds an unlisted station to the inventory, also if the first factor cannot check
+    EAP-MD5. The station is noted as an unknown one."""
+    areas = nas.wire.areas
+    if first_factor is FirstFactor.LDAP:  # it cannot check EAP-MD5
+        ldap = {"servers": ["ldaps://127.0.0.1:9"], "baseDN": "dc=example"}
+        await areas.first_settings.set(areas.domains.table.by_id[areas.domain], first_factor, {"ldap": ldap})
+    assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_REJECT
+    await nas.outcomes()
+    assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from stations")) == 0
+    await areas.bypass.unknown.flush()
+    assert (await areas.bypass.unknown.page(areas.domain, "", offset=0, limit=1))[1] == 1
+
+
 async def test_taken_off_in_the_middle(nas: Nas) -> None:
     """If a station is removed from the list before its response arrives, it is rejected."""
     await listed(nas)

@@ -26,9 +26,8 @@ async def record(
 ) -> None:
     """Account for the session of a login with the same number. more: further attributes."""
     values: dict[str, bytes | int | str] = {
-        **more,
         "USER_NAME": user, "NAS_IDENTIFIER": name, "CALLING_STATION_ID": f"02-00-00-00-00-{number:02x}",
-        "EVENT_TIMESTAMP": wire.areas.clock() // 1_000_000,
+        "EVENT_TIMESTAMP": wire.areas.clock() // 1_000_000, **more,
     }  # fmt: skip
     await wire.ask(accounting(octets(status, b"%d" % number, **values)), acct=True)
 

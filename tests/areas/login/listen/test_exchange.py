@@ -408,7 +408,7 @@ async def test_what_is_counted(wire: Wire) -> None:
 
 
 async def test_decisions_are_counted_by_the_tag_that_the_setting_names(wire: Wire) -> None:
-    """The value of the client's tag is the label. Without the tag, the label is empty."""
+    """The value of the client's tag is the label. Without the tag, the label is `none`."""
     metrics = wire.areas.login_metrics
     assert await wire.ask(pap("ann", "hello")) == ACCESS_ACCEPT
     metrics.tag_key = "site"
@@ -419,4 +419,4 @@ async def test_decisions_are_counted_by_the_tag_that_the_setting_names(wire: Wir
     assert await wire.ask(pap("ann", "hello", identifier=2)) == ACCESS_ACCEPT
     (family,) = metrics.tagged.collect()
     samples = {sample.labels["tag"]: sample.value for sample in family.samples}
-    assert samples == {"": 1, "Berlin/Floor 2": 1}
+    assert samples == {"none": 1, "Berlin/Floor 2": 1}

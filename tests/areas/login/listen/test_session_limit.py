@@ -5,10 +5,15 @@ import pytest
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.events.event import EventQuery
 from sallyport.areas.login.limit import NOT_APPLIED, REASON
+from sallyport.areas.login.listen.exchange import RadiusService
+from sallyport.areas.sessions import parallel
+from sallyport.areas.sessions.parallel import MOST_DEVICES, SHORTEST_US, interval_us
 from sallyport.areas.sessions.report import Status
 from sallyport.areas.sessions.session import SessionQuery
+from sallyport.base.clock import SECOND
 from sallyport.radius.attributes import pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.store.model import Tx
 from tests.areas import Areas, allow, refuse
 from tests.areas.login.listen.conftest import Wire
 from tests.areas.login.listen.limits import (
@@ -47,6 +52,19 @@ async def test_concurrent_logins_of_one_transaction(wire: Wire, areas: Areas) ->
     ]
     assert counts == [3, 7]
     assert not areas.lockouts.some
+
+
+async def test_the_metric_by_tag_has_the_final_decisions(wire: Wire, areas: Areas) -> None:
+    """A login that the transaction refuses is not counted as allowed."""
+    areas.login_metrics.tag_key = "site"
+    wire.auth = wire.exchange(RadiusService.AUTHENTICATION, 0)
+    await sends_interims(wire)
+    await limit(areas, 1)
+    assert sorted(await codes(wire, login(1), login(2))) == [ACCESS_ACCEPT, ACCESS_REJECT]
+    counts = [
+        areas.sample("sallyport_tagged_decisions_total", tag="none", decision=outcome) for outcome in ("allow", "deny")
+    ]
+    assert counts == [1, 1]
 
 
 async def test_a_retransmission_gets_the_same_refusal(wire: Wire, areas: Areas) -> None:
@@ -110,6 +128,36 @@ async def test_the_same_station(wire: Wire, areas: Areas) -> None:
     assert await codes(wire, login(1), login(2, station="02-00-00-00-00-01")) == [ACCESS_ACCEPT, ACCESS_ACCEPT]
     await record(wire, Status.START, 1)
     assert await codes(wire, login(3, station="0200.0000.0001", name=b"ap-2")) == [ACCESS_ACCEPT]
+
+
+async def test_a_station_that_logs_in_again_counts_once(wire: Wire, areas: Areas) -> None:
+    """A NAS that lets a station log in again may continue its session, without another Start. The session and the new
+    login of the station count once."""
+    await sends_interims(wire)
+    await limit(areas, 2)
+    assert await codes(wire, login(1)) == [ACCESS_ACCEPT]
+    await record(wire, Status.START, 1)
+    assert await codes(wire, login(2, station="02-00-00-00-00-01")) == [ACCESS_ACCEPT]
+    assert await codes(wire, login(3)) == [ACCESS_ACCEPT]
+    assert await codes(wire, login(4)) == [ACCESS_REJECT]
+
+
+async def test_a_station_with_two_sessions_counts_once(wire: Wire, areas: Areas) -> None:
+    """The Stop of the session at the access point that a station has left may be late. Both sessions count once, and
+    both end if the login of another station ends the oldest."""
+    await sends_interims(wire)
+    await limit(areas, 2, "end_oldest")
+    for number in (1, 2):
+        await record(wire, Status.START, number, CALLING_STATION_ID=b"02-00-00-00-00-01")
+        areas.clock.pass_by(1)
+    assert await codes(wire, login(3)) == [ACCESS_ACCEPT]
+    assert (await last_event(areas)).detail is None
+    await record(wire, Status.START, 3)
+    assert await codes(wire, login(4)) == [ACCESS_ACCEPT]
+    rows = await areas.store.read(lambda tx: tx.rows("select session_id from revocations order by id"))
+    found, _ = await areas.sessions.page(SessionQuery(areas.domain, user_name="ann"))
+    ids = {each.acct_session_id: each.id for each in found}
+    assert rows == [(ids[b"1"],), (ids[b"2"],)]
 
 
 @pytest.mark.parametrize("name", ["Ann", "ann@corp", "CORP\\ann", " ann"])
@@ -204,6 +252,27 @@ async def test_a_failed_transaction_is_counted_again(wire: Wire, areas: Areas) -
     wire.put(*(login(number) for number in range(4)))
     assert [(await wire.take())[0][0] for _ in range(3)] == [ACCESS_ACCEPT, ACCESS_ACCEPT, ACCESS_REJECT]
     await allow(areas.store, "events")
+
+
+async def test_sessions_at_many_devices(wire: Wire, areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval of only a few devices is learned for a login. Without this bound, a user with sessions at many
+    devices would delay the logins of all tenants."""
+    asked = list[int]()
+
+    def spied(tx: Tx, device_id: int, sent_us: int, at: int) -> int | None:
+        asked.append(device_id)
+        return interval_us(tx, device_id, sent_us, at)
+
+    monkeypatch.setattr(parallel, "interval_us", spied)
+    await sends_interims(wire)
+    await limit(areas, 3)
+    for number in range(1, 14):
+        await record(wire, Status.START, number, name=b"far-%d" % number)
+    assert await codes(wire, login(20)) == [ACCESS_REJECT]
+    assert (await last_event(areas)).detail == "the user has 5 parallel sessions, and the limit is 3"
+    assert len(asked) == MOST_DEVICES + 1
+    areas.clock.pass_by(2 * SHORTEST_US // SECOND + 1)
+    assert await codes(wire, login(20)) == [ACCESS_ACCEPT]
 
 
 async def test_rows_of_old_logins_are_deleted(wire: Wire, areas: Areas) -> None:

@@ -9,11 +9,13 @@ from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.login import Reason, Verdict
 from sallyport.areas.policy.bypass import repo
 from sallyport.areas.policy.bypass.station import Entry, StationChange, StationRow
+from sallyport.areas.policy.roles.role import ReplySet
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.base.mac import is_random as is_random_address
 from sallyport.radius.attributes import pull_attributes
+from sallyport.store.model import Tx
 from tests.areas import Areas, SetClock
 from tests.areas.login.conftest import FakeListener
 from tests.areas.policy.bypass.test_service import LISTED, MAC, body
@@ -71,6 +73,24 @@ async def test_an_invalid_vlan_is_refused(areas: Areas, vlan: str) -> None:
         await areas.bypass.put(areas.domain, [StationChange("000000000001"), StationChange(MAC, vlan=vlan)])
     assert [each.field for each in refused.value.errors] == ["vlan"]
     assert (await areas.bypass.page(areas.domain, "", offset=0, limit=1))[1] == 0
+
+
+async def test_a_role_is_looked_up_once(areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change with many spellings of one role looks it up once, because each look-up parses all its sets while other
+    writes wait."""
+    await areas.app.roles.service.set(areas.domain, "Staff", ReplySet(vlan="9"))
+    asked = list[str]()
+
+    def check(tx: Tx, domain_id: int, role: str) -> str:
+        asked.append(role)
+        return areas.app.roles.service.check(tx, domain_id, role)
+
+    monkeypatch.setattr(areas.bypass, "_check_role", check)
+    spellings = ["staff", "STAFF", "Staff", "sTAFF"]
+    changes = [StationChange(f"{number:012x}", role=role) for number, role in enumerate(spellings)]
+    await areas.bypass.put(areas.domain, changes)
+    rows, _ = await areas.bypass.page(areas.domain, "", offset=0, limit=10)
+    assert ({row.role for row in rows}, len(asked)) == ({"Staff"}, 1)
 
 
 async def test_values_that_are_not_given_stay(areas: Areas, clock: SetClock) -> None:

@@ -183,6 +183,15 @@ async def test_a_refused_station_is_noted(listener: FakeListener, clock: SetCloc
     assert len(await unknown(areas, "cc:dd")) == 1
 
 
+@pytest.mark.parametrize("request_", LISTED.values(), ids=LISTED)
+async def test_a_refusal_for_any_reason_notes_the_station(listener: FakeListener, request_: bytes) -> None:
+    """If the first factor cannot check the request of an unknown station, because it has no password, the station is
+    noted too, and its address does not get into the inventory of stations."""
+    login = await listener.ready(request_)
+    assert (login.answer.decision.applied, login.behind) == (Verdict.REJECT, None)
+    assert [each.station for each in await unknown(listener.areas)] == [MAC]
+
+
 @pytest.mark.parametrize("setting", UnknownStations)
 async def test_invented_addresses_lock_out_nobody(listener: FakeListener, setting: UnknownStations) -> None:
     """Refused requests of unknown stations do not count as failures, neither of a user with the name of the address nor

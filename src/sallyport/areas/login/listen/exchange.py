@@ -370,14 +370,19 @@ class Exchange:
             self._note(login)
         if login.counted and decision.outcome:
             self._sightings.use(login.device, login.behind, request, client, login.method)
-            if self._tag_key:
-                self._tagged.cell(value_for(login.device.tags, self._tag_key), decision.outcome).count += 1
         login.answer = Answer(decision, attributes, self._clock() - arrival.at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision
         if decision.outcome and login.limit is None:
             self._counts.decided(0 if login.domain is None else login.domain.id, decision)
+            if self._tag_key:
+                self._count_tag(login, decision)
         self._journal.add(login)
+
+    def _count_tag(self, login: Login, decision: Decision) -> None:
+        """Count the final decision of a login by the tag of its device. An unproven sender names no device."""
+        if login.counted:
+            self._tagged.cell(value_for(login.device.tags, self._tag_key) or "none", decision.outcome).count += 1
 
     def _note(self, login: Login) -> None:
         """Count a login in the inventory. If the sender of the login is not proven, do not count the login, but add the
@@ -428,6 +433,8 @@ class Exchange:
                 entry.ending.end(entry)
             if entry.limit is not None and entry.domain is not None:
                 self._counts.decided(entry.domain.id, entry.answer.decision)
+                if self._tag_key:
+                    self._count_tag(entry, entry.answer.decision)
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:

@@ -27,6 +27,7 @@ UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName
 EXPORTED: Final = ("station", "name", "vlan", "role", "tags", "until")
 FILE_COLUMNS: Final = (*EXPORTED, "psk")
 """The columns that an import may have."""
+_TAGS_IN_A_CELL: Final = "tags must be separated by commas, with quotation marks around each tag that contains a comma"
 UNTIL: Final = Time(1, "a time such as 90d, 12h or 2027-11-23, or an empty text for no end", allows_empty=True)
 
 
@@ -136,7 +137,10 @@ def import_(line: CommandLine, *, file: Path, domain: str) -> None:
     rows = files.read(file, FILE_COLUMNS)
     for row in rows:
         if isinstance(tags := row.get("tags"), str):
-            row["tags"] = [*chain.from_iterable(csv.reader([tags], skipinitialspace=True))]
+            try:
+                row["tags"] = [*chain.from_iterable(csv.reader([tags], skipinitialspace=True, strict=True))]
+            except csv.Error:
+                raise StartError(f"{file}: line {row['line']}: {_TAGS_IN_A_CELL}") from None
     for at in range(0, len(rows), MOST):
         part = rows[at : at + MOST]
         stations: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]

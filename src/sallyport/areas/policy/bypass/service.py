@@ -18,7 +18,7 @@ from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.errors import SecretError
 from sallyport.base.mac import mac_text, spellings, station_key
 from sallyport.base.tags import changed_tags
-from sallyport.base.text import counted
+from sallyport.base.text import counted, fold
 from sallyport.base.wire import JSON
 from sallyport.nodes.periodic import every
 from sallyport.radius.salted import Hiding
@@ -166,13 +166,14 @@ class Bypass:
         sealed = [self._sealed(domain_id, each) for each in wanted]
 
         def transaction(tx: Tx) -> int:
-            roles = {role: self._check_role(tx, domain_id, role) for role in {each.role for each in wanted} if role}
+            named = {fold(each.role): each.role for each in wanted if each.role}  # each look-up parses a whole role
+            roles = {key: self._check_role(tx, domain_id, role) for key, role in named.items()}
             tagged = [each.station for each in wanted if each.tags is not None]
             tags = repo.tags_of(tx, domain_id, tagged) if tagged else {}
             rows = [
                 replace(
                     each,
-                    role=roles.get(each.role or "", each.role),
+                    role=each.role and roles[fold(each.role)],
                     tags=each.tags and changed_tags(tags.get(each.station, ()), each.tags),
                 )
                 for each in sealed
