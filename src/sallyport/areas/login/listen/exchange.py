@@ -419,7 +419,7 @@ class Exchange:
         record.domain_id = home.id
         record.device = self._sightings.device(request, source[0], client, home.id, at)
         station = record.report.station
-        if station:
+        if station and not self._pipeline.bypass.is_unknown(home, record.user, station, at):  # it may be invented
             record.behind = self._sightings.station(record.device, station, record.user, at)
         record.reply = encode_reply(ACCOUNTING_RESPONSE, request, client.secret)
         self._journal.add(record)
