@@ -14,12 +14,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.areas.devices.device import DeviceQuery, DeviceRow
+from sallyport.areas.devices.device import ClientTags, DeviceQuery, DeviceRow
 from sallyport.areas.devices.service import Devices
 from sallyport.base.actor import acting_as
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import Conflict, Invalid, NotFound
+from sallyport.base.fair import FairLimiter
 from sallyport.base.tags import MAX_TAG, canonical_tag, effective_tags, key_of, of_store, value_of
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import JSON
 from sallyport.web import problem
 from sallyport.web.bodies import OfDomain
 from sallyport.web.handling import TemplateRoute, source_of, token_of
@@ -28,12 +29,19 @@ from sallyport.web.scope import READERS, Gate
 PATH: Final = "/api/v1/network_device/targets/"
 MOST: Final = 20_000
 """Maximum number of targets of a domain."""
+MOST_CHARACTERS: Final = 16_000_000
+"""Maximum number of characters of the labels of these targets. A device may take over 32 tags of its client, so without
+this limit an answer could have 100 MB."""
+BUILDING: Final = 1
+"""Maximum number of answers that are built at the same time, because they are large, and 20,000 targets hold the
+interpreter lock for 0.2 s."""
 PAGE: Final = 1000
 _NO_LETTER: Final = re.compile(r"[^a-z0-9_]")
 
 
 def routes(service: Devices, gate: Gate) -> Sequence[BaseRoute]:
     """Return the route that lists the targets of a domain."""
+    building = FairLimiter[int](BUILDING)
 
     async def targets(request: Request) -> Response:
         try:
@@ -41,8 +49,9 @@ def routes(service: Devices, gate: Gate) -> Sequence[BaseRoute]:
             domain_id, tag = _domain_id(request), _tag(request)
             gate.admit(caller, [OfDomain(domainId=domain_id)], READERS)
             with gate.running(caller), acting_as(caller.actor):
-                rows = await _rows(service, domain_id, tag)
-                answer = await trio.to_thread.run_sync(_answer, rows, service)  # 20,000 targets take 0.2 s
+                async with building.slot(caller.tenant_id):
+                    rows = await _rows(service, domain_id, tag)
+                    answer = await trio.to_thread.run_sync(answer_of, rows, service.tags.clients.tags_of)
             return gate.answers.counted(answer, caller.tenant_id)
         except Exception as error:
             return problem.response(error, request.scope["path"])
@@ -76,14 +85,23 @@ async def _rows(service: Devices, domain_id: int, tag: str) -> list[DeviceRow]:
     return found
 
 
-def _answer(rows: Sequence[DeviceRow], service: Devices) -> Response:
-    return JSONResponse([_target(row, service) for row in rows], headers={"cache-control": "no-store"})
+def answer_of(rows: Sequence[DeviceRow], client_tags: ClientTags) -> Response:
+    """Return the devices as targets. Raises Conflict if their labels are too long. client_tags: returns the tags of a
+    RADIUS client."""
+    found, size = list[JSON](), 0
+    for row in rows:
+        labels = _labels(row, client_tags)
+        size += sum(map(len, labels.values()))
+        if size > MOST_CHARACTERS:
+            raise Conflict(f"the labels have over {MOST_CHARACTERS} characters: select fewer devices with the tag")
+        found.append({"targets": [row.client_ip], "labels": dict[str, JSON](labels)})
+    return JSONResponse(found, headers={"cache-control": "no-store"})
 
 
-def _target(row: DeviceRow, service: Devices) -> JSON:
-    tags = effective_tags(of_store(row.own_tags), service.tags.clients.tags_of(row.client_id))
-    labels: Row = {f"tag_{_NO_LETTER.sub('_', key_of(tag))}": value_of(tag) for tag in tags}
-    labels |= {
+def _labels(row: DeviceRow, client_tags: ClientTags) -> dict[str, str]:
+    tags = effective_tags(of_store(row.own_tags), client_tags(row.client_id))
+    labels = {f"tag_{_NO_LETTER.sub('_', key_of(tag))}": value_of(tag) for tag in tags}
+    return labels | {
         "__meta_sallyport_device_id": str(row.id),
         "__meta_sallyport_device": row.device_name,
         "__meta_sallyport_product": row.device_type,
@@ -91,4 +109,3 @@ def _target(row: DeviceRow, service: Devices) -> JSON:
         "__meta_sallyport_medium": row.nas_port_type,
         "__meta_sallyport_last_seen": str(row.last_seen // 1_000_000),
     }
-    return {"targets": [row.client_ip], "labels": labels}

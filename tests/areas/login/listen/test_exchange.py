@@ -5,6 +5,8 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 
+from sallyport.areas.domains.domain import UnknownStations
+from sallyport.areas.domains.repo import Update
 from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
 from sallyport.areas.login.decision import refuse
@@ -53,6 +55,22 @@ async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:
         wire.put(datagram, acct=acct)
         reply, _ = await wire.take()
         assert reply.endswith(states)
+
+
+@pytest.mark.parametrize("setting", UnknownStations)
+async def test_the_session_of_an_unknown_station_adds_no_station(wire: Wire, setting: UnknownStations) -> None:
+    """The accounting of stations that a rule has admitted unlisted does not get them into the inventory, because each
+    may have made up its address. The sessions of listed stations and of users do."""
+    areas = wire.areas
+    await areas.domains.update(areas.domain, Update(settings={"unknown_stations": setting}))
+    await areas.bypass.add(areas.domain, ["020000000001"])
+    for number, user in enumerate(("02-00-00-00-00-01", "02-00-00-00-00-02", "ann")):
+        station = attributes(USER_NAME=user.encode(), CALLING_STATION_ID=b"02-00-00-00-00-0%d" % (number + 1))
+        session = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s%d" % number)
+        assert await wire.ask(accounting(session + station, identifier=number), acct=True) == ACCOUNTING_RESPONSE
+    found = await areas.store.read(lambda tx: tx.rows("select station from stations order by 1"))
+    expected = ["1", "3"] if setting is UnknownStations.RULES else ["1", "2", "3"]
+    assert [str(name)[-1] for (name,) in found] == expected
 
 
 async def test_an_unknown_sender_is_dropped_and_counted(wire: Wire) -> None:

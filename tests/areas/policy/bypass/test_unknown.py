@@ -192,6 +192,14 @@ async def test_a_refusal_for_any_reason_notes_the_station(listener: FakeListener
     assert [each.station for each in await unknown(listener.areas)] == [MAC]
 
 
+async def test_a_station_that_moves_is_noted_where_it_is(listener: FakeListener) -> None:
+    """Of several requests between two flushes, the last one says where the station is."""
+    for port in (b"1", b"2"):
+        await decided(listener, pap(MAC, MAC, body() + attributes(NAS_PORT_ID=port)))
+    (row,) = await unknown(listener.areas)
+    assert (row.port, row.request_count) == ("2", 2)
+
+
 @pytest.mark.parametrize("setting", UnknownStations)
 async def test_invented_addresses_lock_out_nobody(listener: FakeListener, setting: UnknownStations) -> None:
     """Refused requests of unknown stations do not count as failures, neither of a user with the name of the address nor

@@ -16,7 +16,7 @@ from sallyport.areas.policy.bypass.unknown_service import UnknownStations
 from sallyport.areas.users.service import NoRevocations, Revocations
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.errors import SecretError
-from sallyport.base.mac import mac_text, spellings, station_key
+from sallyport.base.mac import mac_key, mac_text, spellings, station_key
 from sallyport.base.tags import changed_tags
 from sallyport.base.text import counted, fold
 from sallyport.base.wire import JSON
@@ -118,6 +118,14 @@ class Bypass:
     def has(self, domain_id: int, station: str) -> bool:
         """Return whether a domain's list has a station whose entry has not ended."""
         return self.entry(domain_id, station, self._clock()) is not None
+
+    def is_unknown(self, domain: Domain, user: str, station: str, at: int) -> bool:
+        """Return whether a session is that of an unknown station, about which login rules have decided. user: the
+        User-Name. station: the Calling-Station-Id. at: the time in microseconds."""
+        if domain.unknown_stations is not RULES:
+            return False
+        key = mac_key(station)
+        return bool(key) and mac_key(user) == key and self.entry(domain.id, key, at) is None
 
     def see(self, domain_id: int, station: str) -> None:
         """Note that a listed station was seen. The time is stored within a minute."""

@@ -29,10 +29,11 @@ class UnknownStations:
         key, request = (domain_id, station), arrival.request
         known = self._waiting.get(key)
         if known is None:
-            known = Sighting(domain_id, station, arrival.at, device, ssid(request), port_of(request), outcome)
+            known = Sighting(domain_id, station, arrival.at, device, "", "", outcome)
             self._waiting.put(key, known, arrival.client.tenant_id)
+        known.device, known.ssid, known.port, known.outcome = device, ssid(request), port_of(request), outcome
         known.requests += 1
-        known.last_seen, known.outcome = arrival.at, outcome
+        known.last_seen = arrival.at
 
     async def flush(self) -> None:
         """Store the sightings since the last flush. Raises StoreError."""
