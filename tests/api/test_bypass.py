@@ -1,10 +1,14 @@
 """The operations of MAC bypass, tested with real logins, and rules that have `kinds`."""
 
+from typing import Any
+
 import pytest
 
 from tests.api.world import Tenant
+from tests.waiting import eventually
 
 ADD, LIST, DELETE = "/ad/AddBypassStation", "/ad/ListBypassStations", "/ad/DeleteBypassStation"
+IMPORT, UNKNOWN = "/ad/ImportBypassStations", "/ad/ListUnknownStations"
 ACCEPT, REJECT = 2, 3
 MAC, STATION = "02000000000a", b"02-00-00-00-00-0A"
 
@@ -55,10 +59,12 @@ def test_a_station_that_is_not_listed(tenant: Tenant) -> None:
     assert tenant.refused(DELETE, domainId=tenant.domain, station=MAC) == (404, "station not found")
 
 
-@pytest.mark.parametrize("path", [ADD, LIST, DELETE])
+@pytest.mark.parametrize("path", [ADD, LIST, DELETE, IMPORT, UNKNOWN])
 def test_another_tenants_list(tenant: Tenant, path: str) -> None:
     """A tenant can neither read nor change the list of another tenant."""
-    other, fields = tenant.world.tenant(), {} if path == LIST else {"station": MAC}
+    other, fields = tenant.world.tenant(), {} if path in (LIST, UNKNOWN) else {"station": MAC}
+    if path == IMPORT:
+        fields = {"stations": [fields]}
     assert other.refused(path, domainId=tenant.domain, **fields) == (403, "domain not in tenant")
 
 
@@ -71,3 +77,30 @@ def test_rules_by_kind(tenant: Tenant) -> None:
     assert rule["kinds"] == ["machine", "user"]
     refused = tenant.refused("/ad/AddLoginRule", domainId=tenant.domain, name="x", action="allow", kinds=["robot"])
     assert refused[0] == 400
+
+
+def test_an_unknown_station_is_listed(tenant: Tenant) -> None:
+    """A station that is not on the list is shown with its port, until it is added."""
+    with tenant.nas() as nas:
+        assert nas.login(MAC, MAC, CALLING_STATION_ID=STATION, NAS_PORT_ID=b"Gi1/0/7") == REJECT
+
+    def unknown() -> list[dict[str, Any]]:
+        stations: list[dict[str, Any]] = tenant.ask(UNKNOWN, domainId=tenant.domain)["stations"]
+        return stations
+
+    eventually(lambda: bool(unknown()))
+    (found,) = unknown()
+    assert (found["station"], found["port"], found["randomised"]) == ("02:00:00:00:00:0a", "Gi1/0/7", True)
+    tenant.ask(ADD, domainId=tenant.domain, station=MAC)
+    assert unknown() == []
+
+
+def test_an_import_is_complete_or_nothing(tenant: Tenant) -> None:
+    """Each station of an import has its own values. One invalid station refuses all."""
+    stations = [{"station": MAC, "name": "printer", "vlan": "20"}, {"station": "02000000000b", "name": "camera"}]
+    bad = [*stations, {"station": "02000000000c", "vlan": "5000"}]
+    assert tenant.refused(IMPORT, domainId=tenant.domain, stations=bad)[0] == 400
+    assert tenant.ask(LIST, domainId=tenant.domain)["totalCount"] == 0
+    assert tenant.ask(IMPORT, domainId=tenant.domain, stations=stations)["message"] == "2 stations imported"
+    listed = tenant.ask(LIST, domainId=tenant.domain)["stations"]
+    assert {each["name"]: each["vlan"] for each in listed} == {"printer": "20", "camera": ""}

@@ -153,15 +153,16 @@ class Sightings:
         if station is not None:
             station.ssid = name
             station.port = as_text(first[NAS_PORT_ID]) if NAS_PORT_ID in first else ""
-        use = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
-        known, at = device.uses.get(use), device.last_seen
-        if known is not None:
+        use, uses = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP), device.uses
+        if use in uses:
+            known = uses[use]
             known.logins += 1
-            known.last_seen = max(known.last_seen, at)  # the clock may have been set back
+            if device.last_seen > known.last_seen:  # noqa: PLR1730  # cheaper than max; the clock may have been set back
+                known.last_seen = device.last_seen
             return
-        if not device.uses:
+        if not uses:
             self.touch(device)  # a flush may have written the device since its request
-        merge(device.uses, use, Count(1, at, at))
+        merge(uses, use, Count(1, device.last_seen, device.last_seen))
 
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
@@ -336,7 +337,8 @@ def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
         write_repo.register(tx, device)
         is_refused = device.id is None or write_repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
-    usage_repo.write(tx, changes.uses)
+    refused = [each.device for each in back if isinstance(each, Refused)]
+    usage_repo.write(tx, [(device, uses) for device, uses in changes.uses if device not in refused])
     if changes.stations:
         station_repo.note_all(tx, changes.stations)
     return back

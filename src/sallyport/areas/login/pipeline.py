@@ -340,7 +340,8 @@ class Pipeline:
         request, source, at = login.arrival.request, login.arrival.source[0], login.arrival.at
         login.noted = True
         login.device = device = self.sightings.device(request, source, login.arrival.client, login.home.id, at)
-        if not is_check(request):
+        login.counted = not is_check(request)
+        if login.counted:
             device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
         if station:

@@ -112,7 +112,8 @@ def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iter
             yield warning(
                 f"{domain['domainName']}: rule {rule['ruleId']} {rule['name']} allows by {', '.join(claims)}: it "
                 "exempts no unsigned login, and no login of an address range; clients concerned: "
-                f"{', '.join(unproven[:LISTED])}; require signatures, and give each client a single address"
+                f"{', '.join(unproven[:LISTED])}; require signatures (sallyport client set), and give each client a "
+                "single address"
             )
 
 
