@@ -13,7 +13,7 @@ from sallyport.areas.devices import tag_repo
 from sallyport.areas.devices.device import Device, DeviceRow, TagSelection
 from sallyport.areas.devices.tag_repo import TaggedDevices
 from sallyport.base.errors import Conflict
-from sallyport.base.tags import NO_TAGS, Tags, as_stored, folded_tag, is_selected, key_of, of_store
+from sallyport.base.tags import MAX_CHARACTERS, NO_TAGS, Tags, as_stored, folded_tag, is_selected, key_of, of_store
 from sallyport.store.model import Tx, Work
 from sallyport.store.snapshot import Configuration
 
@@ -21,8 +21,6 @@ T = TypeVar("T")
 MAX_TAGGED: Final = 50_000
 """Maximum number of devices of a tenant with tags or a note of their own. The limit exists because they are in memory.
 All other devices take over the tags of their client."""
-MAX_CHARACTERS: Final = 10_000_000
-"""Maximum number of characters of these tags, with their keys."""
 _REMEDY: Final = "set tags of the RADIUS client instead, which all of its devices take over"
 
 
