@@ -389,8 +389,8 @@ def _is_stored(entry: Answered) -> bool:
 def _is_short(login: Login) -> bool:
     """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, its answer has no
     attributes, and there is neither a detail nor a recorded fact."""
-    waits, answer = login.waits, login.answer
-    return waits is NO_WAITS and not answer.attributes and not login.detail and login.recorded is NOTHING_RECORDED
+    is_plain = login.recorded is NOTHING_RECORDED and not login.detail
+    return is_plain and login.waits is NO_WAITS and not login.answer.attributes
 
 
 def _likeness(login: Login) -> Hashable:

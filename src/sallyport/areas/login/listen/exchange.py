@@ -363,14 +363,13 @@ class Exchange:
         if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         with_keys = attributes + login.found.keys if code == ACCESS_ACCEPT else attributes
-        arrival = login.arrival
-        request, client = arrival.request, arrival.client
+        request, client, _, at, _ = login.arrival
         login.reply = encode_reply(code, request, client.secret, with_keys)
         if not login.noted:
             self._note(login)
         if login.counted and decision.outcome:
             self._sightings.use(login.device, login.behind, request, client, login.method)
-        login.answer = Answer(decision, attributes, self._clock() - arrival.at)
+        login.answer = Answer(decision, attributes, self._clock() - at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision
         if decision.outcome and login.limit is None:
