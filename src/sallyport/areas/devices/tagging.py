@@ -59,6 +59,19 @@ class DeviceTags:
         )
         return NO_TAGS if found is None or device.id not in (None, found[0]) else found[1]
 
+    def are_claims(self, domain_id: int, ip_address: str, *, is_named: bool) -> bool:
+        """Return whether the tags of a device depend on a name in its requests: another NAS-IP-Address or
+        NAS-Identifier, or none, would give it other tags. is_named: whether the device is known by one of them."""
+        tagged = self._tagged.value
+        if (domain_id, ip_address) in tagged.senders:
+            return True
+        nameless = tagged.tags.get((domain_id, ip_address, ip_address, "")) if is_named else None
+        return nameless is not None and bool(nameless[1])
+
+    def claims_tags(self, device: Device) -> bool:
+        """Return `are_claims` for a device in memory."""
+        return self.are_claims(device.domain_id, device.ip_address, is_named=device.is_named)
+
     @cached_property
     def clients(self) -> TagsOfClients:
         """The tags of RADIUS clients, which their devices take over."""
