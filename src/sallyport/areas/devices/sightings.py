@@ -14,7 +14,7 @@ from itertools import chain
 
 from sallyport.areas.clients.client import RADSEC, Client
 from sallyport.areas.devices import station_repo, usage_repo, write_repo
-from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
+from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_claim, no_tags
 from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
@@ -89,16 +89,17 @@ Sighting = Registered | Refused | LearnedElsewhere
 
 
 class Sightings:
-    """The devices and stations in memory. own_tags: a function that returns the tags of a device itself."""
+    """The devices and stations in memory. own_tags, claims_tags: the functions of `Device`."""
 
     def __init__(
         self,
         own_tags: Callable[[Device], Tags] = no_tags,
+        claims_tags: Callable[[Device], bool] = no_claim,
         *,
         max_devices: int = MAX_DEVICES,
         max_stations: int = MAX_STATIONS,
     ) -> None:
-        self._own_tags = own_tags
+        self._own_tags, self.claims_tags = own_tags, claims_tags
         self._devices = BoundedMap[DeviceKey, Device](max_devices)
         self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
         self.changed_devices: dict[Identity, list[Device]] = {}
@@ -115,7 +116,7 @@ class Sightings:
         device = self._devices.get(key)
         if device is None:
             device = new_device(request, source, domain_id, at)
-            device.own_tags = self._own_tags
+            device.own_tags, device.claims_tags = self._own_tags, self.claims_tags
             dropped = self._devices.put(key, device, client.tenant_id)
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)

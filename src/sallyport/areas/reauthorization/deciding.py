@@ -140,7 +140,7 @@ class Deciding:
         device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
         device.id, device.device_name = row.id, row.device_name
         tags = of_store(row.own_tags)
-        device.own_tags = lambda _device: tags
+        device.own_tags, device.claims_tags = lambda _device: tags, self._pipeline.sightings.claims_tags
         if past is not None:
             login.method, login.factor, login.inner_realm = past.method, past.factor, past.realm or ""
             login.named_by = NamedBy.DNS if past.machine else None
