@@ -231,10 +231,10 @@ def _attributes(session: Live, row: DeviceRow, past: PastLogin | None) -> bytes:
 
 
 def _recorded(past: PastLogin) -> dict[str, object]:
-    """Return the facts of a login that only its event has: the address of the endpoint, the certificate, and other
-    attributes that rules compare."""
+    """Return the facts of a login that only its event has: the address of the endpoint, the method of the full login
+    if a session was resumed, the certificate, and other attributes that rules compare."""
     kept = json.loads(past.facts) if past.facts else {}
-    found: dict[str, object] = {name: kept[name] for name in ("address",) if name in kept}
+    found: dict[str, object] = {name: kept[name] for name in ("address", "method") if name in kept}
     if "certificates" in kept:
         found["certificates"] = tuple(kept["certificates"])
     if "attributes" in kept:
