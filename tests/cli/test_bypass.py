@@ -89,12 +89,24 @@ def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
         ("station\n020000000001\nprinter\n", "line 3: station must be a MAC address"),
         ("station,vlan\n020000000001,9999\n", "vlan"),
         ("address\n020000000001\n", "unknown column address"),
+        ("[" * 100_000, "nested too deeply"),
         ('station,tags\n020000000001,"site=a\nrole=b"\n', "line 3: tags must be separated by commas"),
     ):
         file.write_text(text)
         done = service.program("bypass", "import", str(file), "--domain", domain)
         assert (done.returncode, told in done.stderr) == (1, True), done.stderr
     assert json.loads(service.ok("bypass", "list", "--domain", domain, "--json")) == []
+
+
+def test_a_file_with_long_rows_is_imported(service: Service, tmp_path: Path) -> None:
+    """Rows with many tags, which do not fit into one request, are imported in several."""
+    domain = add_domain(service, "of long rows")
+    file, tags = tmp_path / "stations.csv", ", ".join(f"k{number}={'v' * 128}" for number in range(32))
+    lines = [f'{number:012x},"{tags}"\n' for number in range(600)]
+    file.write_text("station,tags\n" + "".join(lines))
+    service.ok("bypass", "import", str(file), "--domain", domain)
+    (row,) = json.loads(service.ok("bypass", "list", "--domain", domain, "--search", "000000000257", "--json"))
+    assert len(row["tags"]) == 32
 
 
 def test_an_invalid_station_is_refused(service: Service) -> None:

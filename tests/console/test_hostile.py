@@ -19,7 +19,8 @@ PAGES = (
     "/people/person/unlock?user={user}", "/people/person/disconnect?user={user}", "/lockouts",
     "/domains", "/domains/1", "/domains/1/preview", "/domains/1/mode?to=enforce", "/domains/1/settings",
     "/devices", "/devices/1", "/devices/1/delete", "/stations", "/sessions", "/sessions/1", "/sessions/1/disconnect",
-    "/clients", "/clients/1", "/clients/1/settings", "/clients/1/trust", "/clients/1/delete",
+    "/clients", "/clients/1", "/clients/1/settings", "/clients/1/trust", "/clients/1/delete", "/clients/1/tags",
+    "/devices/1/tags", "/ssids",
 )  # fmt: skip
 
 
@@ -42,8 +43,14 @@ async def hostile(site: Site) -> Site:
             name=EVIL,
         )
         tx.execute("update endpoint_users set name = :name", name=EVIL)
+        tx.execute("update stations set ssid = :name, port = :name", name=EVIL)
+        use = (at[1], at[0], EVIL, EVIL, "udp", 1, 0, 0)
+        columns = ("device_id", "domain_id", "ssid", "method", "transport", "logins", "first_seen", "last_seen")
+        tx.insert("device_usage", columns, [use])
 
     await areas.store.write(write)
+    await areas.clients.update(areas.tenant, client.id, {"note": EVIL}, tags=[f"site={EVIL}"])
+    await areas.devices.update(at[0], device_ids=[at[1]], addresses=None, tags=[f"role={EVIL}"], note=EVIL)
     encoded = base64.b64encode(EVIL.encode()).decode()
     await imported(areas, person("bob", f"displayName:: {encoded}"))
     return site
@@ -57,3 +64,11 @@ async def test_a_foreign_text_is_only_ever_text(hostile: Site, admin: Visitor, p
     assert "<img" not in page.text
     assert ("&lt;img" in page.text) is (path not in HARMLESS)
     assert "\"'&" not in page.text
+
+
+async def test_a_list_to_compare_is_only_ever_text(hostile: Site, admin: Visitor) -> None:
+    """So are the devices that the list does not have."""
+    page = await admin.send("/devices/compare", {"file": f"name\n{EVIL}x\n", "days": "30"})
+    assert page.status_code == 200
+    assert "<img" not in page.text
+    assert page.text.count("&lt;img") >= 2

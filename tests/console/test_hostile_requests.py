@@ -11,10 +11,11 @@ LONGEST = 8000
 """Octets of a filter. The head of a request may have 16 KiB."""
 FILTERED = (
     ("/logins", ("search", "user", "device", "station", "appliedDecision", "reason")),
-    ("/devices", ("search", "by", "is")),
+    ("/devices", ("search", "by", "is", "tag")),
     ("/stations", ("search", "deviceId")),
     ("/sessions", ("search", "userName", "live", "deviceId", "from", "to")),
-    ("/clients", ("search",)),
+    ("/clients", ("search", "tag")),
+    ("/ssids", ("search",)),
     ("/people", ("search", "kind")),
     ("/people/person", ("user", "client", "station")),
     ("/bypass", ("search",)),

@@ -149,7 +149,8 @@ async def test_bypass_stations_are_added_and_removed(site: Site, admin: Visitor)
     assert "2 stations added to corp" in text_of(await admin.get("/bypass"))
     found = text_of(await admin.get("/bypass?search=ee02"))
     assert "aa:bb:cc:dd:ee:02" in found and "aa:bb:cc:dd:ee:01" not in found
-    station = "/bypass/aa:bb:cc:dd:ee:02"
+    await admin.send("/bypass/aa:bb:cc:dd:ee:01", {"name": "spare of aa:bb:cc:dd:ee:02"})
+    station = "/bypass/aa:bb:cc:dd:ee:02"  # another station names it
     assert "made up at random" in text_of(await admin.get(station))
     assert "vlan" in text_of(await admin.send(station, {"name": "printers", "vlan": "9999"}))
     await admin.send(station, {"name": "printers", "vlan": "30", "until": "2027-03-01"})

@@ -22,6 +22,9 @@ MAX_LEVELS: Final = 10
 MAX_TAG: Final = 32 + 1 + MAX_VALUE
 MAX_NOTE: Final = 1000
 """Maximum length of the note of a device or client."""
+MAX_CHARACTERS: Final = 10_000_000
+"""Maximum number of characters of the tags of a tenant's devices, and of the tags and notes of a tenant's clients. They
+are in memory."""
 Tags = tuple[str, ...]
 """The tags of an object in canonical form, sorted by key."""
 NO_TAGS: Final[Tags] = ()

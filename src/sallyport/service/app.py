@@ -184,7 +184,16 @@ class App:
             )
         )
         self.preview = add(
-            PreviewArea(parts, self.domains, clients, rules, self.roles.service, self.mfa.service, self.login)
+            PreviewArea(
+                parts,
+                self.domains,
+                clients,
+                self.devices.service,
+                rules,
+                self.roles.service,
+                self.mfa.service,
+                self.login,
+            )
         )
         self.reauthorization = add(
             ReauthorizationArea(parts, domains, clients, rules, self.dynamic.service, self.login.pipeline)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from sallyport.areas.clients import repo
+from sallyport.areas.clients import repo, service
 from sallyport.areas.clients.client import SIGNED, State
 from sallyport.areas.clients.repo import Change, update_all
 from sallyport.areas.clients.service import NewClient
@@ -458,3 +458,23 @@ async def test_the_activity_has_the_state_of_each_client(areas: Areas) -> None:
     assert await listed(state=State.SILENT) == [silent.id]
     assert await listed(state=State.UNSIGNED) == [unsigned.id]
     assert await listed(ids=[signed.id, 10**9]) == [signed.id]
+
+
+async def test_the_characters_of_tags_and_notes_are_limited(areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a tenant could fill the memory. Shorter ones can always be set, and other tenants have their own
+    limit."""
+    monkeypatch.setattr(service, "MAX_CHARACTERS", 20)
+    client = await areas.client(tags=("site=Berlin",), note="cellar")
+    with pytest.raises(Conflict, match="at most 20 characters"):
+        await areas.client("192.0.2.2/32", note="attic")
+    for change in ({"tags": ["role=core"]}, {"tags": ["site=Frankfurt am Main"]}):
+        with pytest.raises(Conflict):
+            await areas.clients.update(areas.tenant, client.id, {}, **change)
+    with pytest.raises(Conflict):
+        await areas.clients.update(areas.tenant, client.id, {"note": "in the cellar"})
+    await areas.clients.update(areas.tenant, client.id, {"note": "attic"}, tags=["site=Bonn"])
+    assert areas.clients.table.by_id[client.id].tags == ("site=Bonn",)
+    other = await areas.tenancy.ensure_tenant(2, 2)
+    await areas.client("192.0.2.3/32", tenant=other, note="attic and cellar")
+    with pytest.raises(NotFound):
+        await areas.clients.update(other, client.id, {"note": "a note that would be too long"})

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sallyport.areas.devices.device import DeviceQuery
 from sallyport.areas.domains.domain import FirstFactor, Mode
 from sallyport.areas.login.facts import CLAIMS
 from sallyport.areas.policy.rules.conditions import CONDITIONS
@@ -181,3 +182,36 @@ async def test_tags_of_the_device_and_its_client(book: Book) -> None:
     assert await book.outcomes() == {"ann": ("reject", "no provider", 1)}
     (rule,) = (each for each in (await book.impact()).rules if each.name)
     assert (rule.logins, rule.claimed) == (0, 1)
+
+
+@pytest.mark.parametrize(("tagged", "sent"), [("ap-7", ""), ("ap-7", "another"), ("", "another")])
+async def test_another_name_of_a_tagged_device_exempts_no_login(book: Book, tagged: str, sent: str) -> None:
+    """In an unsigned request, a host on the path could leave out or change the name, so that the device would get the
+    tag of its client in place of its own."""
+    areas = book.areas
+    await book.users("ann")
+    client = await areas.client("192.0.2.1/32", name="ap")
+    await areas.clients.update(areas.tenant, client.id, {}, tags=["site=Berlin"])
+    await book.rule(action="allow", tags=["site=berlin"])
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, None)
+
+    async def is_exempt(name: str, *, signed: bool = False) -> bool:
+        listener = FakeListener(areas, areas.clients.table.present(client.id), Answers())
+        named = attributes(NAS_IDENTIFIER=name.encode()) if name else b""
+        login = await listener.ready(pap("ann", "hello", named, signed=signed))
+        areas.journal.add(login)
+        areas.journal.flush()
+        await listener.answers.recorded.wait()
+        assert ((await book.outcomes())["ann"][0] == "accept") is (login.rule is not None)
+        if name:  # without a name, a rule test takes the device that was seen last
+            asked = await ask(areas, client="ap", nas_identifier=name, unsigned=not signed)
+            assert asked.rule == login.rule
+        await areas.store.write(lambda tx: tx.execute("delete from events"))
+        return login.rule is not None
+
+    assert await is_exempt(tagged)
+    (device,) = (await areas.devices.page(DeviceQuery(areas.domain)))[0]
+    await areas.devices.update(areas.domain, device_ids=[device.id], addresses=None, tags=["site=Hamburg"], note=None)
+    assert not await is_exempt(tagged)
+    assert not await is_exempt(sent)
+    assert await is_exempt(sent, signed=True)

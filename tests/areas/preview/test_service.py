@@ -245,7 +245,7 @@ async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
     for user, device in (("ann", short), ("bob", long), ("cy", able), ("dan", 0), ("eve", short)):
         await book.events([user], device_id=device)
     slow = Slow(areas.providers, areas.second.enrolments)
-    traffic = TrafficReader(areas.store, areas.roles, areas.clients.table.find)
+    traffic = TrafficReader(areas.store, areas.roles, areas.clients.table.find, areas.devices.tags)
     preview = Preview(traffic, areas.configuration, areas.domains, areas.rules, slow, areas.clock)
     impact = await preview.impact(areas.domain)
     gives_up = "device gives up sooner than the provider answers"
@@ -298,7 +298,9 @@ async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> N
 def sliced(areas: Areas, slice_events: int) -> Preview:
     """Return a preview that reads only a few events at a time."""
     second = SecondFactors(areas.providers, areas.second.enrolments)
-    traffic = TrafficReader(areas.store, areas.roles, areas.clients.table.find, slice_events=slice_events)
+    traffic = TrafficReader(
+        areas.store, areas.roles, areas.clients.table.find, areas.devices.tags, slice_events=slice_events
+    )
     return Preview(traffic, areas.configuration, areas.domains, areas.rules, second, areas.clock)
 
 

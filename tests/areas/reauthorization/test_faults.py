@@ -1,8 +1,12 @@
 """Re-authorizations while the store fails, an admin stops them, or their domain is removed."""
 
+import pytest
 import trio
+import trio.testing
 
 from sallyport.areas.domains.domain import Mode
+from sallyport.areas.reauthorization.reauthorization import Reauthorization
+from sallyport.areas.reauthorization.service import RUNS_AT_ONCE
 from tests.areas import allow, refuse
 from tests.areas.reauthorization.conftest import Office
 from tests.waiting import until
@@ -51,6 +55,29 @@ async def test_a_removed_domain(office: Office) -> None:
     await office.areas.store.write(lambda tx: tx.execute("delete from reauthorizations"))
     await office.service._carry_out(run)  # as if it had begun before
     assert office.nas.requests == []
+
+
+async def test_a_tenant_with_many_domains(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few runs of a tenant proceed at the same time, and the runs of another tenant do not wait for them."""
+    areas, proceeding = office.areas, list[int]()
+    tenant = await areas.tenancy.ensure_tenant(1, 2)
+    places = [areas.domain, *[await areas.domains.add(areas.tenant, f"branch-{number}") for number in range(3)]]
+    other = await areas.domains.add(tenant, "other")
+    await areas.configuration.reload()
+
+    async def proceed(run: Reauthorization) -> None:
+        proceeding.append(run.domain_id)
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(office.service, "_proceed", proceed)
+    for each in (*places, other):
+        await office.service.start(each)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(office.service.run)
+        await until(lambda: other in proceeding)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert len(proceeding) == RUNS_AT_ONCE + 1
 
 
 async def test_a_change_of_the_mode_during_a_run(office: Office) -> None:

@@ -1,6 +1,7 @@
 """Live sessions are decided again after a change, shown as a list, and then ended or changed at the device."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import trio
@@ -10,6 +11,7 @@ from sallyport.areas.domains.domain import Mode
 from sallyport.areas.policy.roles.role import ReplySet
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import Reply
+from sallyport.areas.reauthorization import repo
 from sallyport.areas.reauthorization.deciding import (
     FEWER_ATTRIBUTES,
     MISSING_FACT,
@@ -17,9 +19,11 @@ from sallyport.areas.reauthorization.deciding import (
     OTHER_ATTRIBUTES,
 )
 from sallyport.areas.reauthorization.reauthorization import MOST_KEPT
+from sallyport.areas.reauthorization.repo import Live, PastLogin, login_of
 from sallyport.areas.sessions.report import Status
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.radius.dynamic import RequestKind
+from sallyport.store.model import Tx
 from tests.areas.dynamic.nas import nak
 from tests.areas.dynamic.world import session, trail
 from tests.areas.reauthorization.conftest import Office
@@ -114,6 +118,24 @@ async def test_an_attribute_that_only_the_event_has(office: Office) -> None:
     found = await office.preview()
     assert found[after] == ("disconnect", "blocked by rule")
     assert found[before] == ("undecided", MISSING_FACT)
+
+
+async def test_a_resumed_session_has_the_method_of_its_full_login(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event of a login that has resumed a TLS session names the method of the full login, if rules compared it.
+    Otherwise the session is undecided."""
+
+    def resumed(tx: Tx, domain_id: int, user_key: str, session: Live) -> PastLogin | None:
+        past = login_of(tx, domain_id, user_key, session)
+        facts = json.dumps({"method": "peap-mschapv2"}) if user_key == "ann" else None
+        return None if past is None else replace(past, method="eap-peap-resumed", facts=facts)
+
+    monkeypatch.setattr(repo, "login_of", resumed)
+    await office.rule("rest", "allow", users=["ann", "bob"])
+    ann, bob = await office.log_in("ann"), await office.log_in("bob")
+    await office.rule("no peap", "block", users=["ann", "bob"], methods=["peap-mschapv2"], priority=1)
+    assert await office.preview() == {ann: ("disconnect", "blocked by rule"), bob: ("undecided", MISSING_FACT)}
 
 
 async def test_a_station_of_the_bypass_list(office: Office) -> None:

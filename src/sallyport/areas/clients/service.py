@@ -29,7 +29,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.fair import FairLimiter
 from sallyport.base.secret import new_shared_secret
-from sallyport.base.tags import NO_TAGS, Tags, as_stored, changed_tags, folded_tag, is_selected
+from sallyport.base.tags import MAX_CHARACTERS, NO_TAGS, Tags, as_stored, changed_tags, folded_tag, is_selected
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.nodes.periodic import every
@@ -218,6 +218,7 @@ class Clients:
         See `add`."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
+        await self._check_room(tenant_id, sum(len(as_stored(new.tags)) + len(new.note) for new in clients))
         rows = await trio.to_thread.run_sync(_rows, clients)
 
         def transaction(tx: Tx) -> list[tuple[int, bytes]]:
@@ -234,6 +235,15 @@ class Clients:
         entries = [(_target(client_id, row.settings["name"]), row.changes) for client_id, row in added]
         audit.record_all(tx, "client.add", entries, at=at, tenant_id=tenant_id)
         return [(client_id, row.secret) for client_id, row in added]
+
+    async def _check_room(self, tenant_id: int, growth: int) -> None:
+        """Raise Conflict if the tags and notes of a tenant's clients would be too long in all. growth: the number of
+        additional characters."""
+        if growth > 0:
+            async with self._turns.slot(tenant_id):
+                present = await trio.to_thread.run_sync(_characters, self.of_tenant(tenant_id))
+            if present + growth > MAX_CHARACTERS:
+                raise Conflict(f"the tags and notes of a tenant's clients can have at most {MAX_CHARACTERS} characters")
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
         """Return the plan of an import. Raises Forbidden if a domain belongs to another tenant."""
@@ -287,6 +297,12 @@ class Clients:
         removed. by: see `add`.
         """
         self._check_domains(tenant_id, domain_ids or ())
+        present = self.table.by_id.get(client_id)
+        if present is not None and present.tenant_id == tenant_id and (tags or "note" in changes):
+            after = as_stored(present.tags if tags is None else changed_tags(present.tags, tags) if tags else NO_TAGS)
+            await self._check_room(
+                tenant_id, len(after) + len(str(changes.get("note", present.note))) - _characters([present])
+            )
 
         def transaction(tx: Tx) -> None:
             former = repo.described(tx, tenant_id, client_id)
@@ -431,6 +447,11 @@ def _record(
 
 def _target(client_id: int, name: JSON) -> str:
     return f"client {client_id} {name}"
+
+
+def _characters(clients: Iterable[Client]) -> int:
+    """Return the number of characters of the tags and notes of clients."""
+    return sum(len(as_stored(client.tags)) + len(client.note) for client in clients)
 
 
 def _containing(clients: Iterable[Client], text: str, tag: str) -> list[Client]:

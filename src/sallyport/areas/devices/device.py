@@ -74,6 +74,11 @@ def no_tags(_device: "Device") -> Tags:
     return NO_TAGS
 
 
+def no_claim(_device: "Device") -> bool:
+    """Return that the tags of a device that is not in the inventory do not depend on its name."""
+    return False
+
+
 @dataclass(slots=True, kw_only=True)
 class Learned:
     """What the service has learned from the logins of a device. Times are in microseconds, or 0 if there was none.
@@ -261,7 +266,8 @@ class Device:
     id: None until the device has a row. requests: the number of requests that are not in the store yet. client: the
     device's RADIUS client. tenant_id: the tenant of this client. registered: whether the product comes from the
     configuration of the RADIUS client. gone: whether the device was deleted. own_tags: returns the tags of the device
-    itself. uses: the logins that are not in the store yet, by SSID, method and transport.
+    itself. claims_tags: returns whether the tags depend on a name in the request. uses: the logins that are not in the
+    store yet, by SSID, method and transport.
     """
 
     domain_id: int
@@ -287,10 +293,16 @@ class Device:
     gone: bool = False
     uses: Uses = field(default_factory=dict)
     own_tags: Callable[["Device"], Tags] = no_tags
+    claims_tags: Callable[["Device"], bool] = no_claim
 
     def __post_init__(self) -> None:
         self.device_name = self.nas_identifier or UNKNOWN
         self.last_seen = self.first_seen
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the device is known by its NAS-IP-Address or NAS-Identifier."""
+        return self.client_ip != self.ip_address or bool(self.nas_identifier)
 
     @property
     def client_id(self) -> int:

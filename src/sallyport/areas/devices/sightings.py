@@ -14,7 +14,7 @@ from itertools import chain
 
 from sallyport.areas.clients.client import RADSEC, Client
 from sallyport.areas.devices import station_repo, usage_repo, write_repo
-from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_tags
+from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_claim, no_tags
 from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
@@ -89,16 +89,17 @@ Sighting = Registered | Refused | LearnedElsewhere
 
 
 class Sightings:
-    """The devices and stations in memory. own_tags: a function that returns the tags of a device itself."""
+    """The devices and stations in memory. own_tags, claims_tags: the functions of `Device`."""
 
     def __init__(
         self,
         own_tags: Callable[[Device], Tags] = no_tags,
+        claims_tags: Callable[[Device], bool] = no_claim,
         *,
         max_devices: int = MAX_DEVICES,
         max_stations: int = MAX_STATIONS,
     ) -> None:
-        self._own_tags = own_tags
+        self._own_tags, self.claims_tags = own_tags, claims_tags
         self._devices = BoundedMap[DeviceKey, Device](max_devices)
         self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
         self.changed_devices: dict[Identity, list[Device]] = {}
@@ -115,7 +116,7 @@ class Sightings:
         device = self._devices.get(key)
         if device is None:
             device = new_device(request, source, domain_id, at)
-            device.own_tags = self._own_tags
+            device.own_tags, device.claims_tags = self._own_tags, self.claims_tags
             dropped = self._devices.put(key, device, client.tenant_id)
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)
@@ -153,15 +154,16 @@ class Sightings:
         if station is not None:
             station.ssid = name
             station.port = as_text(first[NAS_PORT_ID]) if NAS_PORT_ID in first else ""
-        use = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
-        known, at = device.uses.get(use), device.last_seen
-        if known is not None:
+        use, uses = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP), device.uses
+        if use in uses:
+            known = uses[use]
             known.logins += 1
-            known.last_seen = max(known.last_seen, at)  # the clock may have been set back
+            if device.last_seen > known.last_seen:  # noqa: PLR1730  # cheaper than max; the clock may have been set back
+                known.last_seen = device.last_seen
             return
-        if not device.uses:
+        if not uses:
             self.touch(device)  # a flush may have written the device since its request
-        merge(device.uses, use, Count(1, at, at))
+        merge(uses, use, Count(1, device.last_seen, device.last_seen))
 
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
@@ -336,7 +338,8 @@ def write_counts(tx: Tx, changes: Changes) -> list[Sighting]:
         write_repo.register(tx, device)
         is_refused = device.id is None or write_repo.flush(tx, [deleted]).deleted
         back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
-    usage_repo.write(tx, changes.uses)
+    refused = [each.device for each in back if isinstance(each, Refused)]
+    usage_repo.write(tx, [(device, uses) for device, uses in changes.uses if device not in refused])
     if changes.stations:
         station_repo.note_all(tx, changes.stations)
     return back

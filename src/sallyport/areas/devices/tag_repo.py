@@ -42,12 +42,16 @@ class _Extent:
 
 @dataclass(frozen=True, slots=True)
 class TaggedDevices:
-    """All devices with tags or a note of their own, by id, and by tenant and id; and their tags by identity."""
+    """All devices with tags or a note of their own, by id, and by tenant and id; and their tags by identity.
+
+    senders: the domains and source addresses with such a device that is known by its NAS-IP-Address or NAS-Identifier.
+    """
 
     by_id: Mapping[int, TaggedDevice] = field(default_factory=dict)
     tags: Mapping[Identity, tuple[int, Tags]] = field(default_factory=dict)
     of_tenant: Mapping[int, dict[int, TaggedDevice]] = field(default_factory=dict)
     extent: _Extent = _Extent()
+    senders: frozenset[tuple[int, str]] = frozenset()
 
 
 _SELECT: Final = (
@@ -83,7 +87,12 @@ def load(tx: Tx, before: TaggedDevices) -> TaggedDevices:
     for each in new:
         by_id[each.id] = of_tenant[each.tenant_id][each.id] = each
         tags[each.identity] = each.id, of_store(each.own_tags)
-    return TaggedDevices(by_id, tags, of_tenant, extent)
+    named = (
+        each
+        for each in by_id.values()
+        if each.own_tags and (each.client_ip, each.nas_identifier) != (each.ip_address, "")
+    )
+    return TaggedDevices(by_id, tags, of_tenant, extent, frozenset((each.domain_id, each.ip_address) for each in named))
 
 
 def write(tx: Tx, values: Sequence[tuple[DeviceRow, Tags, str]]) -> None:

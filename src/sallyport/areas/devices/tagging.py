@@ -13,7 +13,7 @@ from sallyport.areas.devices import tag_repo
 from sallyport.areas.devices.device import Device, DeviceRow, TagSelection
 from sallyport.areas.devices.tag_repo import TaggedDevices
 from sallyport.base.errors import Conflict
-from sallyport.base.tags import NO_TAGS, Tags, as_stored, folded_tag, is_selected, key_of, of_store
+from sallyport.base.tags import MAX_CHARACTERS, NO_TAGS, Tags, as_stored, folded_tag, is_selected, key_of, of_store
 from sallyport.store.model import Tx, Work
 from sallyport.store.snapshot import Configuration
 
@@ -21,8 +21,6 @@ T = TypeVar("T")
 MAX_TAGGED: Final = 50_000
 """Maximum number of devices of a tenant with tags or a note of their own. The limit exists because they are in memory.
 All other devices take over the tags of their client."""
-MAX_CHARACTERS: Final = 10_000_000
-"""Maximum number of characters of these tags, with their keys."""
 _REMEDY: Final = "set tags of the RADIUS client instead, which all of its devices take over"
 
 
@@ -60,6 +58,19 @@ class DeviceTags:
             (device.domain_id, device.ip_address, device.client_ip, device.nas_identifier)
         )
         return NO_TAGS if found is None or device.id not in (None, found[0]) else found[1]
+
+    def are_claims(self, domain_id: int, ip_address: str, *, is_named: bool) -> bool:
+        """Return whether the tags of a device depend on a name in its requests: another NAS-IP-Address or
+        NAS-Identifier, or none, would give it other tags. is_named: whether the device is known by one of them."""
+        tagged = self._tagged.value
+        if (domain_id, ip_address) in tagged.senders:
+            return True
+        nameless = tagged.tags.get((domain_id, ip_address, ip_address, "")) if is_named else None
+        return nameless is not None and bool(nameless[1])
+
+    def claims_tags(self, device: Device) -> bool:
+        """Return `are_claims` for a device in memory."""
+        return self.are_claims(device.domain_id, device.ip_address, is_named=device.is_named)
 
     @cached_property
     def clients(self) -> TagsOfClients:

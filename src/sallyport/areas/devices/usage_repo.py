@@ -37,33 +37,24 @@ class _Known:
     transport: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Present:
-    id: int
-    domain_id: int
-
-
 def write(tx: Tx, used: Sequence[tuple[Device, Uses]]) -> None:
-    """Add the counts of devices to the rows. Devices that another node has deleted are left out."""
+    """Add the counts of devices to the rows. The rows of these devices must exist."""
     if not used:
         return
-    ids = listed({device.id for device, _ in used if device.id is not None})
-    domains = {
-        each.id: each.domain_id
-        for each in tx.all(_Present, f"select id, domain_id from devices where id in {LISTED}", ids=ids)
-    }
     known = dict[int, set[Use]]()
-    for each in tx.all(_Known, f"select {_KEY} from device_usage where device_id in {LISTED}", ids=ids):
-        known.setdefault(each.device_id, set()).add((each.ssid, each.method, each.transport))
+    if ids := {device.id for device, uses in used if device.id is not None and any(use[0] for use in uses)}:
+        sql = f"select {_KEY} from device_usage where device_id in {LISTED}"
+        for each in tx.all(_Known, sql, ids=listed(ids)):
+            known.setdefault(each.device_id, set()).add((each.ssid, each.method, each.transport))
     room = dict[int, int]()
+    domains = dict[int, int]()
     added = dict[tuple[int, Use], Count]()
     for device, uses in used:
         number = device.id or 0
-        if number not in domains:
-            continue
+        domains[number] = device.domain_id
         of_device = known.setdefault(number, set())
         for use, count in uses.items():
-            if use[0] and use not in of_device and not _has_room(tx, of_device, domains[number], room):
+            if use[0] and use not in of_device and not _has_room(tx, of_device, device.domain_id, room):
                 use = ("", *use[1:])  # noqa: PLW2901
             of_device.add(use)
             before = added.setdefault((number, use), Count(0, count.first_seen, count.last_seen))

@@ -72,17 +72,15 @@ def claims_of(login: Login) -> frozenset[str]:
     """
     if login.method == Method.MAB or login.arrival.client.proves(login.arrival.request):
         return NO_CLAIMS
-    device = login.device
-    is_named = device.client_ip != device.ip_address or bool(device.nas_identifier)
-    return claims_in(login.domain, tags=is_named and bool(device.own_tags(device)))
+    return claims_in(login.domain, tags=login.device.claims_tags(login.device))
 
 
 def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
     """Return the fields of the conditions whose facts may be only claims in a domain. They include the method only if
     the sender vouches for passwords. Otherwise this service itself has checked the method.
 
-    tags: whether they include the tags: the device has tags of its own, and is known only by its NAS-IP-Address or
-    NAS-Identifier. The tags of the RADIUS client are no claims.
+    tags: whether they include the tags (`DeviceTags.are_claims`). The tags of the RADIUS client are no claims, unless a
+    device of the same sender has tags of its own: without its name, it would have those of the client.
     """
     vouches = domain is None or domain.first_factor is FirstFactor.NONE
     return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}

@@ -21,6 +21,7 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.areas.clients.client import RADSEC
 from sallyport.areas.devices.device import Device, Station
 from sallyport.areas.devices.sightings import Sighting, write_first_sightings
 from sallyport.areas.events.repo import COUNTER
@@ -44,7 +45,7 @@ from sallyport.base.errors import Contradiction, StoreError
 from sallyport.base.fair import FairQueue
 from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
-from sallyport.radius.attributes import SERVICE_TYPE
+from sallyport.radius.attributes import SERVICE_TYPE, USER_NAME
 from sallyport.radius.duplicates import Source
 from sallyport.radius.password import Method
 from sallyport.store import counters
@@ -152,10 +153,10 @@ class Journal:
             entries.append(entry)
             if _is_first(entry):
                 long.add(entry.device if entry.behind is None else entry.behind)
-            elif isinstance(entry, AccountingRecord):
-                if entry.report.status in OF_DEVICE:
+            elif isinstance(entry, Login):
+                if entry.limit is not None:
                     long.add(entry)
-            elif isinstance(entry, Login) and entry.limit is not None:
+            elif isinstance(entry, AccountingRecord) and entry.report.status in OF_DEVICE:
                 long.add(entry)
         return entries
 
@@ -281,7 +282,9 @@ class _Batch:
         alike, records = self._decided(tx)
         totals: defaultdict[tuple[int, str], int] = defaultdict(int)
         rows: list[NewRows] = []
+        has_stations = False
         for logins in alike.values():
+            has_stations = has_stations or logins[0].method == Method.MAB
             same = _common(logins[0])
             if self.node_id:
                 same["node_id"] = self.node_id
@@ -292,9 +295,8 @@ class _Batch:
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else {}
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
-        rows.append(
-            NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, filter(_is_stored, self.kept))))])
-        )
+        stored = filter(_is_stored, self.kept) if has_stations else self.kept
+        rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, stored)))]))
         tx.insert_all([*rows, counters.shared(tx, totals)])
         return sightings
 
@@ -379,35 +381,38 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _is_stored(entry: Answered) -> bool:
-    """Return whether an answer is stored for retransmissions after a restart. An answer with a key in clear is not: the
-    request is then decided again."""
+    """Return whether an answer is stored for retransmissions after a restart. An answer with a key in clear, which only
+    stations get, is not: the request is then decided again."""
     return not (isinstance(entry, Login) and entry.found.keys_in_clear)
 
 
 def _is_short(login: Login) -> bool:
     """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, its answer has no
     attributes, and there is neither a detail nor a recorded fact."""
-    is_plain = login.waits is NO_WAITS and not login.answer.attributes
-    return is_plain and not login.detail and login.recorded is NOTHING_RECORDED
+    is_plain = login.recorded is NOTHING_RECORDED and not login.detail
+    return is_plain and login.waits is NO_WAITS and not login.answer.attributes
 
 
 def _likeness(login: Login) -> Hashable:
     """Return a key for the `_common` columns of a login. Logins with the same key have the same values in these
     columns. Most logins of a transaction have the same key. Their common values are bound only once, which saves much
     of the time for a login."""
-    service, rule = login.arrival.request.first.get(SERVICE_TYPE), login.rule
-    if login.facts is not None or not login.arrival.request.first.keys().isdisjoint(RECORDED):
+    request, client, domain, rule = login.arrival.request, login.arrival.client, login.domain, login.rule
+    first = request.first
+    name = first.get(USER_NAME, b"")
+    if login.facts is not None or not first.keys().isdisjoint(RECORDED):
         login.recorded = recorded(login)
     return (
-        _domain_id(login),
+        domain and domain.id,
         login.method,
         login.factor,
         login.answer.decision,
-        service,
-        _machine(login),
+        first.get(SERVICE_TYPE),
+        login.method == Method.EAP_TLS and _machine(login),
         rule and rule.id,
-        realm_of(login),
-        login.arrival.client.proves(login.arrival.request),
+        login.inner_realm or ((b"@" in name or b"\\" in name) and realm_of(login)),
+        request.signed and client.is_single,  # with the next value, this decides `Client.proves`
+        client.secret is RADSEC,
         login.role,
         _is_short(login),
     )

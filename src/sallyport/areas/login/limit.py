@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from sallyport.areas.clients.client import is_check
 from sallyport.areas.devices.device import Device
 from sallyport.areas.domains.domain import Domain, DomainTable, Mode
 from sallyport.areas.login.decision import over_limit, refusal
 from sallyport.areas.login.identity import qualified
 from sallyport.areas.login.login import Answer, Login, Verdict
 from sallyport.areas.policy.rules.rule import OverLimit
-from sallyport.areas.sessions.parallel import AWAITED_US, MOST_NAMES, Admission, Parallel, Place, admit, delete_old
+from sallyport.areas.sessions.parallel import (
+    AWAITED_US,
+    MOST_NAMES,
+    Admission,
+    Parallel,
+    Place,
+    admit,
+    count,
+    delete_old,
+)
 from sallyport.base.text import counted, fold_name
 from sallyport.nodes.periodic import every
 from sallyport.radius.attributes import ACCT_INTERIM_INTERVAL, pull_attributes
@@ -117,10 +127,11 @@ class SessionLimit:
         decision = answer.decision
         is_monitored = decision.mode == Mode.MONITOR
         asked = self._limits.admission(login, self._domain, login.device, answer.attributes, at)
-        found = admit(tx, asked, is_refused=not is_monitored)
+        is_test = is_check(login.arrival.request)  # it begins no session, so it takes no place and ends no session
+        found = count(tx, asked) if is_test else admit(tx, asked, is_refused=not is_monitored)
         detail = explained(found, is_monitored=is_monitored)
         login.detail = "; ".join(filter(None, (self._detail, detail)))
-        if not is_monitored:
+        if not is_monitored and not is_test:
             self._limits.end(tx, found)
         if found.is_over and decision.decision is Verdict.ACCEPT:
             self._refuse(is_sent=not is_monitored)

@@ -280,8 +280,9 @@ class Login(Answered):
     imported: the user's data from the domain's directories, or None before they are looked up. outside: whether `user`
     is only the outer identity of EAP. A client can choose it freely. inner_realm: the realm of the name inside EAP;
     empty without one. named_by: the field of the client certificate with the user's name, or None without a
-    certificate. certificate: the client certificate, or None. station: the Calling-Station-Id. noted: whether the login
-    is counted in the inventory.
+    certificate. certificate: the client certificate, or None. station: the Calling-Station-Id. noted: whether the
+    device of the login is in the inventory. counted: whether the inventory also counts the login, because it does not
+    come from `sallyport check`.
 
     The first factor: method: the authentication method. resumed: the method of the full login, if an EAP session was
     resumed. factor: the factors that were checked. found: what the first factor has found. code: the code that followed
@@ -312,6 +313,7 @@ class Login(Answered):
     certificate: x509.Certificate | None = None
     station: str = ""
     noted: bool = False
+    counted: bool = False
     method: str = Method.NONE
     resumed: str = ""
     factor: str = ""

@@ -297,10 +297,11 @@ class Pipeline:
 
     @staticmethod
     def _is_by_eap(login: Login, domain: Domain, decision: Decision) -> bool:
-        """Return whether a refused login by EAP, whose outer identity is an address, was a request for a station. A
-        wrong password is one of a person, unless the domain checks all such logins as stations."""
-        is_person = decision.failure not in (None, Failure.UNKNOWN_USER) or not mac_key(login.user)
-        return domain.unknown_stations is RULES or not is_person
+        """Return whether a refused login by EAP, whose outer identity is an address, was a request for a station. The
+        name inside EAP is then an address too. A wrong password is one of a person, unless the domain checks all such
+        logins as stations."""
+        may_be = domain.unknown_stations is RULES or decision.failure in (None, Failure.UNKNOWN_USER)
+        return may_be and bool(mac_key(login.user))
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
@@ -340,7 +341,8 @@ class Pipeline:
         request, source, at = login.arrival.request, login.arrival.source[0], login.arrival.at
         login.noted = True
         login.device = device = self.sightings.device(request, source, login.arrival.client, login.home.id, at)
-        if not is_check(request):
+        login.counted = not is_check(request)
+        if login.counted:
             device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
         if station:

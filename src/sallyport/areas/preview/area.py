@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sallyport.areas.clients.service import Clients
+from sallyport.areas.devices.service import Devices
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.login.area import LoginArea
@@ -27,6 +28,7 @@ class PreviewArea(Area):
         parts: Parts,
         domains: DomainsArea,
         clients: Clients,
+        devices: Devices,
         rules: LoginRules,
         roles: Roles,
         providers: Providers,
@@ -34,7 +36,7 @@ class PreviewArea(Area):
     ) -> None:
         self._translation = rules.translation
         enrolled = SecondFactors(providers, login.second.enrolments)
-        traffic = TrafficReader(parts.store, roles, lambda host: clients.find((host, 0)))
+        traffic = TrafficReader(parts.store, roles, lambda host: clients.find((host, 0)), devices.tags)
         self.service = Preview(traffic, parts.configuration, domains.service, rules, enrolled, parts.clock)
         self.rule_test = RuleTest(parts.store, login.pipeline, enrolled, lambda: clients.table)
         domains.preview_with(self.service, providers)

@@ -221,6 +221,7 @@ class RuleTest:
         login.arrival.request.signed = not asked.unsigned
         login.station = asked.station
         login.device = device = new_device(login.arrival.request, source, home_id, asked.at)
+        device.claims_tags = self._pipeline.sightings.claims_tags
         find_product(device, login.arrival.request, client, asked.at)
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type

@@ -10,6 +10,7 @@ import trio
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices.device import UNKNOWN
+from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.facts import CLAIMS, claims_in
@@ -132,7 +133,7 @@ class TrafficReader:
     """The reader of recorded logins.
 
     find_client: a function that returns the RADIUS client of a source address. It raises ValueError if the text is no
-    address. slice_events: the number of events in one search of the store.
+    address. device_tags: the tags of devices. slice_events: the number of events in one search of the store.
     """
 
     def __init__(
@@ -140,12 +141,14 @@ class TrafficReader:
         store: Store,
         roles: Roles,
         find_client: Callable[[str], Client | None],
+        device_tags: DeviceTags,
         *,
         slice_events: int = SLICE_EVENTS,
     ) -> None:
         self._store = store
         self._roles = roles
         self._find_client = find_client
+        self._device_tags = device_tags
         self._slice_events = slice_events
 
     async def read(
@@ -233,7 +236,8 @@ class TrafficReader:
         more: Recorded = json.loads(group.facts) if group.facts else {}
         client = self._client(domain, group.ip_address)
         own = NO_TAGS if device is None else device.own_tags
-        by_name = group.client_ip != group.ip_address or (device is not None and device.is_named)
+        is_named = group.client_ip != group.ip_address or (device is not None and device.is_named)
+        by_claim = self._device_tags.are_claims(domain.id, group.ip_address, is_named=is_named)
         return Facts(
             user=group.user_name,
             kind=AccountKind.MACHINE if group.machine else kind_of(group.user_name),
@@ -257,7 +261,7 @@ class TrafficReader:
             certificates=tuple(more.get("certificates", ())),
             attributes={name: tuple(values) for name, values in more.get("attributes", {}).items()},
             tags=None if device is None else effective_tags(own, NO_TAGS if client is None else client.tags),
-            claims=NO_CLAIMS if group.claimed == 0 else claims_in(domain, tags=by_name and bool(own)),
+            claims=NO_CLAIMS if group.claimed == 0 else claims_in(domain, tags=by_claim),
         )
 
     def _client(self, domain: Domain, source: str) -> Client | None:

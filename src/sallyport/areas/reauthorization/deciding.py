@@ -140,7 +140,7 @@ class Deciding:
         device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
         device.id, device.device_name = row.id, row.device_name
         tags = of_store(row.own_tags)
-        device.own_tags = lambda _device: tags
+        device.own_tags, device.claims_tags = lambda _device: tags, self._pipeline.sightings.claims_tags
         if past is not None:
             login.method, login.factor, login.inner_realm = past.method, past.factor, past.realm or ""
             login.named_by = NamedBy.DNS if past.machine else None
@@ -231,10 +231,10 @@ def _attributes(session: Live, row: DeviceRow, past: PastLogin | None) -> bytes:
 
 
 def _recorded(past: PastLogin) -> dict[str, object]:
-    """Return the facts of a login that only its event has: the address of the endpoint, the certificate, and other
-    attributes that rules compare."""
+    """Return the facts of a login that only its event has: the address of the endpoint, the method of the full login
+    if a session was resumed, the certificate, and other attributes that rules compare."""
     kept = json.loads(past.facts) if past.facts else {}
-    found: dict[str, object] = {name: kept[name] for name in ("address",) if name in kept}
+    found: dict[str, object] = {name: kept[name] for name in ("address", "method") if name in kept}
     if "certificates" in kept:
         found["certificates"] = tuple(kept["certificates"])
     if "attributes" in kept:

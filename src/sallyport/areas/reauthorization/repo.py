@@ -118,8 +118,8 @@ def add(tx: Tx, domain_id: int, started_by: str, at: int, *, by_disconnect: bool
 
 
 def running(tx: Tx) -> list[Reauthorization]:
-    """Return the runs that have not ended."""
-    sql = f"select {_RUN} from reauthorizations where state = '{RunState.RUNNING}' order by id limit 1000"
+    """Return the runs that have not ended, at most one of each domain."""
+    sql = f"select {_RUN} from reauthorizations where state = '{RunState.RUNNING}' order by id"
     return tx.all(Reauthorization, sql)
 
 

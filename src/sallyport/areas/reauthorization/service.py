@@ -29,6 +29,9 @@ SLICE: Final = 50
 """Number of sessions that are decided in one search of the store."""
 SHOWN: Final = 1000
 """Maximum number of sessions in a preview."""
+RUNS_AT_ONCE: Final = 2
+"""Maximum number of runs of a tenant that proceed at the same time. The others wait, so that a tenant with many domains
+does not delay the searches and runs of other tenants."""
 SENT_AT_ONCE: Final = 32
 TENANT_S: Final = 0.05
 """Time between two requests to devices of a tenant, in seconds."""
@@ -86,6 +89,7 @@ class Reauthorizations:
         self._active: set[int] = set()
         self._pace = Pace()
         self._previews: dict[int, trio.CapacityLimiter] = {}
+        self._turns: dict[int, trio.CapacityLimiter] = {}
 
     # --- for admins ---------------------------------------------------------------------------------------------
 
@@ -158,8 +162,11 @@ class Reauthorizations:
 
     async def _carry_out(self, run: Reauthorization) -> None:
         """Examine the sessions of a run, and send its requests. If the store fails, the next look continues."""
+        domain = self._domains.table.by_id.get(run.domain_id)
+        tenant_id = 0 if domain is None else domain.tenant_id
         try:
-            await self._proceed(run)
+            async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(RUNS_AT_ONCE)):
+                await self._proceed(run)
         except* LeaseLost:  # the errors of tasks that send requests come in groups
             log.info("reauthorization_left", run=run.id)  # the other node continues
         except* SallyportError as group:

@@ -184,7 +184,7 @@ def delete_old(tx: Tx, before: int, limit: int) -> int:
     """Delete the rows of users without a login since `before`, at most `limit` rows. Return the number of rows."""
     sql = "select domain_id, user_key from session_limits where at < :before order by at limit :limit"
     rows = tx.rows(sql, before=before, limit=limit)
-    for domain_id, user_key in rows:
+    for domain_id, user_key in sorted((int(str(domain)), str(key)) for domain, key in rows):  # the order of `admit`
         tx.execute(
             "delete from session_limits where domain_id = :domain and user_key = :key and at < :before",
             domain=domain_id,

@@ -48,6 +48,8 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
         raise StartError(f"{path}: octet {error.start + 1} is not UTF-8; save the file as UTF-8") from error
     except (ValueError, csv.Error) as error:
         raise StartError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise StartError(f"{path}: the JSON is nested too deeply") from error
 
 
 def _cells(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:

@@ -123,8 +123,9 @@ def _key(visit: Visit) -> Row:
 
 async def _entry(visit: Visit) -> Row:
     """Return the entry of the station in the address. Raises NotFound."""
-    body: Row = {"search": visit.at["station"], "pageSize": 1}
+    body: Row = {"search": visit.at["station"], "pageSize": 100}  # the name of another station may have the address too
     found = entries((await visit.call("/ad/ListBypassStations", body, domain=visit.domain().id))["stations"])
-    if not found or found[0]["station"] != visit.at["station"]:
+    entry = next((each for each in found if each["station"] == visit.at["station"]), None)
+    if entry is None:
         raise NotFound("station not found")
-    return found[0]
+    return entry

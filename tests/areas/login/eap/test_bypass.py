@@ -11,7 +11,7 @@ from sallyport.areas.login.login import Reason
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import CALLING_STATION_ID, NAS_PORT_TYPE, SERVICE_TYPE, push_attribute
 from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, Packet, encode
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas.login.eap.conftest import Nas
 from tests.radius.eap.supplicant import Md5Side, MsChapSide, Supplicant
 
@@ -108,6 +108,25 @@ async def test_an_invented_address_is_no_station_of_the_inventory(nas: Nas, firs
     assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from stations")) == 0
     await areas.bypass.unknown.flush()
     assert (await areas.bypass.unknown.page(areas.domain, "", offset=0, limit=1))[1] == 1
+
+
+async def test_an_address_in_the_last_round_hides_no_guess(nas: Nas) -> None:
+    """A NAS cannot keep wrong passwords of a user from being counted by naming a station in the last round."""
+    areas = nas.wire.areas
+    await areas.domains.update(areas.domain, Update(settings={"unknown_stations": UnknownStations.RULES}))
+    for _ in range(11):
+        supplicant, state, name = Supplicant(b"ann", Md5Side(b"a guess")), b"", b"ann"
+        response = encode(Packet(RESPONSE, 0, IDENTITY, b"ann"))
+        code = ACCESS_CHALLENGE
+        while code == ACCESS_CHALLENGE:
+            datagram = nas.request(response, name, state, BODY)
+            nas.wire.put(datagram)
+            ended, state = await nas.answer(datagram)
+            code, name = ended.code, MAC
+            response = supplicant.respond(ended.eap) if code == ACCESS_CHALLENGE else b""
+        assert code == ACCESS_REJECT
+    assert (await nas.log_in(Md5Side(b"hello"), b"ann")).code == ACCESS_REJECT
+    assert Reason.LOCKED_OUT in {reason for reason, *_ in await nas.outcomes()}
 
 
 async def test_taken_off_in_the_middle(nas: Nas) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sallyport.areas.clients.client import CHECK
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.events.event import EventQuery
 from sallyport.areas.login.limit import NOT_APPLIED, REASON
@@ -25,7 +26,7 @@ from tests.areas.login.listen.limits import (
     record,
     sends_interims,
 )
-from tests.packets import attributes, mschap2
+from tests.packets import attributes, mschap2, pap
 
 
 async def codes(wire: Wire, *datagrams: bytes) -> list[int]:
@@ -225,6 +226,19 @@ async def test_the_oldest_session_ends(wire: Wire, areas: Areas) -> None:
     found, _ = await areas.sessions.page(SessionQuery(areas.domain, user_name="ann"))
     ids = {each.acct_session_id: each.id for each in found}
     assert rows == [(ids[b"1"], REASON), (ids[b"2"], REASON)]
+
+
+async def test_a_check_takes_no_place(wire: Wire, areas: Areas) -> None:
+    """A login of `sallyport check` is answered as the user's login would be, but it takes no place, and ends no
+    session."""
+    await sends_interims(wire)
+    await limit(areas, 2, "end_oldest")
+    check = attributes(NAS_IDENTIFIER=NAS_NAME, CONNECT_INFO=CHECK)
+    assert await codes(wire, *(pap("ann", "hello", check, identifier=number) for number in (50, 51, 52))) == [2, 2, 2]
+    for number in (1, 2):
+        await record(wire, Status.START, number)
+    assert await codes(wire, pap("ann", "hello", check, identifier=53)) == [ACCESS_ACCEPT]
+    assert await areas.store.read(lambda tx: tx.rows("select session_id from revocations")) == []
 
 
 async def test_no_session_can_end_yet(wire: Wire, areas: Areas) -> None:

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from pydantic import ValidationError
 
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.login import Reason, Verdict
 from sallyport.areas.policy.bypass import repo
+from sallyport.areas.policy.bypass.bodies import ImportBypassStations
 from sallyport.areas.policy.bypass.station import Entry, StationChange, StationRow
 from sallyport.areas.policy.roles.role import ReplySet
 from sallyport.areas.policy.rules.bodies import RuleFields
@@ -91,6 +93,15 @@ async def test_a_role_is_looked_up_once(areas: Areas, monkeypatch: pytest.Monkey
     await areas.bypass.put(areas.domain, changes)
     rows, _ = await areas.bypass.page(areas.domain, "", offset=0, limit=10)
     assert ({row.role for row in rows}, len(asked)) == ({"Staff"}, 1)
+
+
+@pytest.mark.parametrize("end", ["1970-01-01", "1900-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_an_end_that_would_be_none_is_refused(end: str) -> None:
+    """An end before 1970, as spreadsheets write an empty date, would let the station in for ever. A year that no list
+    can show is refused too."""
+    imported = {"orgId": 1, "tenantId": 1, "domainId": 1, "stations": [{"station": MAC, "until": end}]}
+    with pytest.raises(ValidationError, match="until"):
+        ImportBypassStations.model_validate(imported)
 
 
 async def test_values_that_are_not_given_stay(areas: Areas, clock: SetClock) -> None:

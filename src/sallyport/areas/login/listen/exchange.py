@@ -363,13 +363,13 @@ class Exchange:
         if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         with_keys = attributes + login.found.keys if code == ACCESS_ACCEPT else attributes
-        arrival = login.arrival
-        login.reply = encode_reply(code, arrival.request, arrival.client.secret, with_keys)
+        request, client, _, at, _ = login.arrival
+        login.reply = encode_reply(code, request, client.secret, with_keys)
         if not login.noted:
             self._note(login)
-        if login.noted and decision.outcome and not is_check(arrival.request):
-            self._sightings.use(login.device, login.behind, arrival.request, arrival.client, login.method)
-        login.answer = Answer(decision, attributes, self._clock() - arrival.at)
+        if login.counted and decision.outcome:
+            self._sightings.use(login.device, login.behind, request, client, login.method)
+        login.answer = Answer(decision, attributes, self._clock() - at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision
         if decision.outcome and login.limit is None:
@@ -380,7 +380,7 @@ class Exchange:
 
     def _count_tag(self, login: Login, decision: Decision) -> None:
         """Count the final decision of a login by the tag of its device. An unproven sender names no device."""
-        if login.noted and not is_check(login.arrival.request):
+        if login.counted:
             self._tagged.cell(value_for(login.device.tags, self._tag_key) or "none", decision.outcome).count += 1
 
     def _note(self, login: Login) -> None:

@@ -28,12 +28,15 @@ def _trimmed(value: str) -> str:
     return value.strip()
 
 
-def _end(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    return 0 if value == "" else handler(value)
+def _end(value: object, handler: ValidatorFunctionWrapHandler) -> int:
+    end = 0 if value == "" else int(handler(value))
+    if value != "" and end <= 0:  # a spreadsheet writes an empty date as 1900-01-00, and 0 means that there is no end
+        raise unfit("must be after 1970")
+    return end
 
 
 End = Annotated[Moment, WrapValidator(_end)]
-"""The end of an entry: a time, or an empty text, which is 0."""
+"""The end of an entry: a time after 1970, or an empty text, which is 0."""
 
 
 def _psk(value: SecretBytes) -> SecretBytes:

@@ -1,8 +1,9 @@
 """`sallyport bypass`: the stations of MAC authentication bypass."""
 
 import csv
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,8 @@ COLUMNS: Final = ("station", "name", "vlan", "role", "tags", "hasPsk", "until", 
 LIST: Final = "/ad/ListBypassStations"
 UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName", "outcome", "requests", "lastSeen")
 EXPORTED: Final = ("station", "name", "vlan", "role", "tags", "until")
+MOST_OCTETS: Final = 1 << 19
+"""Maximum length of the rows of one request, far below the limit of a body. A row has at most some ten thousand."""
 FILE_COLUMNS: Final = (*EXPORTED, "psk")
 """The columns that an import may have."""
 _TAGS_IN_A_CELL: Final = "tags must be separated by commas, with quotation marks around each tag that contains a comma"
@@ -141,8 +144,7 @@ def import_(line: CommandLine, *, file: Path, domain: str) -> None:
                 row["tags"] = [*chain.from_iterable(csv.reader([tags], skipinitialspace=True, strict=True))]
             except csv.Error:
                 raise StartError(f"{file}: line {row['line']}: {_TAGS_IN_A_CELL}") from None
-    for at in range(0, len(rows), MOST):
-        part = rows[at : at + MOST]
+    for part in _parts(rows):
         stations: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]
         try:
             line.run("/ad/ImportBypassStations", {"stations": stations}, domain=domain)
@@ -173,6 +175,20 @@ def _key(line: CommandLine, source: str, file: TextIO | None) -> bytes:
     if file is sys.stdin:
         raise click.UsageError("--psk and --file cannot both read standard input")
     return line.read_secret("Pre-shared key")
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield rows of a file in parts that fit into one request."""
+    part, size = list[Row](), 0
+    for row in rows:
+        octets = len(json.dumps(row))
+        if part and (len(part) == MOST or size + octets > MOST_OCTETS):
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += octets
+    if part:
+        yield part
 
 
 def _told(error: Invalid, rows: Sequence[Row]) -> str:

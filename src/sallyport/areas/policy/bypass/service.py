@@ -153,9 +153,11 @@ class Bypass:
         return self._vault.open(psk, identity)
 
     def _sealed(self, domain_id: int, change: StationChange) -> StationChange:
-        """Return a change with its pre-shared key sealed."""
-        if not change.psk or self._vault is None:
+        """Return a change with its pre-shared key sealed. Raises SecretError."""
+        if not change.psk:
             return change
+        if self._vault is None:
+            raise SecretError("there is no vault")
         return replace(change, psk=self._vault.seal(change.psk, IDENTITY.format(domain_id, change.station)))
 
     # --- changes ----------------------------------------------------------------------------------------------
