@@ -76,8 +76,12 @@ FILTERS: Mapping[str, tuple[str, ...]] = {
 
 BUSY = ("/devices", "/stations", "/sessions", "/logins", "/people", "/audit", "/instances", "/lockouts")
 """The lists through which people page beside logins."""
-LEFT_OUT = ("/logins/live", "/senders/sender", "/senders/register")
-"""A stream, and two pages about a sender without an answer."""
+LEFT_OUT = (
+    "/logins/live", "/senders/sender", "/senders/register", "/roles/show", "/roles/set", "/roles/remove",
+    "/reauthorizations/{run}", "/reauthorizations/{run}/stop",
+)  # fmt: skip
+"""A stream, two pages about a sender without an answer, and the pages of a role and of a re-authorization, which the
+benchmark's store does not have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ async def everything(areas: Areas) -> None:
     assert enrolment
     some = await identity(areas)
     await some.issue(password="hunter2")
-    await areas.instances.add(areas.domain, Instance("host", 1, "", ""))
+    await areas.instances.add(areas.domain, Instance("host", os_id=1))
     for place in SEALED_COLUMNS:
         await areas.store.write(partial(fill, areas.vault, place))
 
