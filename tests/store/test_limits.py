@@ -24,6 +24,9 @@ OTHER_ROWS = {
     "one for 65,536 credentials of an issuer": {"status_lists"},
     "one for the name and each realm of a domain": {"domain_realms"},
     "at most 200 in a domain": {"login_roles"},
+    "at most 50,000 devices and 10,000,000 characters of a tenant": {"device_tags"},
+    "at most 32 with an SSID for each device, and some for each method": {"device_usage"},
+    "at most 10,000 of a tenant, those seen last": {"unknown_stations"},
     "added by RADIUS traffic, not by a token": {
         "accounting_records", "answers", "challenges", "device_posture", "events", "lockouts", "sessions",
     },

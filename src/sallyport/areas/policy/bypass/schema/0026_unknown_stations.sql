@@ -1,6 +1,6 @@
--- Stations that have asked for admission by their MAC address and are not on the list of the domain. The ids grow with
--- each sighting. device_id: the network device of the last request; 0 if it had no row yet. ssid, port: of the last
--- request; empty if unknown. outcome: the answer to the last request.
+-- Stations that have asked for admission by their MAC address and are not on the list of the domain. device_id: the
+-- network device of the last request; 0 if it had no row yet. ssid, port: of the last request; empty if unknown.
+-- outcome: the answer to the last request.
 
 create table unknown_stations (
     id {id}, domain_id bigint not null, station text not null, first_seen bigint not null, last_seen bigint not null,
