@@ -62,12 +62,10 @@ def _to_the_second(seconds: int) -> str:
 
 def from_iso(text: str) -> int:
     """Parse an ISO 8601 text, and return the time in microseconds. A text without a time zone is UTC. Raises
-    ValueError, also if the year in UTC is not 1 to 9999."""
+    ValueError."""
     moment = datetime.fromisoformat(text)
-    try:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError(str(error)) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 

@@ -18,9 +18,9 @@ from sallyport.areas.did.dids.did import DidKind
 from sallyport.areas.did.peers import Sessions
 from sallyport.areas.did.presentations.prompts import OpenRequests
 from sallyport.areas.did.wallets import guard
-from sallyport.base.clock import Clock, from_iso, iso_seconds, now_us
+from sallyport.base.clock import Clock, iso_seconds, now_us
 from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, invalid_field
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, LATEST
 from sallyport.metrics import CredentialMetrics
 from sallyport.store import audit
 from sallyport.store.model import ListQuery, Store, Tx
@@ -31,8 +31,6 @@ from sallyport.web.scope import Caller, Role
 NO_CREDENTIAL = "credential not found"
 NO_HOLDER = "holder not found"
 NO_SCHEMA = "schema not found"
-LATEST = from_iso("9999-12-31T23:59:59.999999Z")
-"""The latest time that ISO 8601 can write with a four-digit year."""
 DATA_INTEGRITY = "https://w3id.org/security/data-integrity/v2"
 MAX_USERNAME = 255
 USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"

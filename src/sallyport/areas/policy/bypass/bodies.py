@@ -10,6 +10,7 @@ from sallyport.areas.policy.bypass.unknown import UnknownRow
 from sallyport.base.mac import mac_key
 from sallyport.base.model import Model, SentModel, answer_of
 from sallyport.base.validation import Moment, unfit
+from sallyport.base.wire import LATEST
 from sallyport.web.bodies import InDomain, Many, Octets, Paged, PlainText, Text, TotalCount
 from sallyport.web.tags import NewTags
 
@@ -30,13 +31,13 @@ def _trimmed(value: str) -> str:
 
 def _end(value: object, handler: ValidatorFunctionWrapHandler) -> int:
     end = 0 if value == "" else int(handler(value))
-    if value != "" and end <= 0:  # a spreadsheet writes an empty date as 1900-01-00, and 0 means that there is no end
-        raise unfit("must be after 1970")
+    if value != "" and not 0 < end <= LATEST:  # a spreadsheet writes an empty date as 1900-01-00; 0 means no end
+        raise unfit("must be in the years 1970 to 9999 (UTC)")
     return end
 
 
 End = Annotated[Moment, WrapValidator(_end)]
-"""The end of an entry: a time after 1970, or an empty text, which is 0."""
+"""The end of an entry: a time in the years 1970 to 9999, or an empty text, which is 0."""
 
 
 def _psk(value: SecretBytes) -> SecretBytes:
