@@ -1,4 +1,5 @@
-"""HTTP/1.1 on the server side (RFC 9112), sans-io: a `Parser` for requests and an `Answer` for each response.
+"""HTTP/1.1 on the server side (RFC 9112), sans-io: a `Parser` for requests and a `ResponseFraming` for each
+response.
 
 h11 parses heads and chunks. But h11 accepts heads that a server behind a proxy must not accept. So the parser checks a
 head first: lines must end with CRLF, no line may be folded, and the head must not be too long.

@@ -1,5 +1,14 @@
 """Network devices and the stations behind them, detected from RADIUS requests.
 
+    device       the values: a device, its posture, its row, and its stations
+    sightings    the active devices and stations, in memory
+    tagging      tags and notes of devices
+    usage        counts of logins by SSID, method and transport
+    comparison   the comparison with a list from another source
+    targets      the devices as targets of Prometheus
+    service      pages, changes, deletion. SQL is in `repo` (reading), `write_repo`, `station_repo`, `tag_repo` and
+                 `usage_repo`
+
 A device is identified by (domain, source address, client address, NAS-Identifier). `sightings` holds the active devices
 in memory. The first request of a device creates the device's row, in the transaction that stores the decision on the
 request. The reply is sent afterwards. Counts and times are written within a second. A deleted device is registered

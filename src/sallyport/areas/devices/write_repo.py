@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sallyport.areas.devices import usage_repo
 from sallyport.areas.devices.device import UNKNOWN, Device, DeviceRow, Learned, Posture
 from sallyport.areas.devices.repo import CHALLENGES, COUNTER, COUNTS, IDENTITY, INDEX, SELECT
 from sallyport.base.text import fold
@@ -248,7 +249,7 @@ def reset(tx: Tx, row: DeviceRow, at: int) -> None:
     """Forget the learned values of a device, and its counts of signed logins and of challenges. at: the time in
     microseconds."""
     tx.execute("delete from device_posture where device_id = :id", id=row.id)
-    tx.execute("delete from device_usage where device_id = :id", id=row.id)
+    usage_repo.forget(tx, row.id)
     fresh = Posture(measured_at=at, challenged_at=at)
     tx.insert("device_posture", ("device_id", *_POSTURE), [(row.id, *(getattr(fresh, name) for name in _POSTURE))])
 

@@ -19,7 +19,8 @@ from sallyport.areas.domains.domain import Domain, Fallback, Mode
 from sallyport.areas.login.login import Decision, Login, Reason, Verdict
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.policy.rules.rule import UNMATCHED, Action
-from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
+from sallyport.radius.attributes import EAP_MESSAGE
+from sallyport.radius.eap.packet import FAILURE, end, push_eap_message
 from sallyport.radius.mschap import Unusable, recognise
 from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
@@ -53,7 +54,6 @@ accepted login by EAP, the answer is the same Access-Accept, with `login.attribu
 
 LOCKED: Final = {LockoutKind.USER: Reason.LOCKED_OUT, LockoutKind.STATION: Reason.STATION_LOCKED_OUT}
 """The reason of a refusal by each kind of lock."""
-EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {
     Reason.ACCOUNT_DISABLED: ErrorCode.ACCOUNT_DISABLED,
     Reason.ACCOUNT_EXPIRED: ErrorCode.ACCOUNT_DISABLED,
@@ -137,7 +137,7 @@ def refusal(login: Login, reason: Reason) -> bytes:
         return login.found.refuse
     if EAP_MESSAGE in login.arrival.request.first:
         response = login.arrival.request.first[EAP_MESSAGE]
-        return push_attribute(EAP_MESSAGE, bytes((EAP_FAILURE, response[1] if len(response) > 1 else 0, 0, 4)))
+        return push_eap_message(end(FAILURE, response[1] if len(response) > 1 else 0))
     if login.method in (Method.MSCHAP, Method.MSCHAP2):
         offer = recognise(login.arrival.request.vendor_values())
         if offer is not None and not isinstance(offer, Unusable):

@@ -1,6 +1,6 @@
 """The steps of a login, from the request to the decision.
 
-    who > bypass > lock-out > first factor > login rules > second factor > mode
+    identity > bypass > lock-out > first factor > login rules > second factor > mode
 
 `Pipeline.begin` decides a login without I/O, if possible. It returns None if I/O is needed: the user is not in memory,
 another server checks the password, the login answers a challenge, or the user must be asked for a second factor. The

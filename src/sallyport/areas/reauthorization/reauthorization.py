@@ -76,7 +76,7 @@ class Reauthorization:
     by_disconnect: Annotated[
         int, Wire("Whether sessions with other attributes end instead of being changed.", "disconnect", is_set)
     ]
-    started_by: Annotated[str, Wire("Who has started it.", "startedBy", title="Started by")]
+    started_by: Annotated[str, Wire("Name of the admin who started it.", "startedBy", title="Started by")]
     started_at: Annotated[int, Wire("Start, ISO 8601 UTC.", "startedAt", iso, title="Started")]
     ended_at: Annotated[int | None, Wire("End, ISO 8601 UTC; empty while it runs.", "endedAt", iso, empty=True)]
     place: int

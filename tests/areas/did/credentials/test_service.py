@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.areas.did.credentials import repo
 from sallyport.areas.did.credentials.credential import NewSchema, Status
-from sallyport.areas.did.credentials.service import LATEST, claims_of
+from sallyport.areas.did.credentials.service import claims_of
 from sallyport.areas.did.credentials.status import BITS, StatusLists, list_document
 from sallyport.areas.did.crypto import jws, proofs, vc
 from sallyport.areas.did.crypto.documents import ASSERTION, did_of
@@ -17,7 +17,7 @@ from sallyport.areas.domains.repo import Update
 from sallyport.areas.users.accounts.account import WalletAssignment
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError, Invalid, NotFound
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, LATEST
 from sallyport.store.model import ListQuery
 from tests.areas import Areas
 from tests.areas.did.crypto.signers import ISSUERS, signer

@@ -8,13 +8,12 @@ import trio
 import trio.testing
 
 from sallyport.areas.domains.domain import Mode
-from sallyport.areas.login.decision import EAP_FAILURE
 from sallyport.areas.login.eap.login import EapLogin
 from sallyport.areas.login.listen.exchange import RadiusService
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.rules.bodies import RuleFields
-from sallyport.radius.eap.packet import IDENTITY, RESPONSE, SUCCESS, Packet, encode
+from sallyport.radius.eap.packet import FAILURE, IDENTITY, RESPONSE, SUCCESS, Packet, encode
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas.login.eap.conftest import Ended, Nas
 from tests.areas.login.eap.sides import ANN, NO_PROVIDER, SIDES, ttls
@@ -191,7 +190,7 @@ async def test_a_login_over_the_limit_of_sessions_ends_too(nas: Nas) -> None:
     assert (first.code, first.eap[0], len(first.keys)) == (ACCESS_ACCEPT, SUCCESS, 64)
     for _ in range(4):  # more than the failures that lock a user
         other = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello")), ANN, body(b"02-00-00-00-00-02"))
-        assert (other.code, other.eap[0], other.keys) == (ACCESS_REJECT, EAP_FAILURE, b"")
+        assert (other.code, other.eap[0], other.keys) == (ACCESS_REJECT, FAILURE, b"")
     assert [reason for reason, *_ in await nas.outcomes()] == ["", *[Reason.TOO_MANY_SESSIONS] * 4]
 
 

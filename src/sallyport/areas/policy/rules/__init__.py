@@ -1,10 +1,13 @@
 """Login rules of a domain: they allow a login, require a second factor, or block it (/ad/...LoginRule(s)).
 
-    conditions   the conditions of rules, one entry for each: fact, test, texts; `index` looks up their values
-    rule         a rule in memory and in the store
+    conditions   the conditions of rules, one entry for each: fact, test, texts. `requested` has the tests of facts that
+                 the request states; `index`, `patterns` and `window` look up values, patterns and times
+    facts        the facts of a login
+    rule         a rule in memory and in the store; `repo` has the SQL
     bodies       request and response bodies
     match        evaluates a domain's rules for a login; no I/O, some microseconds
-    translation  converts names in bodies to numbers and octets: Service-Type, medium, clients, reply attributes
+    translation  converts names in bodies to numbers and octets: Service-Type, medium, clients, reply attributes;
+                 `names` warns of users, groups and clients that do not exist
     service      keeps all rules in memory; a change applies to the next request
 
 A rule has scopes, such as users, groups or clients. A scope is a list of values; an empty list is no condition. A rule

@@ -22,7 +22,8 @@ READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
 _OWN: Final[Mapping[str, Mapping[str, object]]] = {  # an empty text clears the kinds, so they are no choice of click
     "kinds": {
         "type": str,
-        "help": "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
+        "help": "user, machine (the login of a computer itself), station (admitted by its MAC address) or unknown (a "
+        "station that is on no list).",
     }
 }
 _ENTRY = re.compile(r"(?P<field>[a-z]+): entry (?P<number>[0-9]+): no such (?P<kind>user|group|RADIUS client)")
