@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 import trio
 
 from sallyport.areas.devices import repo, write_repo
-from sallyport.areas.devices.device import Device, DeviceQuery
+from sallyport.areas.devices.device import Device
 from sallyport.areas.devices.operations import filter_column
+from sallyport.areas.devices.rows import DeviceQuery
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 

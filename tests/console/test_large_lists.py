@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.areas.audit.repo import AuditQuery, matching
-from sallyport.areas.devices.device import DeviceQuery
+from sallyport.areas.devices.rows import DeviceQuery
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.preview.traffic import SLICE_EVENTS
 from sallyport.areas.sessions.repo import page

@@ -11,7 +11,7 @@ from sallyport.areas.clients import repo, service
 from sallyport.areas.clients.client import SIGNED, State
 from sallyport.areas.clients.repo import Change, update_all
 from sallyport.areas.clients.service import NewClient
-from sallyport.areas.devices.device import Heard
+from sallyport.areas.devices.rows import Heard
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.store.model import Tx
 from sallyport.store.vault import MasterKeys, Vault

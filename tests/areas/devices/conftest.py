@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.devices.device import Device, DeviceQuery, DeviceRow, Station
+from sallyport.areas.devices.device import Device, Station
+from sallyport.areas.devices.rows import DeviceQuery, DeviceRow
 from sallyport.areas.devices.sightings import Registered, Sighting, write_first_sightings
 from sallyport.store.model import Tx
 from tests.areas import Areas

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.areas import only_sqlite
 
 REPOSITORY = Path(__file__).parents[3]
-CLASS = ("areas/devices/device.py", "    nas_identifier: NasIdentifier\n    device_type_certainty")
+CLASS = ("areas/devices/rows.py", "    nas_identifier: NasIdentifier\n    device_type_certainty")
 FIELD = '    floor: Annotated[str, Wire("Floor of the building.", title="Storey")]\n    device_type_certainty'
 SQL = ("store/schema/inventory.sql", "evidence text not null\n")
 COLUMN = "evidence text not null, floor text not null default 'ground'\n"

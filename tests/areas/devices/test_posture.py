@@ -2,7 +2,8 @@
 
 import pytest
 
-from sallyport.areas.devices.device import LAPSED, QUIET_US, UNANSWERED, Device, DeviceRow, Posture
+from sallyport.areas.devices.device import Device, Posture
+from sallyport.areas.devices.rows import LAPSED, QUIET_US, UNANSWERED, DeviceRow
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import NotFound
 from sallyport.radius.duplicates import Entry

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from sallyport.areas.devices import repo, write_repo
-from sallyport.areas.devices.device import Device, DeviceQuery, Posture
+from sallyport.areas.devices.device import Device, Posture
+from sallyport.areas.devices.rows import DeviceQuery
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrations import migrate

@@ -9,9 +9,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from sallyport.areas.devices import repo, write_repo
-from sallyport.areas.devices.device import MAX_DELETED, DeviceQuery
 from sallyport.areas.devices.operations import filter_column
 from sallyport.areas.devices.repo import HistoryRow
+from sallyport.areas.devices.rows import MAX_DELETED, DeviceQuery
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings, write_first_sightings
 from sallyport.base.clock import SECOND

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 
-from sallyport.areas.devices.device import UNKNOWN
+from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import STATIONS, Sightings
 from sallyport.base.clock import SECOND, iso

@@ -3,7 +3,8 @@
 import pytest
 
 from sallyport.areas.devices import tag_repo, tagging
-from sallyport.areas.devices.device import Device, DeviceQuery
+from sallyport.areas.devices.device import Device
+from sallyport.areas.devices.rows import DeviceQuery
 from sallyport.areas.devices.tag_repo import TaggedDevices
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.tags import NO_TAGS, Tags

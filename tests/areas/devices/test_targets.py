@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sallyport.areas.devices import targets
-from sallyport.areas.devices.device import ClientTags, DeviceQuery, DeviceRow
+from sallyport.areas.devices.rows import ClientTags, DeviceQuery, DeviceRow
 from sallyport.base.errors import Conflict
 from sallyport.web.scope import Caller, Gate, Role
 from tests.areas import Areas

@@ -7,7 +7,8 @@ import pytest
 import trio
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.devices.device import UNKNOWN, Device
+from sallyport.areas.devices.device import Device
+from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.login.login import Answer, Answered, Decision, Login, Reason, Verdict
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.radius.duplicates import Entry

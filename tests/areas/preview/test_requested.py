@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sallyport.areas.devices.device import DeviceQuery
+from sallyport.areas.devices.rows import DeviceQuery
 from sallyport.areas.domains.domain import FirstFactor, Mode
 from sallyport.areas.login.facts import CLAIMS
 from sallyport.areas.policy.rules.conditions import CONDITIONS

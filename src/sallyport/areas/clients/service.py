@@ -90,7 +90,7 @@ class NewClient:
 
 
 class Heard(Protocol):
-    """When a source address has sent requests, in microseconds; see `devices.device.Heard`."""
+    """When a source address has sent requests, in microseconds; see `devices.rows.Heard`."""
 
     @property
     def ip_address(self) -> str: ...

@@ -1,6 +1,7 @@
 """Network devices and the stations behind them, detected from RADIUS requests.
 
-    device       the values: a device, its posture, its row, and its stations
+    rows         devices, stations and history in the store, and what the service has learned of a device
+    device       devices and stations in memory, with the posture
     sightings    the active devices and stations, in memory
     tagging      tags and notes of devices
     usage        counts of logins by SSID, method and transport

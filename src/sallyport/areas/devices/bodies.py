@@ -5,7 +5,7 @@ from typing import Annotated, Final, Self
 from pydantic import AliasChoices, Field, model_validator
 
 from sallyport.areas.devices.comparison import MAX_FILE, MOST_SHOWN, ComparedDevice, Line
-from sallyport.areas.devices.device import MAX_DELETED, DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.rows import MAX_DELETED, DeviceRow, HistoryRow, StationRow
 from sallyport.areas.devices.usage import SsidRow
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import Between, unfit

@@ -8,7 +8,7 @@ import click
 
 from sallyport.areas.devices.bodies import CompareDevices, ListDevices, ListSsids, ListStations, UpdateDevice
 from sallyport.areas.devices.comparison import ComparedDevice, Line
-from sallyport.areas.devices.device import DeviceRow, StationRow
+from sallyport.areas.devices.rows import DeviceRow, StationRow
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound

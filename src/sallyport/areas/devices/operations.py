@@ -20,7 +20,7 @@ from sallyport.areas.devices.bodies import (
     UpdateDevice,
 )
 from sallyport.areas.devices.comparison import MOST_SHOWN
-from sallyport.areas.devices.device import AttributeName, DeviceQuery
+from sallyport.areas.devices.rows import AttributeName, DeviceQuery
 from sallyport.areas.devices.service import Devices
 from sallyport.base.addresses import canonical
 from sallyport.base.answer import answer, answers

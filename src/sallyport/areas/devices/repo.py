@@ -8,14 +8,7 @@ columns.
 from collections.abc import Callable, Sequence
 
 from sallyport.areas.clients.client import CHECK
-from sallyport.areas.devices.device import (
-    DeviceQuery,
-    DeviceRow,
-    Forwarder,
-    Heard,
-    HistoryRow,
-    TagSelection,
-)
+from sallyport.areas.devices.rows import DeviceQuery, DeviceRow, Forwarder, Heard, HistoryRow, TagSelection
 from sallyport.areas.devices.usage import UsageRow
 from sallyport.base.text import fold
 from sallyport.store.counters import whole_page

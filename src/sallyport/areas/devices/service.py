@@ -9,15 +9,7 @@ import trio
 
 from sallyport.areas.devices import comparison, repo, station_repo, tag_repo, usage_repo, write_repo
 from sallyport.areas.devices.comparison import Comparison, compare, read_list
-from sallyport.areas.devices.device import (
-    MAX_DELETED,
-    DeviceQuery,
-    DeviceRow,
-    Forwarder,
-    Heard,
-    HistoryRow,
-    StationRow,
-)
+from sallyport.areas.devices.rows import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, Heard, HistoryRow, StationRow
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
 from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow, with_uses

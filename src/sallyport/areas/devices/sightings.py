@@ -14,7 +14,8 @@ from itertools import chain
 
 from sallyport.areas.clients.client import RADSEC, Client
 from sallyport.areas.devices import station_repo, usage_repo, write_repo
-from sallyport.areas.devices.device import UNKNOWN, Device, Identity, Learned, Posture, Station, no_claim, no_tags
+from sallyport.areas.devices.device import Device, Identity, Posture, Station, no_claim, no_tags
+from sallyport.areas.devices.rows import UNKNOWN, Learned
 from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap

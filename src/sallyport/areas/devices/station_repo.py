@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from sallyport.areas.devices.device import DeviceRow, Station, StationRow
+from sallyport.areas.devices.device import Station
 from sallyport.areas.devices.repo import of_device
+from sallyport.areas.devices.rows import DeviceRow, StationRow
 from sallyport.store.model import LISTED, Tx, columns_of, containing, listed
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import bounded_total

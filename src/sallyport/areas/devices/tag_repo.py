@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from sallyport.areas.devices.device import DeviceRow, Identity
+from sallyport.areas.devices.device import Identity
+from sallyport.areas.devices.rows import DeviceRow
 from sallyport.base.tags import Tags, as_stored, of_store
 from sallyport.store.model import LISTED, Tx, listed
 

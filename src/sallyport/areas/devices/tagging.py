@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Final, Protocol, TypeVar
 
 from sallyport.areas.devices import tag_repo
-from sallyport.areas.devices.device import Device, DeviceRow, TagSelection
+from sallyport.areas.devices.device import Device
+from sallyport.areas.devices.rows import DeviceRow, TagSelection
 from sallyport.areas.devices.tag_repo import TaggedDevices
 from sallyport.base.errors import Conflict
 from sallyport.base.tags import MAX_CHARACTERS, NO_TAGS, Tags, as_stored, folded_tag, is_selected, key_of, of_store

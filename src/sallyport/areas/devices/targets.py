@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.areas.devices.device import ClientTags, DeviceQuery, DeviceRow
+from sallyport.areas.devices.rows import ClientTags, DeviceQuery, DeviceRow
 from sallyport.areas.devices.service import Devices
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Conflict, Invalid, NotFound

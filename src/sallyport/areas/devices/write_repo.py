@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sallyport.areas.devices import usage_repo
-from sallyport.areas.devices.device import UNKNOWN, Device, DeviceRow, Learned, Posture
+from sallyport.areas.devices.device import Device, Posture
 from sallyport.areas.devices.repo import CHALLENGES, COUNTER, COUNTS, IDENTITY, INDEX, SELECT
+from sallyport.areas.devices.rows import UNKNOWN, DeviceRow, Learned
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, Value, listed

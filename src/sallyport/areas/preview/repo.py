@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from sallyport.areas.devices import repo as inventory
-from sallyport.areas.devices.device import DeviceRow, Learned
+from sallyport.areas.devices.rows import DeviceRow, Learned
 from sallyport.areas.login.login import Reason
 from sallyport.areas.preview.periods import Span
 from sallyport.base.tags import NO_TAGS, Tags, of_store

@@ -16,7 +16,7 @@ import trio
 
 from sallyport.areas.clients.client import Client, ClientTable
 from sallyport.areas.devices import repo as inventory
-from sallyport.areas.devices.device import DeviceQuery, DeviceRow
+from sallyport.areas.devices.rows import DeviceQuery, DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor

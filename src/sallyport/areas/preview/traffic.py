@@ -9,7 +9,7 @@ from typing import Final, TypedDict
 import trio
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.devices.device import UNKNOWN
+from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor

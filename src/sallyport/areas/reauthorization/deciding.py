@@ -9,7 +9,7 @@ from typing import Final
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices import repo as inventory
-from sallyport.areas.devices.device import DeviceRow
+from sallyport.areas.devices.rows import DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import Membership
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor

@@ -4,7 +4,7 @@ from typing import Final
 
 from sallyport.areas.devices.bodies import FILTERS as COLUMN_OF
 from sallyport.areas.devices.comparison import ComparedDevice, Line
-from sallyport.areas.devices.device import DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.rows import DeviceRow, HistoryRow, StationRow
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.errors import Invalid
 from sallyport.base.text import counted

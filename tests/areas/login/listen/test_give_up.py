@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from sallyport.areas.clients.client import CHECK
-from sallyport.areas.devices.device import LEARNED_US, UNANSWERED, DeviceQuery, DeviceRow
+from sallyport.areas.devices.rows import LEARNED_US, UNANSWERED, DeviceQuery, DeviceRow
 from sallyport.areas.login.login import Login
 from sallyport.areas.login.second.forecast import device_patience
 from sallyport.areas.mfa.circuit import Attached, Guarded

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.areas.devices.device import Learned
+from sallyport.areas.devices.rows import Learned
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.login.second.prompts import UserKey

@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 from sallyport.areas.clients.client import Client
-from sallyport.areas.devices.device import UNKNOWN, Device
+from sallyport.areas.devices.device import Device
+from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.policy.roles import repo
 from sallyport.areas.policy.roles.repo import RoleTable
 from sallyport.areas.policy.roles.role import MAX_SET_OCTETS, MAX_SETS, GivenRole, ReplySet, Role, RoleSource
