@@ -23,14 +23,14 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
-# Tests that measure time run alone, before the others. Much of the time of the others is waiting, so that files run side
-# by side. Exit status 5: ARGS selects no test of that kind. Beside the linters, the tests are collected once: this writes
-# their compiled files, which all later processes read.
+# Tests that measure time run alone, before the others. Half of the time of the others is waiting, so that two processors
+# run four files side by side. Exit status 5: ARGS selects no test of that kind. Beside the linters, the tests are
+# collected once: this writes their compiled files, which all later processes read.
 test: $(READY) peers
 	@$(BIN)/pytest --quiet --collect-only >/dev/null 2>&1 & \
 	$(CHECKS); checked=$$?; wait; [ $$checked = 0 ] || exit 1; \
 	$(BIN)/pytest -m 'serial and not system' $(or $(ARGS),$(TIMED)); timed=$$?; \
-	$(BIN)/pytest -n 3 -m 'not serial and not system' $(ARGS); others=$$?; \
+	$(BIN)/pytest -n 4 -m 'not serial and not system' $(ARGS); others=$$?; \
 	case $$others,$$timed in 0,0|0,5|5,0) ;; *) exit 1 ;; esac
 
 # The tests that use the store, over PostgreSQL; `make test` runs the contract of the store on both engines.

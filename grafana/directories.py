@@ -21,6 +21,18 @@ DIRECTORIES: Final = Board(
             Query("max(time() - sallyport_directory_sync_last_success_timestamp_seconds{$here})"),
             unit="s",
         ),
+        Number(
+            "Oldest cloud data",
+            "Age of the data of the cloud directory that was not read for the longest time.",
+            Query("max(time() - sallyport_directory_data_timestamp_seconds{$here})"),
+            unit="s",
+        ),
+        Number(
+            "Cloud data expire",
+            "Time until logins by certificate are refused because the data of a cloud directory are too old.",
+            Query("min(sallyport_directory_data_expiry_timestamp_seconds{$here} - time())"),
+            unit="s",
+        ),
         Row("Imports"),
         Graph(
             "Imports",

@@ -78,6 +78,11 @@ MFA: Final = Board(
             "Users who refused three prompts within an hour. The log event `mfa_prompts_refused` names them.",
             (Query("sum(increase(sallyport_mfa_repeated_refusals_total{$here}[1h])) or on () vector(0)", "users"),),
         ),
+        Graph(
+            "Paused prompts",
+            "Users who got no more prompts for ten minutes: after a denied login (not_me), or without answers.",
+            (Query("sum by (reason) (increase(sallyport_mfa_prompt_pauses_total{$here}[1h]))", "{{reason}}"),),
+        ),
         Row("First factors"),
         Graph(
             "Logins that a first factor could not check",

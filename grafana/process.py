@@ -56,7 +56,8 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Certificates of domains",
-            "Time until the first certificate in the settings of a domain's directories or first factor expires.",
+            "Time until the first certificate of a domain expires: in the settings of its directories or first factor, "
+            "or its server certificates for EAP.",
             (
                 Query(
                     "sum by (instance, domain, use) (sallyport_domain_certificate_expiry_timestamp_seconds{$here} "
@@ -65,6 +66,71 @@ PROCESS: Final = Board(
                 ),
             ),
             unit="s",
+            width=8,
+        ),
+        Graph(
+            "Revocation lists of authorities",
+            "Time until the first complete revocation list of each authority expires. Lists are fetched ahead of that. "
+            "A line that falls to 0 is a list whose authority publishes no new one, or that cannot be fetched.",
+            (
+                Query(
+                    "min by (authority) (sallyport_revocation_list_next_update_timestamp_seconds{$here}) - time()",
+                    "authority {{authority}}",
+                ),
+            ),
+            unit="s",
+            width=8,
+        ),
+        Graph(
+            "Age of revocation lists",
+            "Time since the complete revocation list that expires first was issued, for each authority.",
+            (
+                Query(
+                    "time() - min by (authority) (sallyport_revocation_list_this_update_timestamp_seconds{$here})",
+                    "authority {{authority}}",
+                ),
+            ),
+            unit="s",
+            width=8,
+        ),
+        Graph(
+            "Size of revocation lists",
+            "Size of all revocation lists of each authority.",
+            (Query("max by (authority) (sallyport_revocation_list_octets{$here})", "authority {{authority}}"),),
+            unit="bytes",
+            width=8,
+        ),
+        Graph(
+            "Fetches of revocation lists",
+            "Fetches of lists by result, authorities with failed fetches since the last success, and lists that are "
+            "due, expired or missing.",
+            (
+                Query(
+                    "sum by (result) (rate(sallyport_revocation_list_fetches_total{$here}[$__rate_interval]))",
+                    "{{result}}",
+                ),
+                Query("count(sallyport_revocation_list_failures{$here} > 0)", "authorities with failures"),
+                Query('sum by (state) (sallyport_revocation_lists{$here, state!="valid"})', "lists: {{state}}"),
+            ),
+            width=8,
+        ),
+        Graph(
+            "OCSP requests",
+            "Requests to OCSP responders by result. failed: no answer; invalid: an answer that cannot be used.",
+            (
+                Query("sum by (result) (rate(sallyport_ocsp_requests_total{$here}[$__rate_interval]))", "{{result}}"),
+                Query(
+                    "histogram_quantile(0.95, sum by (le) "
+                    "(rate(sallyport_ocsp_request_duration_seconds_bucket{$here}[$__rate_interval])))",
+                    "95 % within (s)",
+                ),
+            ),
+            width=8,
+        ),
+        Graph(
+            "Checks of certificates",
+            "Checks of client certificates at logins: good, revoked, or unknown.",
+            (Query("sum by (state) (rate(sallyport_revocation_checks_total{$here}[$__rate_interval]))", "{{state}}"),),
             width=8,
         ),
         Graph(
@@ -150,6 +216,17 @@ PROCESS: Final = Board(
                     "{{outlet}} {{type}}",
                 ),
             ),
+        ),
+        Row("Mail to people"),
+        Graph(
+            "Mails",
+            "Mails by result: sent, failed (the SMTP server is unreachable or does not accept it), late, full (queue).",
+            (Query("sum by (result) (increase(sallyport_mails_total{$here}[1h]))", "{{result}}"),),
+        ),
+        Graph(
+            "Waiting",
+            "Mails that wait for the SMTP server. A mail that waits for five minutes is not sent any more.",
+            (Query("sum(sallyport_mail_waiting{$here})", "mails"),),
         ),
         Row("Accounting while the database is away"),
         Graph(

@@ -3,6 +3,7 @@ run in one process, because they share slow fixtures. Files that wait for real p
 that compute, so that the processors are busy, and no long file runs alone at the end.
 """
 
+import signal
 from itertools import groupby
 
 import pytest
@@ -32,8 +33,10 @@ SAMBA = ("tests/peers/test_active_directory", "tests/peers/test_samba.py")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Print the tracebacks in log lines like Python does. The default of structlog, which prints source and local
-    variables, takes seconds.
+    variables, takes seconds. Accept SIGINT: a shell starts its background jobs with SIGINT ignored, and the programs of
+    the tests inherit that, so that those that wait for SIGINT do not end.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     *others, _ = structlog.get_config()["processors"]
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*others, plain])

@@ -3,6 +3,7 @@
     process = Forked(("serve",), environ=..., directory=..., output=log, errors=log)
     process.terminate()
     assert process.wait(15.0) == 0
+    done = completed(("domain", "list"), environ=..., directory=...)
 
 The fork server of multiprocessing has imported the service and read its dictionaries, and forks a child for each start.
 The child sets arguments, environment, directory and streams, and runs the program's `main`.
@@ -12,6 +13,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -69,6 +71,22 @@ class Forked:
     def kill(self) -> None:
         """Send SIGKILL."""
         self._process.kill()
+
+
+def completed(
+    arguments: Sequence[str], *, environ: Mapping[str, str], directory: Path, input: bytes = b""
+) -> "subprocess.CompletedProcess[str]":
+    """Run the program and return its exit status and its output. input: the octets of its standard input."""
+    with tempfile.TemporaryDirectory() as streams:
+        given, output, errors = (Path(streams, name) for name in ("input", "output", "errors"))
+        given.write_bytes(input)
+        process = Forked(arguments, environ=environ, directory=directory, output=output, errors=errors, input=given)
+        try:
+            status = process.wait(60)
+        finally:
+            process.kill()
+        texts = (each.read_bytes().decode() for each in (output, errors))
+        return subprocess.CompletedProcess(arguments, status, *texts)
 
 
 def _run(arguments: Sequence[str], environ: Mapping[str, str], directory: str, streams: Sequence[str]) -> None:

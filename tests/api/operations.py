@@ -5,6 +5,8 @@ operation must be added to this list and needs a test of its own in this folder;
 from dataclasses import dataclass, field
 from typing import Any
 
+from sallyport.web.examples import EXAMPLE_AUTHORITY, EXAMPLES
+
 NOBODY = frozenset[str]()
 """The roles of an operation that only agents call, with their keys."""
 ADMIN = frozenset({"admin"})
@@ -12,6 +14,9 @@ OPERATOR = ADMIN | {"operator"}
 READER = OPERATOR | {"auditor"}
 WALLET = frozenset({"wallet"})
 HOLDER = READER | {"wallet"}
+SERVER_CERTIFICATE = {
+    name: EXAMPLES["POST", "/ad/SetServerCertificate"][name] for name in ("certificate", "privateKey")
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ OPERATIONS = (
     Operation("/api/v1/audit/list", READER, in_domain=False),
     Operation("/ad/GetMFAProvider", READER),
     Operation("/ad/SetMFAProvider", ADMIN, {"provider": "totp"}),
+    Operation("/ad/AddMFAProvider", ADMIN, {"provider": "privacyidea", "url": "https://mfa.example.com"}),
+    Operation("/ad/ListMFAProviders", READER),
     Operation("/ad/CheckMFAProvider", ADMIN),
     Operation("/ad/DeleteMFAProvider", ADMIN),
     Operation("/ad/PreviewEnforcement", READER),
@@ -238,8 +245,38 @@ OPERATIONS = (
     Operation("/ad/DeleteLoginRule", ADMIN, {"ruleId": 1}),
     Operation("/ad/ListRoles", READER),
     Operation("/ad/ShowRole", READER, {"role": "staff"}),
+    Operation("/ad/AddAuthority", ADMIN, {"name": "x", "certificates": EXAMPLE_AUTHORITY}),
+    Operation("/ad/ListAuthorities", READER),
+    Operation("/ad/GetAuthority", READER, {"authorityId": 1}, in_domain=False),
+    Operation("/ad/UpdateAuthority", ADMIN, {"authorityId": 1}, in_domain=False),
+    Operation("/ad/DeleteAuthority", ADMIN, {"authorityId": 1}, in_domain=False),
+    Operation("/ad/ListRevocationLists", READER, in_domain=False),
+    Operation("/ad/FetchRevocationLists", OPERATOR, {"authorityId": 1}, in_domain=False),
     Operation("/ad/SetRole", ADMIN, {"role": "staff"}),
     Operation("/ad/RemoveRole", ADMIN, {"role": "staff"}),
+    Operation("/ad/ListPasskeys", READER),
+    Operation("/ad/ListRememberedStations", READER),
+    Operation("/ad/RemoveRememberedStation", OPERATOR, {"userName": "ann", "rememberedId": 1}),
+    Operation("/ad/MakeBypassCodes", OPERATOR, {"userName": "ann"}),
+    Operation("/ad/ListBypassCodes", READER),
+    Operation("/ad/RemoveBypassCodes", OPERATOR, {"userName": "ann"}),
+    Operation("/ad/EnrolUser", OPERATOR, {"userName": "ann"}),
+    Operation("/ad/EnrolGroup", OPERATOR, {"groupName": "staff"}),
+    Operation("/ad/ListNotEnrolled", READER),
+    Operation("/ad/GetEnrolmentProgress", READER),
+    Operation("/ad/RemovePasskey", OPERATOR, {"userName": "ann", "passkeyId": 1}),
+    Operation("/ad/ListPromptPauses", READER),
+    Operation("/ad/EndPromptPause", OPERATOR, {"userName": "ann"}),
+    Operation("/ad/ListProfiles", READER),
+    Operation("/ad/ShowProfile", READER, {"name": "office"}),
+    Operation("/ad/SetProfile", ADMIN, {"name": "office", "ssids": ["Office"]}),
+    Operation("/ad/RemoveProfile", ADMIN, {"name": "office"}),
+    Operation("/ad/GetProfileFile", READER, {"name": "office", "file": "office.mobileconfig"}),
+    Operation("/ad/MakeProfileLink", OPERATOR, {"name": "office"}),
+    Operation("/ad/ListServerCertificates", READER),
+    Operation("/ad/CheckServerCertificate", READER),
+    Operation("/ad/SetServerCertificate", ADMIN, SERVER_CERTIFICATE),
+    Operation("/ad/RemoveServerCertificate", ADMIN),
     Operation("/ad/ListBypassStations", READER),
     Operation("/ad/AddBypassStation", ADMIN, {"station": "02:00:00:00:00:01"}),
     Operation("/ad/ListUnknownStations", READER),

@@ -34,6 +34,22 @@ def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
     assert [each["action"] for each in entries] == ["bypass.delete", "bypass.add"]
 
 
+def test_new_keys_are_in_one_answer(tenant: Tenant) -> None:
+    """Each station gets a key of its own, in the order of the request; a list does not have it."""
+    given = {"domainId": tenant.domain, "station": [MAC, "0200.0000.000b", MAC]}
+    answer = tenant.ask(ADD, **given, generatePsk=True)
+    assert [each["station"] for each in answer["keys"]] == ["02:00:00:00:00:0a", "02:00:00:00:00:0b"]
+    first, second = (each["psk"] for each in answer["keys"])
+    assert first != second
+    assert all(len(each) == 20 and each.isalnum() for each in (first, second))
+    listed = tenant.ask(LIST, domainId=tenant.domain)
+    assert [each["hasPsk"] for each in listed["stations"]] == [True, True]
+    assert first not in str(listed)
+    assert first not in str(tenant.ask("/api/v1/audit/list", domainId=tenant.domain))
+    assert tenant.ask(ADD, **given)["keys"] == []
+    assert tenant.refused(ADD, **given, generatePsk=True, psk="correct horse")[0] == 400
+
+
 @pytest.mark.parametrize(
     "station",
     [

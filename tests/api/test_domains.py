@@ -38,7 +38,9 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "domain added", "warnings": []}
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
-        "breakGlass": "", "directoryName": "", "issuerName": "", "unknownStations": "reject", "warnings": [],
+        "breakGlass": "", "directoryName": "", "issuerName": "", "unknownStations": "reject",
+        "directoryMaxAgeHours": 24, "staleDirectoryAction": "deny", "certificateNames": "any",
+        "lockOnNotMe": False, "rememberHours": 0, "warnings": [],
     }  # fmt: skip
     assert tenant.ask(ALL) == {
         "domains": [
@@ -69,6 +71,9 @@ def test_all_fields_of_a_domain(tenant: Tenant) -> None:
         "directoryName": "ad.example",
         "issuerName": "",
         "unknownStations": "reject",
+        "directoryMaxAgeHours": 24,
+        "staleDirectoryAction": "deny", "certificateNames": "any",
+        "lockOnNotMe": False, "rememberHours": 0,
         "warnings": added["warnings"],
     }  # fmt: skip
 

@@ -91,7 +91,12 @@ def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
         ("/ad/GetAuthLog", {"cursor": "x"}, "cursor", "must be the cursor of an earlier answer of this operation"),
         ("/ad/updateDomainEnforcement", {"enforcementMode": "off"}, "enforcementMode", "must be monitor or enforce"),
         ("/ad/updateDomainEnforcement", {}, "enforcementMode", "is missing: give monitor or enforce"),
-        ("/ad/SetMFAProvider", {"provider": "x"}, "provider", "duo, okta, privacyidea, radius, totp, wallet, webhook"),
+        (
+            "/ad/SetMFAProvider",
+            {"provider": "x"},
+            "provider",
+            "duo, okta, own, privacyidea, radius, totp, wallet, webhook",
+        ),
         (
             "/api/v1/endpointUsers/listAllEpmUsers",
             {"filter": {"filterBy": "colour", "value": "x"}},

@@ -63,6 +63,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "attributes": [], "realms": [], "addresses": [],
             "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
             "encoded": "", "role": "", "maxSessions": 0, "overLimit": "reject",
+            "provider": "", "strength": "any",
         },
         {
             "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
@@ -77,7 +78,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
             "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
             "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666", "role": "",
-            "maxSessions": 2, "overLimit": "end_oldest",
+            "maxSessions": 2, "overLimit": "end_oldest", "provider": "", "strength": "any",
         },
     ]  # fmt: skip
 
@@ -172,7 +173,8 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ),
         (
             {"certificates": ["hunter2=x"]},
-            "invalid certificates: entry 1 must be KEY=VALUE with one of the keys issuer, template, eku, san, sid",
+            "invalid certificates: entry 1 must be KEY=VALUE with one of the keys issuer, template, eku, san, sid, "
+            "authority, device",
         ),
         ({"attributes": ["hunter2"]}, "invalid attributes: entry 1 must be NAME=VALUE or NAME~PATTERN"),
         (
@@ -347,7 +349,7 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
         "firstFactorReason": "", "secondFactor": "", "secondFactorReason": "no provider",
         "enforcementMode": "monitor", "fallbackAction": "deny", "decision": "reject", "appliedDecision": "accept",
         "reason": "no provider", "openPrompts": [], "warnings": [], "role": "", "roleSource": "", "attributes": [],
-        "maxSessions": 0, "parallelSessions": None, "sessionLimit": "",
+        "maxSessions": 0, "parallelSessions": None, "sessionLimit": "", "strength": "any",
     }  # fmt: skip
     other = world.tenant()
     world.service.add_client("theirs", "203.0.113.77", org=other.org, tenant=other.number)

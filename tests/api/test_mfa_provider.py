@@ -1,4 +1,4 @@
-"""/ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
+"""/ad/...MFAProvider(s)."""
 
 import time
 from pathlib import Path
@@ -13,6 +13,9 @@ from tests.running_service import running_service
 GET = "/ad/GetMFAProvider"
 SET = "/ad/SetMFAProvider"
 DELETE = "/ad/DeleteMFAProvider"
+CHECK = "/ad/CheckMFAProvider"
+ADD = "/ad/AddMFAProvider"
+LIST = "/ad/ListMFAProviders"
 MODE = "/ad/updateDomainEnforcement"
 LOG = "/ad/GetAuthLog"
 NONE = (404, "the domain has no MFA provider: set one first")
@@ -180,6 +183,76 @@ def test_a_new_provider_replaces_the_old_one(tenant: Tenant) -> None:
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
+# --- several ------------------------------------------------------------------------------------------------------
+
+
+def listed(tenant: Tenant, **options: Any) -> list[dict[str, Any]]:
+    """Return the providers of the tenant's domain."""
+    found: list[dict[str, Any]] = tenant.ask(LIST, domainId=tenant.domain, **options)["providers"]
+    return found
+
+
+@EACH
+def test_a_provider_beside_the_default_one(tenant: Tenant, name: str) -> None:
+    """Each kind of provider can be beside the default one, which the other operations still mean if no provider is
+    named."""
+    default = "duo" if name == "totp" else "totp"
+    put(tenant, default, **PROVIDERS[default][0])
+    fields, hidden = PROVIDERS[name]
+    told = tenant.ask(ADD, domainId=tenant.domain, provider=name.upper(), **fields)["message"]
+    assert told == f"{name} is an MFA provider for login rules that name it"
+    assert shown(tenant)["provider"] == default
+    kept = {**{key: value for key, value in fields.items() if key not in hidden}, "provider": name}
+    assert shown(tenant, provider=name.upper()).items() >= kept.items()
+    assert HIDDEN not in str(listed(tenant))
+    assert [(each["provider"], each["isDefault"]) for each in listed(tenant)] == [(default, True), (name, False)]
+    again = tenant.refused(ADD, domainId=tenant.domain, provider=default, **PROVIDERS[default][0])
+    assert again == (409, f"{default} is the default provider of the domain: change it with SetMFAProvider")
+    tenant.ask(DELETE, domainId=tenant.domain, provider=name)
+    missing = (404, f"the domain has no MFA provider {name}; existing: {default}")
+    for path in (GET, CHECK, DELETE):
+        assert tenant.refused(path, domainId=tenant.domain, provider=name) == missing
+    assert shown(tenant)["provider"] == default
+
+
+def test_a_provider_that_a_rule_names(tenant: Tenant) -> None:
+    """A provider that a login rule names is neither removed nor replaced. The list names the rule, and the rule has the
+    provider."""
+    put(tenant)
+    rule = {"domainId": tenant.domain, "name": "admins", "action": "mfa_required", "users": ["ann"]}
+    number = tenant.ask("/ad/AddLoginRule", **rule, provider="totp")["ruleId"]
+    names = (409, f"the MFA provider totp is named by rule {number} admins: change them first")
+    assert tenant.refused(DELETE, domainId=tenant.domain) == names
+    assert refused(tenant, provider="webhook", **PROVIDERS["webhook"][0]) == names
+    assert [each["usedBy"] for each in listed(tenant)] == [[f"rule {number} admins"]]
+    (entry,) = tenant.ask("/ad/ListLoginRules", domainId=tenant.domain)["rules"]
+    assert (entry["provider"], entry["strength"]) == ("totp", "any")
+    tested = tenant.ask("/ad/TestLoginRules", domainId=tenant.domain, user="ann")
+    assert (tested["secondFactor"], tested["strength"]) == ("totp", "any")
+    for field, value in (("provider", "duo"), ("strength", "phishing_resistant"), ("strength", "strong")):
+        answer = tenant.refused("/ad/AddLoginRule", **{**rule, field: value})
+        assert answer == (400, f"invalid {field}")
+    tenant.ask("/ad/UpdateLoginRule", domainId=tenant.domain, ruleId=number, provider="")
+    tenant.ask(DELETE, domainId=tenant.domain)
+    assert listed(tenant) == []
+
+
+def test_an_added_provider_belongs_to_its_domain(world: World, tenant: Tenant) -> None:
+    """Another tenant cannot add, list or remove it. Every reader lists it, and only an admin adds one."""
+    tenant.ask(ADD, domainId=tenant.domain, provider="webhook", **PROVIDERS["webhook"][0])
+    other, foreign = world.tenant(), (403, "domain not in tenant")
+    for path in (ADD, GET, CHECK, DELETE):
+        assert other.refused(path, domainId=tenant.domain, provider="webhook") == foreign
+    assert other.refused(LIST, domainId=tenant.domain) == foreign
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    assert tenant.refused(DELETE, domainId=branch, provider="webhook") == NONE
+    for role in ("operator", "auditor"):
+        token = tenant.role(role)
+        assert [each["provider"] for each in listed(tenant, token=token)] == ["webhook"]
+        answer = tenant.refused(ADD, token=token, domainId=tenant.domain, provider="totp")
+        assert answer == (403, "role not allowed")
+
+
 # --- who ----------------------------------------------------------------------------------------------------------
 
 
@@ -254,22 +327,21 @@ def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
     """Each change of the provider applies to the next login. Without a provider the fallback decides."""
     tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as client:
-        for _ in range(2):
-            assert client.login("ann", PASSWORD) == 3
-            assert last(tenant) == ("reject", "no provider", "local")
-            put(tenant)
-            assert client.login("ann", PASSWORD) == 3
-            assert last(tenant) == ("reject", "not enrolled", "local+totp")
-            put(tenant, **{**AWAY, "name": "webhook"})
-            assert client.login("ann", PASSWORD) == 3
-            assert last(tenant) == ("reject", "provider unreachable", "local+webhook")
-            tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce", fallbackAction="allow")
-            assert client.login("ann", PASSWORD) == 2
-            assert last(tenant) == ("accept", "provider unreachable", "local+webhook")
-            tenant.ask(DELETE, domainId=tenant.domain)
-            assert client.login("ann", PASSWORD) == 2
-            assert last(tenant) == ("accept", "no provider", "local")
-            tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce", fallbackAction="deny")
+        assert client.login("ann", PASSWORD) == 3
+        assert last(tenant) == ("reject", "no provider", "local")
+        put(tenant)
+        assert client.login("ann", PASSWORD) == 3
+        assert last(tenant) == ("reject", "not enrolled", "local+totp")
+        put(tenant, **{**AWAY, "name": "webhook"})
+        assert client.login("ann", PASSWORD) == 3
+        assert last(tenant) == ("reject", "provider unreachable", "local+webhook")
+        tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce", fallbackAction="allow")
+        assert client.login("ann", PASSWORD) == 2
+        assert last(tenant) == ("accept", "provider unreachable", "local+webhook")
+        tenant.ask(DELETE, domainId=tenant.domain)
+        assert client.login("ann", PASSWORD) == 2
+        assert last(tenant) == ("accept", "no provider", "local")
+        tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce", fallbackAction="deny")
 
 
 def test_a_code_of_an_app(tenant: Tenant) -> None:

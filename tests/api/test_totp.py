@@ -62,6 +62,32 @@ def confirmed(tenant: Tenant, name: str = "ann") -> bool:
     return bool(next(row["hasTotp"] for row in rows if row["userName"] == name))
 
 
+def test_an_operator_gets_no_seed_of_an_administrator(world: World, tenant: Tenant) -> None:
+    """Making and confirming a seed, and setting the seed or the password, need the role admin if the user is an
+    administrator. Other changes do not."""
+    user_id = enrol(tenant)["userId"]
+    world.service.execute(
+        "insert into administrators (name, name_key, role, tenant_id, password, seed, created_at) "
+        "select 'ann', 'ann', 'admin', tenant_id, '', '', 0 from domains where id = ?",
+        tenant.domain,
+    )
+    operator = tenant.role("operator")
+    asked: dict[str, Any] = {"domainId": tenant.domain, "token": operator}
+    update = {"method": "PUT", "userId": user_id, **asked}
+    changes = ({"password": "another horse, 43"}, {"motp": "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"})
+    expected = (403, "the user is an administrator, whose factors only the role admin may change")
+    try:
+        assert tenant.refused(ENROL, userName="ann", **asked) == expected
+        assert tenant.refused(ENROL, userId=user_id, **asked) == expected
+        assert tenant.refused(CONFIRM, userName="ann", code="123456", **asked) == expected
+        for change in changes:
+            assert tenant.refused("/api/v1/endpointUsers/updateEpmUserInfo", **update, **change) == expected
+        tenant.ask("/api/v1/endpointUsers/updateEpmUserInfo", **update, userType="AD")
+        enrol(tenant)
+    finally:
+        world.service.execute("delete from administrators")
+
+
 def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
     """The answer has exactly the documented fields.
 

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -227,7 +228,7 @@ class Areas:
     and its domain.
 
     lockout_failures: the failures that lock out a user. 0 disables lockouts, because in many tests logins fail.
-    cluster: the node among others.
+    cluster: the node among others. more: further settings.
     """
 
     def __init__(
@@ -240,6 +241,7 @@ class Areas:
         look_up: LookUp = look_up,
         cluster: Cluster | None = None,
         further: Sequence[Callable[[Parts], Area]] = (),
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self.kinds = available([])
         self.first_kinds = dict(KINDS)
@@ -262,6 +264,7 @@ class Areas:
             data_dir=directory_of(store),
             did_url="https://id.example.test",
             lockout_failures=lockout_failures,
+            **more,  # type: ignore[arg-type]  # pydantic checks them
         )
         self.app = app = App(settings, store, Vault(Secret(key)), dictionary(), CollectorRegistry(), overrides)
         self.clock, self.store, self.parts = clock, store, app.parts
@@ -281,6 +284,7 @@ class Areas:
         self.users, self.accounts = app.users.service, app.users.accounts
         self.groups, self.seeds = app.users.groups, app.users.seeds
         self.agents, self.providers = app.agents.service, app.mfa.service
+        self.authorities, self.revocation_lists = app.authorities.service, app.authorities.revocation.lists
         login = app.login
         self.login, self.second, self.first = login, login.second, login.first
         self.pipeline, self.journal, self.senders = login.pipeline, login.journal, login.senders
@@ -288,6 +292,7 @@ class Areas:
         self.events, self.audit = app.events.service, app.audit.service
         self.administrators, self.identities = app.signin.administrators, app.signin.identities
         self.console_sessions, self.open_id = app.signin.sessions, app.signin.open_id
+        self.sign_ins = app.signin.sign_ins
         self.copies, self.rotation = app.installation.copies, app.installation.rotation
         self.certificates, self.certificate_files = app.parts.certificates, app.certificate_files.files
         self.radius_metrics, self.login_metrics = login.radius_metrics, login.metrics
@@ -350,13 +355,18 @@ async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
 
 @asynccontextmanager
 async def running_areas(
-    directory: Path, clock: SetClock, *, lockout_failures: int = 0, look_up: LookUp = look_up
+    directory: Path,
+    clock: SetClock,
+    *,
+    lockout_failures: int = 0,
+    look_up: LookUp = look_up,
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncIterator[Areas]:
     """Yield the areas, which use a new store and run until the block ends. look_up: the function that resolves names by
-    DNS.
+    DNS. more: further settings.
     """
     async with running_engine(directory) as store:
-        areas = Areas(store, clock, lockout_failures=lockout_failures, look_up=look_up)
+        areas = Areas(store, clock, lockout_failures=lockout_failures, look_up=look_up, more=more)
         await areas.prepare()
         async with trio.open_nursery() as nursery:
             await nursery.start(areas.first.run)

@@ -57,6 +57,19 @@ def test_a_source_without_items_is_removed() -> None:
         queue.take()
 
 
+def test_a_queue_is_drained_in_turn() -> None:
+    """Items that are added meanwhile are yielded too. What the caller does not ask for stays in the queue."""
+    queue, found = queued((ONE, 1), (ONE, 2), (OTHER, 3), (OTHER, 4)), list[int]()
+    for item in queue.drain():
+        found.append(item)
+        if item == 1:
+            queue.put(THIRD, 5)
+        if len(found) == 4:
+            break
+    assert (found, len(queue)) == ([1, 3, 2, 5], 1)
+    assert taken(queue) == [4]
+
+
 def test_owners_take_turns() -> None:
     """An owner gets one turn, however many sources it has. The sources share the turn."""
     queue: FairShares[int, int, str] = FairShares()

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sallyport.base.model import MOST_COMPARED, FieldCheck, SentModel, Unknown
+from sallyport.base.model import MAX_COMPARED, FieldCheck, SentModel, Unknown
 from sallyport.base.validation import MAX_COUNTED
 
 
@@ -31,7 +31,7 @@ def test_a_name_that_many_objects_have_is_refused_in_each(unknown: Unknown) -> N
 def test_a_body_has_a_limited_number_of_comparisons() -> None:
     """Thousands of different names in one body would block the event loop. The names after the first ones are refused
     without a comparison."""
-    found = messages([{f"deviceNam{number}": ""} for number in range(2 * MOST_COMPARED)], Unknown.REFUSED)
+    found = messages([{f"deviceNam{number}": ""} for number in range(2 * MAX_COMPARED)], Unknown.REFUSED)
     compared = {number for number, message in found.items() if "did you mean" in message}
-    assert len(found) == 2 * MOST_COMPARED
-    assert compared == set(range(MOST_COMPARED))
+    assert len(found) == 2 * MAX_COMPARED
+    assert compared == set(range(MAX_COMPARED))

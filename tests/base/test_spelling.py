@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.base.spelling import LONGEST, Spellings, unknown_field
+from sallyport.base.spelling import MAX_LENGTH, Spellings, unknown_field
 
 FIELDS = Spellings(["users", "requireClean", "policies", "addresses", "name", "id", "dn"])
 
@@ -39,7 +39,7 @@ def test_a_guess_is_made_for_less_similar_names() -> None:
     policy = Spellings(["minLen", "maxLen", "firstChar"])
     assert (policy.near("minLength"), policy.nearest("minLength")) == ([], "minLen")
     assert policy.nearest("sudo") is None
-    assert policy.nearest("minLen" * LONGEST) is None
+    assert policy.nearest("minLen" * MAX_LENGTH) is None
 
 
 def test_the_message_lists_the_known_fields_without_a_guess() -> None:

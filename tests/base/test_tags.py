@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sallyport.base import tags as tags_module
 from sallyport.base.errors import Invalid
 from sallyport.base.tags import (
     MAX_LEVELS,
@@ -13,7 +14,6 @@ from sallyport.base.tags import (
     canonical_tag,
     canonical_tags,
     changed_tags,
-    check_note,
     effective_tags,
     folded_tag,
     is_selected,
@@ -128,9 +128,12 @@ def test_the_costliest_tags_have_few_selectors() -> None:
     assert len(selectors(tags)) == MAX_TAGS * MAX_LEVELS
 
 
-def test_a_note_is_a_short_text() -> None:
-    """Blanks around it are removed; line breaks and long texts are refused."""
-    assert check_note(" behind the desk ") == "behind the desk"
-    for text in ("a\nb", "x" * 1001):
-        with pytest.raises(Invalid, match="invalid note"):
-            check_note(text)
+def test_the_memo_of_long_tags_is_small() -> None:
+    """The selectors of 32 long tags have 150 KB, so that 2,048 of them would fill the memory."""
+    long = canonical_tags(f"k{number}={'x' * 100}" for number in range(MAX_TAGS))
+    for number in range(200):
+        assert len(selectors((f"a={number}", *long[1:]))) == MAX_TAGS
+    assert tags_module._long_selectors.cache_info().currsize <= 64
+    before = tags_module._selectors.cache_info().misses
+    assert selectors(("role=memo",)) is selectors(("role=memo",))
+    assert tags_module._selectors.cache_info().misses == before + 1

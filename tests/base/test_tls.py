@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.base.tls import MOST_OF_HANDSHAKE, TlsStream
+from sallyport.base.tls import MAX_HANDSHAKE_SIZE, TlsStream
 from sallyport.web.server import tls_context
 from tests.web.serving import make_certificate
 
@@ -37,7 +37,7 @@ async def test_the_size_of_a_handshake_is_limited(tmp_path: Path) -> None:
     ours, theirs = (trio.SocketStream(each) for each in trio.socket.socketpair())
     record = b"\x16\x03\x01\x40\x00" + bytes(16 << 10)
     message = b"\x16\x03\x01\x40\x00\x01\x01\xff\xff" + bytes((16 << 10) - 4) + record * 2
-    assert len(message) > MOST_OF_HANDSHAKE
+    assert len(message) > MAX_HANDSHAKE_SIZE
     stream = TlsStream(ours, tls_context(make_certificate(tmp_path)))
 
     async def send() -> None:

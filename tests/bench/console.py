@@ -78,10 +78,13 @@ BUSY = ("/devices", "/stations", "/sessions", "/logins", "/people", "/audit", "/
 """The lists through which people page beside logins."""
 LEFT_OUT = (
     "/logins/live", "/senders/sender", "/senders/register", "/roles/show", "/roles/set", "/roles/remove",
-    "/reauthorizations/{run}", "/reauthorizations/{run}/stop",
+    "/reauthorizations/{run}", "/reauthorizations/{run}/stop", "/profiles/show", "/profiles/file", "/profiles/link",
+    "/profiles/remove", "/authorities/{authority}", "/authorities/{authority}/change",
+    "/authorities/{authority}/remove", "/server-certificates/check", "/server-certificates/remove",
+    "/remembered/remove",
 )  # fmt: skip
-"""A stream, two pages about a sender without an answer, and the pages of a role and of a re-authorization, which the
-benchmark's store does not have."""
+"""A stream, two pages about a sender without an answer, and the pages of a role, of a profile, of an authority, of a
+server certificate, of a re-authorization and of a remembered station, which the benchmark's store does not have."""
 
 
 @dataclass(frozen=True, slots=True)

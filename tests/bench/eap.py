@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
-from sallyport.areas.login.eap.service import LARGEST
+from sallyport.areas.login.eap.offered import MAX_FRAGMENT_SIZE
 from tests.ports import free_port
 from tests.radius_client import RadiusClient
 from tests.running_service import running_service
@@ -44,7 +44,7 @@ BESIDE = 4
 LOGINS = 50
 """Logins of each client in a turn. All but the first may resume the session."""
 TRICKLE_S = 0.01
-MOST_RESUMED = 5
+MAX_RESUMED = 5
 """Highest average number of answers to a resumed login. A full login takes seven or more."""
 USER, PASSWORD = "user0", "pass0"
 
@@ -53,11 +53,7 @@ NETWORK = """\
 fast_reauth={resumes:d}
 network={{
     key_mgmt=IEEE8021X
-    eap={method}
-    identity="{user}"
-    password="{password}"
-    ca_cert="{ca}"
-    phase2="{inner}"
+    {credentials}
 }}
 """
 
@@ -177,7 +173,7 @@ def run(settings: Settings) -> str:
         for _ in range(settings.rounds):
             for method in METHODS:
                 for (key, resumes), one in chosen.items():
-                    clients = Clients(program, directory, one, method, certificates, resumes)
+                    clients = Clients(program, directory, one, method, by_password(method, certificates), resumes)
                     results[key, method, resumes].append(turn(clients))
                     delays[key, method, resumes].append(_beside(replace(clients, count=BESIDE)))
     return "\n\n".join([_introduction(settings), _table(results, delays), *compared(_aims(results))])
@@ -210,7 +206,7 @@ def _freeradius(certificates: Path, directory: Path, *, resumes: bool, recording
         directory=directory,
         listen=listen(port),
         certificates=certificates,
-        fragment_size=LARGEST,
+        fragment_size=MAX_FRAGMENT_SIZE,
         resumes="yes" if resumes else "no",
         modules=extras.modules,
         accepted=extras.accepted,
@@ -243,6 +239,13 @@ def _move(process_id: int, cores: set[int]) -> None:
             os.sched_setaffinity(int(thread.name), cores)
 
 
+def by_password(method: str, certificates: Path) -> str:
+    """Return the lines for a wpa_supplicant network with a method of METHODS."""
+    kind, inner = METHODS[method]
+    values = {"identity": USER, "password": PASSWORD, "ca_cert": certificates / "ca.pem", "phase2": inner}
+    return "\n".join([f"eap={kind}", *(f'{name}="{value}"' for name, value in values.items())])
+
+
 # --- a turn ---------------------------------------------------------------------------------------------------
 
 
@@ -250,26 +253,26 @@ def _move(process_id: int, cores: set[int]) -> None:
 class Clients:
     """Stations that log in at a server repeatedly, `count` of them at a time.
 
-    resumes: whether they resume a session from the second login on.
+    credentials: lines for a wpa_supplicant network. resumes: whether they resume a session from the second login on.
+    logins: the number of logins of each station in a turn.
     """
 
     program: str
     directory: Path
     server: Running
     method: str
-    certificates: Path
+    credentials: str
     resumes: bool
     count: int = CLIENTS
+    logins: int = LOGINS
 
     @contextmanager
     def at_work(self) -> Iterator[Sequence["subprocess.Popen[bytes]"]]:
         """Run all clients at the same time until they end. Raises BenchmarkError if a login failed."""
-        kind, inner = METHODS[self.method]
         file = self.directory / "eapol.conf"
-        network = {"method": kind, "inner": inner, "user": USER, "password": PASSWORD}
-        file.write_text(NETWORK.format(resumes=self.resumes, ca=self.certificates / "ca.pem", **network))
+        file.write_text(NETWORK.format(resumes=self.resumes, credentials=self.credentials))
         command = [self.program, "-c", str(file), "-a", "127.0.0.1", "-p", str(self.server.port), "-s", SECRET]
-        command += ["-t", "60", "-r", str(LOGINS - 1)]
+        command += ["-t", "60", "-r", str(self.logins - 1)]
         with ExitStack() as stack:
             clients = [
                 subprocess.Popen(
@@ -289,7 +292,7 @@ class Clients:
 
     def answers(self) -> float:
         """Return the number of answers to each login."""
-        return self._output(0).read_text(errors="replace").count("Received RADIUS message") / LOGINS
+        return self._output(0).read_text(errors="replace").count("Received RADIUS message") / self.logins
 
     def _output(self, number: int) -> Path:
         return self.directory / f"client{number}"
@@ -297,7 +300,7 @@ class Clients:
 
 def turn(clients: Clients) -> Turn:
     """Measure one turn. Raises BenchmarkError if a login failed, or if the turn is void."""
-    server, count = clients.server, clients.count * LOGINS
+    server, count = clients.server, clients.count * clients.logins
     events = server.count_events() if server.count_events else 0
     before, began = _cpu_s(server.process_id), time.monotonic()
     with clients.at_work():
@@ -306,7 +309,7 @@ def turn(clients: Clients) -> Turn:
     recorded, answers = server.count_events() - events if server.count_events else count, clients.answers()
     if recorded < count:
         raise BenchmarkError(f"{server.name}, {clients.method}: {recorded} of {count} logins recorded; it is void")
-    if clients.resumes and answers > MOST_RESUMED:
+    if clients.resumes and answers > MAX_RESUMED:
         raise BenchmarkError(f"{server.name}, {clients.method}: sessions are not resumed; the comparison is void")
     return Turn(count / took, answers, 1000 * cpu / count)
 

@@ -17,7 +17,7 @@ from tests.peers.postgres import Server as PostgresServer
 from tests.peers.postgres import made, postgres_rows, programs
 
 from .child import Running
-from .eap import Clients, Turn, serving_eap, turn
+from .eap import Clients, Turn, by_password, serving_eap, turn
 from .freeradius import postgres_freeradius
 from .radius import OURS, USERS, Results, Server, figures, measure, rates
 from .radiusd import version
@@ -69,8 +69,9 @@ def _handshakes(directory: Path, server: PostgresServer, rounds: int) -> Sequenc
             given: dict[str, str | None] = {"SALLYPORT_DATABASE": _database(server, f"eap{workers}")}
             given["SALLYPORT_WORKERS"] = str(workers)
             running = stack.enter_context(serving_eap(own, own / "certificates", given))
+            method = "PEAP-MSCHAPv2"
             clients.append(
-                Clients(program, own, running, "PEAP-MSCHAPv2", own / "certificates", resumes=False, count=CLIENTS)
+                Clients(program, own, running, method, by_password(method, own / "certificates"), False, CLIENTS)
             )
         turns = [[turn(each) for each in clients] for _ in range(rounds)]
     return list(zip(*turns, strict=True))

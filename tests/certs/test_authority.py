@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -23,17 +23,18 @@ def names(certificate: x509.Certificate) -> list[x509.GeneralName]:
 
 
 def test_a_server_certificate_meets_the_demands_of_supplicants(folder: CertificateFolder) -> None:
-    """A server certificate has serverAuth, all host names, SHA-256, a 2048-bit RSA key and a lifetime of 397 days. The
-    authority has signed it.
+    """A server certificate has serverAuth, all host names, SHA-256, a key on P-256 and a lifetime of 397 days. The
+    authority has signed it, and is not in the file.
     """
-    own, authority = read_certificates(folder.server)
+    (own,), (authority,) = read_certificates(folder.server), read_certificates(folder.ca)
     assert names(own) == [x509.DNSName(HOST), x509.IPAddress(ip_address("192.0.2.7")), x509.DNSName("localhost")]
     usage = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
     assert own.extensions.get_extension_for_class(x509.KeyUsage).value.digital_signature
     key, digest = own.public_key(), own.signature_hash_algorithm
-    assert isinstance(key, rsa.RSAPublicKey)
-    assert (key.key_size, digest and digest.name) == (2048, "sha256")
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    assert (key.curve.name, digest and digest.name) == ("secp256r1", "sha256")
+    assert not own.extensions.get_extension_for_class(x509.KeyUsage).value.key_encipherment
     assert own.not_valid_after_utc - own.not_valid_before_utc == timedelta(days=397)
     own.verify_directly_issued_by(authority)
 

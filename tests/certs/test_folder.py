@@ -5,12 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, StartError
-from sallyport.certs.authority import host_names
+from sallyport.certs.authority import KeyKind, host_names
 from sallyport.certs.credentials import Certificates
-from sallyport.certs.folder import CertificateFolder, present, read_certificates, read_list
+from sallyport.certs.folder import CertificateFolder, present, read_certificates, read_key, read_list
 
 
 def test_files_are_readable_by_their_owner_only(folder: CertificateFolder) -> None:
@@ -217,3 +218,28 @@ def test_a_configured_certificate_needs_no_authority(data_dir: Path) -> None:
     assert used is not None
     assert (used.ca_file, used.crl_file) == (later / "certs" / "ca.pem", later / "certs" / "crl.pem")
     assert Certificates(data_dir, certificate=own, key=own, ca=data_dir / "none.pem").server() is None
+
+
+def test_an_installation_with_rsa_keys_keeps_them(tmp_path: Path) -> None:
+    """A renewal keeps an RSA key and the root in the file. Another key and a file without the root are chosen."""
+    folder = CertificateFolder(tmp_path)
+    folder.make("CA", ["radius.example.org"], present(), KeyKind.RSA, with_root=True)
+    before = read_certificates(folder.server)
+    after = folder.renew(None, (), present())
+    assert after.public_key() == before[0].public_key()
+    assert read_certificates(folder.server) == [after, before[1]]
+    changed = folder.renew(None, (), present(), KeyKind.P256, with_root=False)
+    assert read_certificates(folder.server) == [changed]
+    assert read_key(folder.server_key).public_key() == changed.public_key()
+    assert isinstance(changed.public_key(), ec.EllipticCurvePublicKey)
+    changed.verify_directly_issued_by(before[1])
+    assert read_certificates(folder.server) == [changed]
+    assert len([folder.renew(None, (), present()), *read_certificates(folder.server)]) == 2
+
+
+def test_a_client_has_an_rsa_key_and_the_root(folder: CertificateFolder) -> None:
+    """The certificate of a client keeps its form, whatever the key of the authority is."""
+    own, authority = read_certificates(folder.client("ann@example.org"))
+    assert isinstance(own.public_key(), rsa.RSAPublicKey)
+    assert isinstance(authority.public_key(), ec.EllipticCurvePublicKey)
+    own.verify_directly_issued_by(authority)

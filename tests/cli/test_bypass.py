@@ -17,6 +17,22 @@ def test_stations_are_added_listed_and_removed(service: Service) -> None:
     assert "camera" not in service.ok("bypass", "list", "--domain", domain)
 
 
+def test_new_keys_are_printed_once(service: Service, tmp_path: Path) -> None:
+    """Standard output has one line for each station, and nothing else, also with a name for each station."""
+    domain = add_domain(service, "generated")
+    shown = service.ok("bypass", "add", "020000000001", "020000000002", "--domain", domain, "--psk", "generate")
+    titles, *lines = shown.splitlines()
+    assert titles == "station,psk"
+    assert [line.partition(",")[0] for line in lines] == ["02:00:00:00:00:01", "02:00:00:00:00:02"]
+    assert len({line.partition(",")[2] for line in lines}) == 2
+    file = tmp_path / "stations.csv"
+    file.write_text("020000000003,printer\n020000000004,camera\n")
+    shown = service.ok("bypass", "add", "--file", str(file), "--domain", domain, "--psk", "generate")
+    assert [line.partition(",")[0] for line in shown.splitlines()] == [
+        "station", "02:00:00:00:00:03", "02:00:00:00:00:04",
+    ]  # fmt: skip
+
+
 def test_an_export_is_an_import(service: Service, tmp_path: Path) -> None:
     """An exported file imports the same entries into another domain. A name that a spreadsheet would run is guarded in
     the file alone. Values that a file does not have stay."""

@@ -44,7 +44,7 @@ def findings(installation: Service, level: str, status: int = 0) -> list[str]:
     """Return the doctor's findings about certificates at a level."""
     done = installation.cli("doctor", "--json")
     assert done.returncode == status, done
-    found = [row for row in json.loads(done.stdout) if row["check"] == "certificates"]
+    found = [row for row in json.loads(done.stdout) if row["check"] in {"certificates", "server certificates"}]
     return [row["finding"] for row in found if row["level"] == level]
 
 
@@ -313,6 +313,30 @@ def test_a_valid_certificate_is_ok(installation: Service) -> None:
     (fine,) = findings(installation, "ok")
     assert "radius.example.org, 192.0.2.7, localhost, until " in fine
     assert findings(installation, "warning") == []
+
+
+def test_the_server_certificates_of_domains_are_checked(installation: Service, data_dir: Path, tmp_path: Path) -> None:
+    """The doctor has a finding about each server certificate of a domain. `cert check` has the reasons, and its exit
+    code is 1 if a supplicant refuses the certificate."""
+    own, key = data_dir / "certs" / "server.pem", data_dir / "certs" / "server.key"
+    domain = ("--domain", "default")
+    assert installation.cli("cert", "add", *domain, "--file", str(key), "--key-file", str(key)).returncode == 1
+    assert installation.cli("cert", "add", *domain, "--file", str(own), "--key-file", str(own)).returncode == 1
+    installation.ok("cert", "add", *domain, "--file", str(own), "--key-file", str(key))
+    (shown,) = json.loads(installation.ok("cert", "list", *domain, "--json"))
+    assert (shown["realm"], shown["hostNames"][0], shown["warnings"]) == ("", "radius.example.org", [])
+    assert any("default: server certificate of the domain: until" in each for each in findings(installation, "ok"))
+    for checked in ((), (str(own),), domain, (str(own), *domain)):
+        assert installation.cli("cert", "check", *checked, "--server-name", "radius.example.org").returncode == 0
+        told = installation.cli("cert", "check", *checked, "--server-name", "radius.other.example", "--json")
+        assert told.returncode == 1
+        assert [each["verdict"] for each in json.loads(told.stdout)][:4] == ["refuses"] * 4
+    assert installation.cli("cert", "check", "--realm", "default").returncode == 2
+    (tmp_path / "empty.pem").write_text("nothing")
+    assert installation.cli("cert", "check", str(tmp_path / "empty.pem")).returncode == 1
+    installation.ok("cert", "remove", *domain)
+    assert installation.cli("cert", "check", *domain).returncode == 1
+    assert installation.cli("cert", "remove", *domain).returncode == 1
 
 
 def test_a_missing_certificate_is_a_problem_only_for_radsec(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,9 @@ from sallyport.areas.login.login import Reason
 from sallyport.cli.diagnosis import NOT_ENROLLED, REMEDIES, remedy_for
 from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
 from tests.cli import SECRET, Service, add_client, add_user
+from tests.mail_server import mail_server
 from tests.ports import free_port
-from tests.running_service import RunningService
+from tests.running_service import RunningService, running_service
 
 QUICK = ("--timeout", "1", "--retries", "0")
 LOGIN = ("--user", "ann", "--password", "hello")
@@ -281,3 +283,30 @@ def test_the_check_of_the_first_factor_is_a_remedy_for_the_first_factor_only() -
     """
     assert "sallyport domain check" in remedy_for(Reason.FIRST_FACTOR_UNREACHABLE, "ldap")
     assert remedy_for(Reason.WRONG_CODE, "ldap+duo") == ""
+
+
+def test_without_a_server_no_mail_is_sent(service: Service) -> None:
+    """The error names the settings."""
+    done = service.cli("check", "mail", "ann@example.com")
+    assert done.returncode == 1
+    assert "the service sends no mail: set smtp_host and smtp_from" in done.stderr
+
+
+def test_the_service_sends_a_test_mail(tmp_path: Path) -> None:
+    """The command says that the SMTP server has accepted the mail, or why it has not, as docs/operate/mail.md shows."""
+    with mail_server() as server:
+        settings = {
+            "SMTP_HOST": "127.0.0.1",
+            "SMTP_PORT": str(server.port),
+            "SMTP_TLS": "none",
+            "SMTP_FROM": "a@b.example",
+        }
+        with running_service(tmp_path, {f"SALLYPORT_{name}": value for name, value in settings.items()}) as service:
+            assert "accepted a test mail to ann@example.com" in service.ok("check", "mail", "ann@example.com")
+            assert server.received().recipients == ["ann@example.com"]
+            refused = service.cli("check", "mail", server.refused)
+            assert (refused.returncode, "550 5.1.1 no such mailbox" in refused.stderr) == (1, True)
+            refused = service.cli("check", "mail", "ann")
+            assert (refused.returncode, "the mail address is not usable" in refused.stderr) == (1, True)
+        reached = json.loads(service.cli("doctor", "--json").stdout)
+    assert ("reach", "1 of 1 server can be connected to") in [(each["check"], each["finding"]) for each in reached]

@@ -2,7 +2,6 @@
 problem.
 """
 
-import fcntl
 import json
 import os
 import socket
@@ -20,9 +19,12 @@ from cryptography.x509.oid import NameOID
 
 from sallyport import __version__
 from sallyport.base.clock import SECOND, iso, now_us
-from sallyport.cli.checks.service import of_schedule
+from sallyport.base.wire import Row
+from sallyport.cli.checks.certificates import of_signing
+from sallyport.cli.checks.service import of_old_data, of_schedule
 from sallyport.settings.listening import process_name
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
+from tests.radius.eap.certificates import Authority
 from tests.radius_client import RadiusClient
 from tests.running_service import RunningService
 
@@ -122,6 +124,38 @@ def test_a_rule_that_allows_by_claims_is_a_warning(service: Service) -> None:
     assert "; require signatures" in found
 
 
+def test_a_rule_with_a_tag_that_nothing_has_is_a_warning(service: Service) -> None:
+    """A tag of a RADIUS client is enough, because its devices take it over. A disabled rule is no warning."""
+    add_domain(service, "tagged")
+    add_client(service, "berlin", "198.51.100.130", "tagged")
+    service.ok("client", "set", "berlin", "--tag", "site=Berlin/Floor 2")
+    for name, tag, *more in (("office", "site=BERLIN"), ("typo", "site=Berlim"), ("later", "site=Rome", "--disabled")):
+        service.ok("rule", "add", name, "--domain", "tagged", "--action", "block", "--tag", tag, *more)
+    (found,) = [text for text in warnings_of_domains(service) if "names the tag" in text]
+    assert "typo names the tag site=Berlim, which no device and no RADIUS client of the domain has" in found
+
+
+def test_a_profile_whose_files_cannot_be_made_is_a_warning(service: Service) -> None:
+    """The finding has the reason, which is that of `profile show`."""
+    domain = add_domain(service, "profiled")
+    service.ok("profile", "set", "Office", "--domain", domain, "--ssid", "Office")
+    why = json.loads(service.ok("profile", "show", "Office", "--domain", domain, "--json"))["problem"]
+    assert why
+    text = f"profiled: profile Office has no files: {why}; sallyport profile set changes it"
+    assert ("warning", text) in of_check(service, "profiles")
+    service.ok("profile", "remove", "Office", "--domain", domain)
+
+
+def test_a_certificate_that_signs_profiles_and_expires_soon_is_a_warning(tmp_path: Path) -> None:
+    """The finding names the setting and the day."""
+    now = datetime.now(UTC)
+    ends = {"soon": now + timedelta(days=10), "late": now + timedelta(days=100)}
+    made = {name: Authority(tmp_path).certificate(name, until=each).file for name, each in ends.items()}
+    (found,) = of_signing(made["soon"], now)
+    assert (found.level.value, list(of_signing(made["late"], now))) == ("warning", [])
+    assert found.text.startswith("profile_certificate ") and f"soon expires at {ends['soon']:%Y-%m-%d}" in found.text
+
+
 def test_break_glass_is_a_warning(service: Service) -> None:
     """The doctor warns of break-glass while a domain would otherwise enforce, and names the command that ends it."""
     add_domain(service, "open", enforcementMode="enforce")
@@ -212,17 +246,6 @@ def test_a_taken_port_is_a_problem(stopped: RunningService) -> None:
         other.bind(("127.0.0.1", stopped.ports.auth))
         finding = dict(of_check(stopped, "ports", status=1))["problem"]
     assert f"in use by {process_name(os.getpid())}; stop it, or change SALLYPORT_RADIUS_AUTH_BIND" in finding
-
-
-def test_a_held_lock_without_an_answer_is_a_problem(stopped: RunningService) -> None:
-    """If a service holds the lock and does not answer, the doctor reports this and does not open the store."""
-    stopped.ok("db", "migrate")
-    descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        assert [level for level, _ in of_check(stopped, "service", status=1)] == ["problem"]
-    finally:
-        os.close(descriptor)
 
 
 @pytest.mark.parametrize(
@@ -355,3 +378,12 @@ def test_an_overdue_import_is_a_problem(minutes: int, late: bool) -> None:
     """An import that is a minute late is not overdue, and one that is an hour late is."""
     due = {"nextRun": iso(now_us() + minutes * 60 * SECOND)}
     assert [each.level for each in of_schedule("corp: hq", due)] == ["problem"] * late
+
+
+@pytest.mark.parametrize(("action", "level"), [("deny", "problem"), ("allow", "warning")])
+def test_old_data_of_a_cloud_directory_are_named(action: str, level: str) -> None:
+    """They are a problem if logins are refused because of them."""
+    domain: Row = {"directoryMaxAgeHours": 24, "staleDirectoryAction": action}
+    found = of_old_data("corp: entra", {"readAt": "2026-01-01T00:00:00Z"}, domain)
+    assert found.level == level
+    assert "corp: entra: the data of 2026-01-01T00:00:00Z are older than 24 hours" in found.text

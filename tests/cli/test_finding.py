@@ -18,7 +18,8 @@ from sallyport.settings.settings import Settings
 from sallyport.store.data_folder import open_data_directory
 from tests.cli import TENANT
 from tests.cli.test_requests import COMMANDS
-from tests.running_service import PROGRAM, RunningService
+from tests.forked import Forked, completed
+from tests.running_service import RunningService
 
 BINDS = {f"SALLYPORT_{name}_BIND": "127.0.0.1:0" for name in ("HTTP", "RADIUS_AUTH", "RADIUS_ACCT")}
 NOBODY = 65534
@@ -51,9 +52,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def sallyport(directory: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
     """Run the program in a directory, with the environment and with these variables."""
     whole = {**os.environ, **BINDS, "SALLYPORT_DISK_RESERVE_MIB": "0", **environ}
-    return subprocess.run(
-        [PROGRAM, *words], cwd=directory, env=whole, capture_output=True, text=True, timeout=60, check=False
-    )
+    return completed(words, environ=whole, directory=directory)
 
 
 @pytest.mark.parametrize("first", ["serve", "command"])
@@ -61,30 +60,29 @@ def test_a_command_and_serve_can_start_together(tmp_path: Path, first: str) -> N
     """A command and `serve` start at the same time, ten times. Each command succeeds, in the service or on the store,
     and each service becomes ready.
     """
-    add = ("client", "add", "nas", "--address", "192.0.2.1", *TENANT)
     for turn in range(10):
-        service = RunningService(tmp_path / str(turn), {}, fresh=True)
+        service = RunningService(tmp_path / str(turn))
         service.directory.mkdir()
-        command: subprocess.Popen[str] | None = None
-        if first == "command":
-            command = subprocess.Popen(
-                [PROGRAM, *add], env=service.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        printed = service.directory / "printed"
+        files = {"serve": service.log_path, "command": printed}
+        words = {"serve": ("serve",), "command": ("client", "add", "nas", "--address", "192.0.2.1", *TENANT)}
+        started = {
+            each: Forked(
+                words[each],
+                environ=service.environ,
+                directory=service.directory,
+                output=files[each],
+                errors=files[each],
             )
-        with service.log_path.open("ab") as log:
-            serving = subprocess.Popen([PROGRAM, "serve"], stdout=log, stderr=log, env=service.environ)
+            for each in (first, *({"serve", "command"} - {first}))
+        }
         try:
-            if command is None:
-                done = service.program(*add)
-                status, error = done.returncode, done.stderr
-            else:
-                _, error = command.communicate(timeout=60)
-                status = command.returncode
-            assert status == 0, (turn, error)
-            assert json.loads(service.program("client", "list", "--json").stdout)[0]["name"] == "nas"
-            assert service.program("log", "level").stdout == "info\n", service.log()
+            assert started["command"].wait(60) == 0, (turn, printed.read_text())
+            assert json.loads(service.ok("client", "list", "--json"))[0]["name"] == "nas"
+            assert service.ok("log", "level") == "info", service.log()
         finally:
-            serving.terminate()
-            assert serving.wait(30) == 0
+            started["serve"].terminate()
+            assert started["serve"].wait(30) == 0
 
 
 def test_a_command_without_an_installation_creates_nothing(here: Path) -> None:
@@ -232,5 +230,5 @@ def test_commands_that_only_read_are_recognized(command: str) -> None:
     """A command that only reads is recognized by its name. Any other command first prints the installation."""
     verbs = ("add", "create", "revoke", "set", "restore", "break_glass", "import", "unlatch", "backup", "migrate",
              "rotate-key", "copy", "init", "issue", "renew", "remove", "import_ldif", "erase", "level",
-             "forget", "password", "rename", "totp")  # fmt: skip
+             "forget", "password", "rename", "totp", "mail.test")  # fmt: skip
     assert bool(READING.search(command)) is not command.endswith(verbs)

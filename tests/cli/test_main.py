@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import pairwise
 
@@ -119,7 +120,13 @@ def test_every_list_has_json(service: Service, words: tuple[str, ...]) -> None:
     "words",
     [
         *(("token", "list"), ("domain", "list"), ("client", "list"), ("device", "list"), ("lockout", "list")),
-        *(("session", "list"), ("bypass", "list", *DOMAIN), ("rule", "list", *DOMAIN), ("event", "list", *DOMAIN)),
+        *(
+            ("session", "list"),
+            ("bypass", "list", *DOMAIN),
+            ("profile", "list", *DOMAIN),
+            ("rule", "list", *DOMAIN),
+            ("event", "list", *DOMAIN),
+        ),
         *(
             ("group", "list", *DOMAIN),
             ("instance", "list", *DOMAIN),
@@ -150,12 +157,16 @@ def test_wrong_usage_has_exit_status_2(service: Service, arguments: tuple[str, .
 
 
 def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> None:
-    """If another process holds the lock and does not answer, a command fails with one line."""
+    """If another process holds the lock and does not answer, a command fails with one line. The doctor reports a
+    problem, and does not open the store. Both wait for 20 seconds, side by side.
+    """
     stopped.ok("db", "migrate")
     descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        done = stopped.cli("domain", "list")
+        with ThreadPoolExecutor() as threads:
+            doctor = threads.submit(stopped.cli, "doctor", "--json")
+            done = stopped.cli("domain", "list")
     finally:
         os.close(descriptor)
     assert (done.returncode, done.stdout) == (1, "")
@@ -163,6 +174,9 @@ def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> N
     assert (
         f"is in use by {process_name(os.getpid())}; it does not answer commands: if it is just starting" in done.stderr
     )
+    found = json.loads(doctor.result().stdout)
+    assert doctor.result().returncode == 1
+    assert [row["level"] for row in found if row["check"] == "service"] == ["problem"]
 
 
 def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> None:

@@ -61,7 +61,7 @@ def test_every_option_is_stored(service: Service, corp: str) -> None:
         "tags": ["site=x"], "certificates": ["sid=S-1-5-2"], "attributes": ["NAS-Identifier~a*", "Class=0x78"],
         "time": {"days": ["fri", "sat", "sun", "tue"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"},
         "vlan": "20", "replyAttributes": [{"name": "Filter-Id", "value": "x=y"}],
-        "role": "", "maxSessions": 3, "overLimit": "reject",
+        "role": "", "maxSessions": 3, "overLimit": "reject", "provider": "", "strength": "any",
     }  # fmt: skip
     table = service.ok("rule", "list", "--domain", corp)
     assert "user a, b; group g;" in table and "22:00-06:00 Europe/Berlin" in table

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 
 from sallyport.base.secret import new_key, token_hash
+from sallyport.web.examples import EXAMPLE_AUTHORITY
 from tests.radius_client import RadiusClient
 
 SECRET, SOURCE, UNKNOWN = "furnished", "127.0.0.9", "127.0.0.77"
@@ -57,6 +58,7 @@ class Furnisher:
         self.post("/ad/AddLoginRule", name="printers", action="allow", users=["printer-1", "printer-2"], priority=10)
         self.post("/ad/AddLoginRule", name="VPN", action="mfa_required", media=["Virtual"], priority=20)
         self.post("/ad/AddLoginRule", name="contractors", action="block", users=["guest"], priority=30)
+        self.post("/ad/AddAuthority", name="Intune", certificates=EXAMPLE_AUTHORITY, names=["sid", "upn"])
         self.post("/ad/AddBypassStation", station="02:00:00:00:00:01", name="printer on floor 3")
         self.post("/network_device/AddClient", name="floor-3", address=SOURCE, secret=SECRET)
         self.post(

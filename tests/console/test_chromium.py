@@ -19,8 +19,9 @@ from tests.running_service import RunningService, running_service
 
 OF_A_DOMAIN = [
     "/rules", "/rules/add", "/rules/effect", "/rules/test", "/reauthorizations", "/reauthorizations/start", "/roles",
-    "/roles/set", "/bypass", "/bypass/add", "/bypass/unknown", "/directories", "/directories/add", "/instances",
-    "/endpoint-groups", "/endpoint-groups/add", "/endpoint-users",
+    "/roles/set", "/profiles", "/profiles/set", "/authorities", "/authorities/add", "/bypass", "/bypass/add",
+    "/bypass/unknown", "/directories", "/directories/add", "/instances", "/endpoint-groups", "/endpoint-groups/add",
+    "/endpoint-users", "/server-certificates", "/server-certificates/set",
     "/endpoint-users/add", "/agents", "/agents/settings", "/policies", "/policies/add", "/dids", "/dids/add",
     "/schemas", "/credentials", "/wallets", "/wallets/add", "/presentations", "/keys", "/keys/add", "/audit",
 ]  # fmt: skip

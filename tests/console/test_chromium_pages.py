@@ -64,8 +64,8 @@ def test_the_pages_fit_on_a_phone(chromium: Chromium, service: RunningService) -
     """At a width of 360 px, no page scrolls sideways."""
     paths = [
         "/domains", "/domains/1", "/domains/1/preview", "/domains/1/mode?to=enforce", "/people",
-        "/people/person?user=alice", "/lockouts", "/devices", "/devices/1", "/stations", "/sessions", "/clients",
-        "/clients/1", "/clients/add",
+        "/people/person?user=alice", "/lockouts", "/prompt-pauses", "/devices", "/devices/1", "/stations", "/sessions",
+        "/clients", "/clients/1", "/clients/add", "/not-enrolled", "/not-enrolled/mail?group=staff",
     ]  # fmt: skip
     assert chromium.run(opens_on_a_phone, base_of(service), service.token, paths) == []
 

@@ -1,8 +1,10 @@
 """Domains in the console: the list, the page of a domain, its settings, its factors, and its removal."""
 
 from sallyport.areas.mfa.providers import available
+from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.console.pages.factors import FIELDS, OPTIONAL
 from sallyport.web.scope import Role
+from tests.areas.factors.stepups import with_pages
 from tests.console.visitor import Site, Visitor, text_of
 
 
@@ -132,6 +134,52 @@ async def test_totp_works_when_it_is_checked(site: Site, admin: Visitor) -> None
     at = f"/domains/{site.areas.domain}"
     await admin.send(f"{at}/provider", {"chosen": "totp", "timeout": "60"})
     assert 'class="notice" role="status">totp' in (await admin.send(f"{at}/provider/check")).text
+
+
+async def test_an_unbound_factor_is_a_warning(site: Site, admin: Visitor) -> None:
+    """The form has the bindings to choose from. The page of the domain warns if nothing binds a proof to its login."""
+    at = f"/domains/{site.areas.domain}"
+    with_pages(site.areas)
+    form = (await admin.get(f"{at}/provider?provider=own")).text
+    assert '<option value="address">address</option>' in form and "Passkeys need the pages of people" in form
+    fields = {"chosen": "own", "factors": "passkey", "digits": "6", "timeout": "60", "pageByMail": "False"}
+    for binding, is_warned in (("code", False), ("unbound", True)):
+        page = f"{at}/provider?provider=own"
+        assert (await admin.send(f"{at}/provider", {**fields, "binding": binding}, page=page)).status_code == 303
+        assert ("The binding is unbound" in text_of(await admin.get(at))) == is_warned
+    assert any("unbound" in each for each in site.areas.domains.warnings(site.areas.domain))
+
+
+async def test_a_provider_beside_the_default_one(site: Site, admin: Visitor) -> None:
+    """The page of the domain lists the further providers with the rules that name them. A named provider is not
+    removed."""
+    at = f"/domains/{site.areas.domain}"
+    await admin.send(f"{at}/provider", {"chosen": "totp", "timeout": "60"})
+    form = await admin.get(f"{at}/provider?beside=yes")
+    assert "Only login rules that name this provider ask it" in text_of(form)
+    assert '<option value="totp"' not in form.text
+    hook = {"chosen": "webhook", "url": "https://hook.example.com/x", "secret": "s" * 32, "timeout": "60"}
+    beside = f"{at}/provider?beside=yes&provider=webhook"
+    assert (await admin.send(beside, {**hook, "url": "nonsense"}, page=beside)).status_code == 400
+    assert (await admin.send(beside, hook, page=beside)).status_code == 303
+    page = text_of(await admin.get(at))
+    assert "Second factor: authenticator app (TOTP)" in page
+    assert "Second factors for login rules" in page
+    assert "webhook Named by no rule yet" in page
+    assert "https://hook.example.com/x" in (await admin.get(beside)).text
+    assert "webhook is asked whether" in text_of(await admin.get(f"{at}/provider/check?provider=webhook"))
+    fields = {"name": "admins", "action": "mfa_required", "users": ["ann"], "provider": "webhook"}
+    rule = await site.areas.rules.add(site.areas.domain, RuleFields.model_validate(fields))
+    assert f"Named by rule {rule} admins" in text_of(await admin.get(at))
+    removal = await admin.get(f"{at}/provider/remove?provider=webhook")
+    assert "Change them first" in text_of(removal)
+    assert "<button" not in removal.text.partition("<main")[2]
+    await site.areas.rules.delete(site.areas.domain, [rule])
+    remove = f"{at}/provider/remove?provider=webhook"
+    assert (await admin.send(remove, page=remove)).status_code == 303
+    page = text_of(await admin.get(at))
+    assert "Second factors for login rules" not in page
+    assert "authenticator app (TOTP)" in page
 
 
 def test_the_form_has_the_fields_of_each_provider() -> None:

@@ -7,9 +7,9 @@ from starlette.types import Message
 
 from sallyport.areas.clients.service import NewClient
 from sallyport.console.export import OF_A_FILE
-from sallyport.console.table import MOST_EXPORTED
+from sallyport.console.table import MAX_EXPORTED
 from sallyport.web.bodies import LONG
-from sallyport.web.content import MOST
+from sallyport.web.content import MAX_OCTETS_SENT
 from tests.console.visitor import Site, Visitor
 
 CLIENTS = 2 * LONG + 5
@@ -93,7 +93,7 @@ async def test_a_file_ends_with_its_session(site: Site, admin: Visitor, nursery:
 async def test_the_files_of_a_tenant_are_limited(site: Site, admin: Visitor, nursery: trio.Nursery) -> None:
     """If a tenant does not read its files, no further file is begun."""
     await add_clients(site, CLIENTS)
-    unread = [Download(site, admin) for _ in range(MOST // OF_A_FILE)]
+    unread = [Download(site, admin) for _ in range(MAX_OCTETS_SENT // OF_A_FILE)]
     for each in unread:
         nursery.start_soon(each.run)
         await each.began.wait()
@@ -106,7 +106,7 @@ async def test_the_files_of_a_tenant_are_limited(site: Site, admin: Visitor, nur
 
 
 async def test_a_file_has_a_limit_of_rows(site: Site, admin: Visitor) -> None:
-    """A file ends after MOST_EXPORTED rows, also within a part."""
-    await add_clients(site, MOST_EXPORTED + 1)
+    """A file ends after MAX_EXPORTED rows, also within a part."""
+    await add_clients(site, MAX_EXPORTED + 1)
     answer = await admin.get("/clients?format=csv&column=name")
-    assert len(answer.text.splitlines()) == MOST_EXPORTED + 1
+    assert len(answer.text.splitlines()) == MAX_EXPORTED + 1

@@ -1,12 +1,14 @@
 """The home page: what needs attention, and the chart of the last day."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
 import pytest
 
 from sallyport.areas.directory.directory import DirectoryConfiguration, DirectoryKind
+from sallyport.areas.directory.repo import set_read_at
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.events.hours import HOUR
 from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN
@@ -18,7 +20,7 @@ from sallyport.web.scope import Role
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of
 from tests.packets import access_request, attributes
-from tests.radius.eap.certificates import Authority
+from tests.radius.eap.certificates import NOW, Authority
 
 DAY_S = 86_400
 
@@ -99,6 +101,23 @@ async def test_a_provider_that_failed_when_it_was_asked_is_named(site: Site, adm
     assert "State worked at 2026-01-01" in text_of(await admin.get(at))
 
 
+async def test_old_data_of_a_cloud_directory_are_named(site: Site, admin: Visitor) -> None:
+    """Home and the page of the directory say how old the data are, and what this means for logins."""
+    areas = site.areas
+    await areas.directory.directories.save([(areas.domain, DirectoryConfiguration("entra", DirectoryKind.GRAPH))])
+    (entra,) = await areas.directory.directories.of_domain(areas.domain)
+    page = f"/directories/{entra.id}?domain={areas.domain}"
+    assert "never read completely; logins by certificate are refused" in text_of(await admin.get(page))
+    await areas.store.write(lambda tx: set_read_at(tx, entra.id, areas.clock.now - (DAY_S - 60) * SECOND))
+    named = "The data of entra in corp are too old for logins by certificate. Since 2025-12-31"
+    assert named not in text_of(await admin.get("/"))
+    site.clock.pass_by(120)
+    assert named in text_of(await admin.get("/"))
+    assert re.search(
+        r"of 2025-12-31 00:01:00( UTC)? ?; logins by certificate are refused", text_of(await admin.get(page))
+    )
+
+
 async def test_a_failing_provider_is_named_with_the_number_of_logins(site: Site, admin: Visitor) -> None:
     """The logins of the last hours that a provider or a directory has not decided are counted by domain and reason."""
     for _ in range(2):
@@ -175,6 +194,21 @@ async def test_a_failed_import_and_an_expiring_authority_are_named(site: Site, t
         assert "The last import of ad in corp has failed: no route." in text
         await job(site, "reading", "DONE", "")
         assert "has failed" not in text_of(await admin.get("/"))
+
+
+async def test_an_unreadable_key_of_a_server_certificate_is_named(site: Site, tmp_path: Path) -> None:
+    """A server certificate whose key cannot be read is named, long before it expires."""
+    areas, domain = site.areas, site.areas.domains.table.by_id[site.areas.domain]
+    text = Authority(tmp_path).certificate("radius.corp.example", until=NOW + timedelta(days=300)).file.read_text()
+    await areas.app.server_certificates.service.set(domain, "", text, text)
+    told = "The server certificate of corp is not in use, because its key cannot be read. Set it again."
+    async with site.visitor() as admin:
+        await admin.sign_in(await site.token())
+        assert told not in text_of(await admin.get("/"))
+        sql = "update server_certificates set private_key = :none, changed_at = 1"
+        await areas.store.write(lambda tx: tx.execute(sql, none=b"none"))
+        await areas.configuration.reload()
+        assert told in text_of(await admin.get("/"))
 
 
 async def job(site: Site, kind: str, state: str, message: str) -> None:

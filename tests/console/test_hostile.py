@@ -20,7 +20,7 @@ PAGES = (
     "/domains", "/domains/1", "/domains/1/preview", "/domains/1/mode?to=enforce", "/domains/1/settings",
     "/devices", "/devices/1", "/devices/1/delete", "/stations", "/sessions", "/sessions/1", "/sessions/1/disconnect",
     "/clients", "/clients/1", "/clients/1/settings", "/clients/1/trust", "/clients/1/delete", "/clients/1/tags",
-    "/devices/1/tags", "/ssids",
+    "/devices/1/tags", "/ssids", "/not-enrolled/mail?group={user}", "/people/person/enrolment-link?user={user}",
 )  # fmt: skip
 
 

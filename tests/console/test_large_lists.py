@@ -10,12 +10,12 @@ from sallyport.areas.sessions.repo import page
 from sallyport.areas.sessions.session import SessionQuery
 from sallyport.areas.users.accounts.account import UserChange
 from sallyport.areas.users.groups.group import Group
-from sallyport.console.pages.endpoints.access import MOST_USERS
-from sallyport.console.pages.enforcement import MOST_DECIDED
+from sallyport.console.pages.endpoints.access import MAX_USERS
+from sallyport.console.pages.enforcement import MAX_DECIDED
 from sallyport.console.table import SEARCHED
 from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import FAR, MOST_COUNTED, IndexEntry, SearchIndex, from_end
+from sallyport.store.search import FAR, MAX_COUNTED, IndexEntry, SearchIndex, from_end
 from tests.console.test_logins import add, users
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -82,8 +82,8 @@ async def test_a_long_list_is_counted_to_a_limit(site: Site, admin: Visitor) -> 
     """The total of the stations says that there are more."""
     rows = "insert into stations (domain_id, device_id, station, user_name, first_seen, last_seen, request_count)"
     sql = f"{rows} {NUMBERS} select :d, 1, 'station ' || n, 'ann', 0, 0, 1 from numbers"  # noqa: S608
-    await site.areas.store.write(lambda tx: tx.execute(sql, d=site.areas.domain, most=MOST_COUNTED + 1))
-    assert f"{MOST_COUNTED} or more in all" in text_of(await admin.get("/stations"))
+    await site.areas.store.write(lambda tx: tx.execute(sql, d=site.areas.domain, most=MAX_COUNTED + 1))
+    assert f"{MAX_COUNTED} or more in all" in text_of(await admin.get("/stations"))
     assert "1 in all" in text_of(await admin.get("/stations?search=station%2010001"))
 
 
@@ -183,7 +183,7 @@ async def test_a_group_has_more_users_than_its_pages_list(site: Site, admin: Vis
     """The pages of a group find its users behind other users of the domain, and count all of them. The form lists some
     users, finds others by name, and changes only the users that it lists.
     """
-    areas, many = site.areas, MOST_USERS + 1
+    areas, many = site.areas, MAX_USERS + 1
     for number in range(2 * many):
         await areas.accounts.add(areas.domain, UserChange(f"user-{number:04}"))
     group = await areas.groups.add(areas.domain, Group("staff"))
@@ -196,9 +196,9 @@ async def test_a_group_has_more_users_than_its_pages_list(site: Site, admin: Vis
     assert f"user-{many:04}, user-{many + 1:04}," in shown and f"user-{2 * many - 2:04} and 1 more" in shown
     assert f"and {many - 20} more" in text_of(await admin.get(f"{page}/remove"))
     form = await admin.get(f"{page}/users")
-    assert form.text.count('name="chosen"') == MOST_USERS and "At most 200 are listed" in text_of(form)
+    assert form.text.count('name="chosen"') == MAX_USERS and "At most 200 are listed" in text_of(form)
     assert "checked" not in form.text
-    assert (await admin.get(f"{page}/users?present=1")).text.count(" checked>") == MOST_USERS
+    assert (await admin.get(f"{page}/users?present=1")).text.count(" checked>") == MAX_USERS
     await admin.send(f"{page}/users?filter=user-{many:04}", {})
     await admin.send(f"{page}/users?filter=user-0000", {"chosen": str(later[0] - many)})
     left = await areas.store.read(lambda tx: tx.rows("select user_id from endpoint_group_users order by user_id"))
@@ -220,7 +220,7 @@ async def test_a_search_in_a_common_filter(site: Site) -> None:
     sql = f"insert into devices ({columns}) {NUMBERS} select {values} from numbers"  # noqa: S608
 
     def write(tx: Tx) -> None:
-        tx.execute(sql, d=areas.domain, most=2 * MOST_COUNTED + 2)
+        tx.execute(sql, d=areas.domain, most=2 * MAX_COUNTED + 2)
         added = tx.rows("select id, nas_identifier from devices")
         texts = [IndexEntry(areas.domain, int(str(each)), (str(name),)) for each, name in added]
         SearchIndex("devices_search").add_all(tx, texts)
@@ -228,8 +228,8 @@ async def test_a_search_in_a_common_filter(site: Site) -> None:
     await areas.store.write(write)
     for search, offset, names, total in (
         ("nas-1999", 0, ["nas-1999", "nas-19991"], 6),
-        ("nas-", MOST_COUNTED, ["nas-20001"], MOST_COUNTED),
-        ("as", 0, ["nas-1", "nas-3"], MOST_COUNTED),
+        ("nas-", MAX_COUNTED, ["nas-20001"], MAX_COUNTED),
+        ("as", 0, ["nas-1", "nas-3"], MAX_COUNTED),
         ("nothing", 0, [], 0),
     ):
         query = DeviceQuery(areas.domain, search, "nas_port_type", "Ethernet", offset=offset, limit=2)
@@ -242,7 +242,7 @@ async def test_previews_decide_the_newest_logins_first(site: Site, admin: Visito
     the newest logins. They say so, and have a link that decides all logins.
     """
     domain, count = site.areas.domain, 3 * SLICE_EVENTS
-    assert count >= MOST_DECIDED > 2 * SLICE_EVENTS
+    assert count >= MAX_DECIDED > 2 * SLICE_EVENTS
     await add(site, "ann")
     bob = await add(site, "bob")
     sql = f"insert into events (user_name, {EVENT}) {NUMBERS} select 'u' || n, {EVENT} from events, numbers "  # noqa: S608

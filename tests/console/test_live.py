@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from sallyport.areas.events.event import DomainEvent
 from sallyport.areas.login.login import Reason
 from sallyport.base.errors import TooMany
-from sallyport.console.live import KEPT, MOST_OF_PERSON, MOST_STREAMS, Feed, IsValid, Rows, Streams, Viewer
+from sallyport.console.live import KEPT, MAX_OF_PERSON, MAX_STREAMS, Feed, IsValid, Rows, Streams, Viewer
 from sallyport.console.table import SIZE
 from sallyport.store.model import Tx
 from sallyport.web.scope import Role
@@ -210,7 +210,7 @@ async def test_the_streams_of_a_person_are_limited(
     streams: Streams, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
 ) -> None:
     """One person cannot use up the streams of all, and a closed page makes room."""
-    pages = [await OpenPage().open(nursery, streams) for _ in range(MOST_OF_PERSON)]
+    pages = [await OpenPage().open(nursery, streams) for _ in range(MAX_OF_PERSON)]
     with pytest.raises(TooMany):
         await OpenPage().open(nursery, streams)
     pages[0].close()
@@ -222,7 +222,7 @@ async def test_streams_that_begin_together_are_counted(
     streams: Streams, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
 ) -> None:
     """If several streams are ready before the first of them begins, only as many begin as the limit allows."""
-    for _ in range(MOST_OF_PERSON - 1):
+    for _ in range(MAX_OF_PERSON - 1):
         await OpenPage().open(nursery, streams)
     ready = [await streams.response(ANN, valid, "all", users) for _ in range(2)]
     page = OpenPage()
@@ -243,10 +243,10 @@ async def test_a_tenant_leaves_streams_to_others(
     """Many people of one tenant cannot open all streams."""
     opened = 0
     with pytest.raises(TooMany):
-        for opened in range(MOST_STREAMS):
+        for opened in range(MAX_STREAMS):
             await OpenPage().open(nursery, streams, viewer=Viewer(f"token {opened}", 1))
-    assert opened == MOST_STREAMS * 7 // 8
-    for _ in range(MOST_OF_PERSON):
+    assert opened == MAX_STREAMS * 7 // 8
+    for _ in range(MAX_OF_PERSON):
         await OpenPage().open(nursery, streams, viewer=BOB)
 
 

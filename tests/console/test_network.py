@@ -300,8 +300,8 @@ async def test_a_client_is_unlatched(site: Site, admin: Visitor) -> None:
     client = await site.areas.client()
     page = f"/clients/{client.id}"
     assert "The first signed request makes signatures required" in text_of(await admin.get(page))
-    site.areas.clients.latch(client, SIGNED)
-    await site.areas.clients.keep_learned()
+    site.areas.clients.latches.latch(client, SIGNED)
+    await site.areas.clients.latches.store()
     latched = await admin.get(page)
     assert "The client has signed a request" in text_of(latched)
     assert f"{page}/unlatch" in latched.text

@@ -5,6 +5,7 @@ import re
 from pyotp import TOTP
 
 from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.factors.denials import Denial, DeniedAt
 from sallyport.areas.policy.lockouts import repo as lockouts
 from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.base.clock import SECOND
@@ -118,6 +119,28 @@ async def test_an_authenticator_app_is_enrolled(site: Site, admin: Visitor) -> N
     assert seed not in page.text
 
 
+async def test_bypass_codes_are_made_and_removed(site: Site, admin: Visitor) -> None:
+    """The digits are shown once, in groups. The page of the person shows how many codes are valid."""
+    await with_alice(site)
+    assert "Bypass codes none" in text_of(await admin.get(ALICE))
+    form = "/people/person/bypass-codes?user=alice"
+    assert "No bypass code." in text_of(await admin.get(form))
+    refused = await admin.send(form, {"codes": "11", "uses": "1", "hours": "24"})
+    assert refused.status_code == 400 and 'id="codes-wrong"' in refused.text
+    made = await admin.send(form, {"codes": "2", "uses": "1", "hours": "24"})
+    codes = re.findall(r'<code class="secret">(\d{4} \d{4})<', made.text)
+    assert len(codes) == 2
+    listed = await admin.get(form)
+    assert text_of(listed).count("valid") == 2 and "New codes replace the present ones" in text_of(listed)
+    assert not any(code[5:] in listed.text for code in codes)
+    assert "Bypass codes 2" in text_of(await admin.get(ALICE))
+    removal = "/people/person/bypass-codes/remove?user=alice"
+    assert "Remove the codes" in text_of(await admin.get(removal))
+    removed = await admin.send(removal)
+    assert "2 bypass codes of alice removed." in text_of(await admin.get(removed.headers["location"]))
+    assert "Bypass codes none" in text_of(await admin.get(ALICE))
+
+
 async def test_a_locked_out_user_is_unlocked(site: Site, admin: Visitor) -> None:
     """The page says until when a user is locked out, and leads to the form that unlocks."""
     await with_alice(site)
@@ -169,3 +192,34 @@ async def test_an_auditor_cannot_unlock_or_enrol(site: Site) -> None:
         assert "Locked out since" in text_of(page)
         assert "/unlock" not in page.text
         assert "/enrol" not in page.text
+        assert "/bypass-codes" not in page.text
+
+
+async def test_prompts_of_a_user_are_sent_again(site: Site, admin: Visitor) -> None:
+    """Home, the list and the person's page say who gets no prompt. An operator ends the pause."""
+    await with_alice(site)
+    denials = site.areas.app.factors.denials
+    await denials.deny(Denial(site.areas.domain, "alice", DeniedAt.PROVIDER))
+    assert "1 user of corp gets no prompt now" in text_of(await admin.get("/"))
+    assert "alice not me" in text_of(await admin.get("/prompt-pauses"))
+    assert "No prompt until 2026-01-01 00:10:00 UTC , after “not me”" in text_of(await admin.get(ALICE))
+    assert "Somebody else may have the password" in text_of(await admin.get("/people/person/prompts?user=alice"))
+    answer = await admin.send("/people/person/prompts?user=alice")
+    assert "alice: prompts of alice resumed" in text_of(await admin.get(answer.headers["location"]))
+    assert "No pause" in text_of(await admin.get("/prompt-pauses"))
+    assert "may get prompts now" in text_of(await admin.get("/people/person/prompts?user=alice"))
+
+
+async def test_a_user_who_is_locked_after_not_me(site: Site, admin: Visitor) -> None:
+    """The setting of the domain is a choice of its form. The page of the person does not name the year 9999."""
+    await with_alice(site)
+    await admin.send(f"/domains/{site.areas.domain}/settings", {"name": "corp", "not_me": "yes"})
+    assert site.areas.domains.table.present(site.areas.domain).lock_on_not_me
+    await site.areas.app.factors.denials.deny(Denial(site.areas.domain, "alice", DeniedAt.PROVIDER))
+    for page in (ALICE, "/people/person/unlock?user=alice"):
+        text = text_of(await admin.get(page))
+        assert "until an operator unlocks the user" in text
+        assert "9999" not in text
+    await admin.send("/people/person/unlock?user=alice")
+    assert "ocked out since" not in text_of(await admin.get(ALICE))
+    assert "No prompt until" not in text_of(await admin.get(ALICE))

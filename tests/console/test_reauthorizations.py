@@ -19,10 +19,13 @@ async def test_a_run_is_started_and_stopped(site: Site, admin: Visitor) -> None:
     found = re.fullmatch(r"(/reauthorizations/(\d+))\?domain=1", answer.headers["location"])
     assert found is not None
     run_id, domain = int(found[2]), site.areas.domain
-    change = SessionChange(7, "ann", "ap-1", "02:00:00:00:00:01", SessionEffect.DISCONNECT, "blocked by rule", "", "")
+    station, effect = "02:00:00:00:00:01", SessionEffect.DISCONNECT
+    change = SessionChange(7, "ann", "ap-1", station, effect, "blocked by rule", "A = 1\nB = 2", "")
     run = Reauthorization(run_id, domain, "running", 1, "admin", 0, None, 0, 7, 1, 0)
     await site.areas.store.write(lambda tx: keep(tx, run, [change]))
-    shown = text_of(await admin.get(found[1]))
+    page_of_run = await admin.get(found[1])
+    assert "<li>A = 1</li><li>B = 2</li>" in page_of_run.text
+    shown = text_of(page_of_run)
     assert "running; 1 request not sent yet" in shown
     assert "the session ends blocked by rule" in shown
     assert text_of(await admin.get("/reauthorizations")).count("running") == 1

@@ -58,6 +58,26 @@ async def test_a_rule_moves_up_and_down(site: Site, admin: Visitor) -> None:
     assert (await admin.send(f"/rules/{c}/move", {"before": "999"})).status_code == 400
 
 
+async def test_a_rule_names_a_provider(site: Site, admin: Visitor) -> None:
+    """The form offers the providers of the domain. The list and the test of the rules show what a rule demands."""
+    areas = site.areas
+    await areas.providers.set(areas.domain, "totp", {}, 60)
+    await Book(areas).keys(strong="ann")
+    await areas.add_user(areas.domain, "ann", b"hello")
+    assert '<option value="keys">' in (await admin.get("/rules/add")).text
+    fields = {"name": "admins", "action": "mfa_required", "enabled": "yes", "users": "ann", "provider": "keys"}
+    refused = await admin.send("/rules/add", {**fields, "provider": "totp", "strength": "phishing_resistant"})
+    assert refused.status_code == 400
+    assert "the highest strength that totp can reach" in text_of(refused)
+    assert (await admin.send("/rules/add", {**fields, "strength": "phishing_resistant"})).status_code == 303
+    assert "Require a second factor: keys, phishing resistant" in text_of(await admin.get("/rules"))
+    (kept,) = areas.rules.all_of(areas.domain)
+    assert '<option value="keys" selected>' in (await admin.get(f"/rules/{kept.id}/edit")).text
+    assert "keys" in text_of(await admin.get("/rules/test?user=ann"))
+    await admin.send(f"/rules/{kept.id}/edit", {**fields, "provider": ""})
+    assert areas.rules.all_of(areas.domain)[0].definition.provider == ""
+
+
 async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -> None:
     """The form has every field of a rule, and a refused form is shown again with its values and the reasons."""
     fields = {
@@ -198,3 +218,33 @@ async def test_an_auditor_sees_rules_and_cannot_change_them(site: Site) -> None:
             page = await auditor.get(path)
             assert page.status_code == 200
             assert not re.findall(r"<button>(?:Save|Add)|/add|/move|/remove", page.text)
+
+
+async def test_bypass_stations_are_imported(site: Site, admin: Visitor) -> None:
+    """A CSV file adds stations. An error names the line, and nothing is imported."""
+    text = 'station,name,tags,psk\nAABB.CCDD.EE01,printer,"a=1, ""b=2,3""",correct horse\naa-bb-cc-dd-ee-02,,,\n'
+    answer = await admin.send("/bypass/import", {"file": text})
+    assert answer.status_code == 303
+    page = text_of(await admin.get("/bypass"))
+    assert "aa:bb:cc:dd:ee:01" in page
+    assert "a=1, b=2,3" in page
+    for wrong, told in (
+        ("station,vlan\naabbccddee03,\nprinter,7\n", "line 3: station must be a MAC address"),
+        ("station,colour\naabbccddee03,red\n", "unknown column colour"),
+        ("station\n", "must have a line with titles"),
+        ('station,tags\naabbccddee03,"a""\n', "file"),
+        ("station\n" + "aabbccddee03\n" * 1001, "at most 1,000 stations"),
+    ):
+        assert told in text_of(await admin.send("/bypass/import", {"file": wrong}))
+    assert "ee:03" not in text_of(await admin.get("/bypass"))
+
+
+async def test_new_keys_of_stations_are_shown_once(site: Site, admin: Visitor) -> None:
+    """The page after the form has the key of each station."""
+    shown = text_of(await admin.send("/bypass/add", {"station": "aabbccddee01\naabbccddee02", "new_psk": "yes"}))
+    assert "The keys are shown once" in shown
+    first = await admin.get("/bypass/aa:bb:cc:dd:ee:01")
+    assert "Remove the pre-shared key" in first.text
+    keys = [each for each in shown.split() if len(each) == 20 and each.isalnum()]
+    assert len(set(keys)) == 2
+    assert keys[0] not in first.text

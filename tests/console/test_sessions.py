@@ -170,7 +170,7 @@ async def test_own_sessions_are_sorted(site: Site) -> None:
     """A person who sees only the own sessions can sort them too."""
     sessions, token = site.areas.console_sessions, await site.token(Role.AUDITOR)
     for source in ("192.0.2.2", "192.0.2.3", "192.0.2.1"):
-        await sessions.by_token(token, Browser(source))
+        await site.areas.sign_ins.by_token(token, Browser(source))
     person = Person((await sessions.everything())[0])
     for descending in (False, True):
         found, _ = await sessions.visible_to(person, "from", offset=0, limit=9, descending=descending)

@@ -8,7 +8,8 @@ import pytest
 import trio
 
 from sallyport.areas.signin.area import FAILED_SIGN_INS
-from sallyport.areas.signin.sessions import MOST_REFUSALS, Browser, Sessions
+from sallyport.areas.signin.sessions import Browser
+from sallyport.areas.signin.sign_ins import MAX_REFUSALS, SignIns
 from sallyport.areas.tenancy.guesses import Guesses
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import TooMany, Unauthenticated
@@ -129,7 +130,7 @@ async def test_concurrent_attempts_count_together(site: Site) -> None:
     async def attempt(number: int) -> None:
         browser = Browser(f"192.0.2.{number}")
         try:
-            await site.areas.console_sessions.by_password("root", f"guess {number}", "123456", browser)
+            await site.areas.sign_ins.by_password("root", f"guess {number}", "123456", browser)
         except (Unauthenticated, TooMany) as error:
             outcomes[type(error)] += 1
 
@@ -144,7 +145,7 @@ async def test_sign_ins_that_succeed_are_not_counted(site: Site) -> None:
     seed = await site.administrator("root")
     for _ in range(FAILED_SIGN_INS + 1):
         site.clock.now += 30 * SECOND
-        await site.areas.console_sessions.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
+        await site.areas.sign_ins.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
 
 
 async def test_other_nodes_hear_only_of_failures(site: Site) -> None:
@@ -152,28 +153,27 @@ async def test_other_nodes_hear_only_of_failures(site: Site) -> None:
     because the other nodes would count it as a failure."""
     areas, told = site.areas, list[str]()
     limits = (Guesses(tell=told.append), Guesses(tell=told.append))
-    sessions = Sessions(
-        areas.store, areas.vault, areas.tenancy, *limits, areas.open_id, site.clock,
-        idle_us=3600 * SECOND, longest_us=3600 * SECOND,
-    )  # fmt: skip
+    sign_ins = SignIns(
+        areas.store, areas.vault, areas.tenancy, *limits, areas.open_id, site.clock, longest_us=3600 * SECOND
+    )
     seed = await site.administrator("root")
-    await sessions.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
+    await sign_ins.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
     assert told == []
     with pytest.raises(Unauthenticated):
-        await sessions.by_password("root", "wrong", "123456", Browser(OUTSIDE))
+        await sign_ins.by_password("root", "wrong", "123456", Browser(OUTSIDE))
     assert [each.partition(" ")[0] for each in told] == [OUTSIDE, "name"]
 
 
 async def test_the_entries_about_failed_sign_ins_are_limited(site: Site) -> None:
     """Failures from many addresses write a limited number of entries, and a later entry tells how many are left out."""
-    sessions = site.areas.console_sessions
-    for number in range(MOST_REFUSALS + 3):
+    sign_ins = site.areas.sign_ins
+    for number in range(MAX_REFUSALS + 3):
         with pytest.raises(Unauthenticated):
-            await sessions.by_token("sp_wrong", Browser(f"198.51.100.{number}"))
-    assert len(await site.audited("console.refuse")) == MOST_REFUSALS
+            await sign_ins.by_token("sp_wrong", Browser(f"198.51.100.{number}"))
+    assert len(await site.audited("console.refuse")) == MAX_REFUSALS
     site.clock.now += 61 * SECOND
     with pytest.raises(Unauthenticated):
-        await sessions.by_token("sp_wrong", Browser(OUTSIDE))
+        await sign_ins.by_token("sp_wrong", Browser(OUTSIDE))
     last = "select changes from audit_trail order by id desc limit 1"
     (changes,) = await site.areas.store.read(lambda tx: tx.rows(last))
     assert json.loads(str(changes[0]))["leftOut"] == [None, 3]

@@ -30,7 +30,7 @@ async def test_a_removed_rule_lists_only_what_it_had(site: Site, admin: Visitor)
     lines = re.findall(r"<li>(\w+): ([^<]*)</li>", page)
     assert lines == [
         ("name", "night"), ("action", "block"), ("priority", "100"), ("enabled", "false"), ("users", "ann"),
-        ("maxSessions", "0"), ("overLimit", "reject"),
+        ("maxSessions", "0"), ("overLimit", "reject"), ("strength", "any"),
     ]  # fmt: skip
 
 

@@ -146,6 +146,8 @@ def test_a_drop_in_allows_what_the_settings_need(tmp_path: Path) -> None:
         systemd.UNIT: bind,
         systemd.BACKUP_UNIT: "",
     }
+    people = 'people_bind = "0.0.0.0:443"\npublic_url = "https://sallyport.example.org"'
+    assert drop_ins_of(tmp_path, people)[systemd.UNIT] == bind
     elsewhere = 'data_dir="/srv/s p"\ndatabase = "/db/x.db"\nevent_outlets = "file:///var/log/s/x.jsonl udp://[::1]:1"'
     paths = 'ReadWritePaths=-"/srv/s p"\nReadWritePaths=-/db\nReadWritePaths=-/var/log/s\n'
     assert drop_ins_of(tmp_path, elsewhere) == {systemd.UNIT: paths, systemd.BACKUP_UNIT: paths}

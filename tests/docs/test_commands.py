@@ -6,14 +6,12 @@ page is run.
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.areas.mfa.duo_server import IKEY, SKEY
 from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
-from tests.docs.program import quick_program
 
 STOP = "kill %1; wait %1"
 """Stops the service, which the page or `before` has started as the first job."""
@@ -23,6 +21,8 @@ ALICE = (
     "sallyport user add alice --domain default --password - < alice.password"
 )
 
+MAKE_CA = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+ADD_INTUNE = "sallyport authority add Intune --domain default --file ca.pem"
 READY = "until (: < /dev/tcp/127.0.0.1/8099) 2>/dev/null; do sleep 0.05; done"
 """Waits for the server that `before` has started at the free port."""
 HOOK = "python3 webhook_example.py 8099 hook.secret --approve"
@@ -48,7 +48,19 @@ WALKS = [
         replace={"sallyport admin add root": "sallyport admin add root --password -"},
         typed={"sallyport admin add": "a horse and 42 batteries"},
     ),
-    Walk("docs/guides/eap.md"),
+    Walk(
+        "docs/guides/eap.md",
+        before=[
+            "for name in intune adcs; do openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+            "-keyout $name.key -out $name.pem -subj /CN=$name 2>/dev/null; done",
+            "sallyport domain add corp --org 1 --tenant 1 --realm eu.corp.example",
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 90 -keyout server.key "
+            "-out chain.pem -subj /CN=radius.corp.example -addext subjectAltName=DNS:radius.corp.example "
+            "-addext extendedKeyUsage=serverAuth -addext keyUsage=digitalSignature 2>/dev/null",
+            "cp server.key eu.key && cp chain.pem eu.pem && cp chain.pem new.pem",
+        ],
+    ),
+    Walk("docs/guides/profiles.md", before=["sallyport cert init --host radius.example.org"]),
     Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
     Walk(
         "docs/guides/mac-bypass.md",
@@ -90,13 +102,76 @@ WALKS = [
             "--user ann --password x --nas-identifier core-7 || true"
         ],
     ),
+    Walk(
+        "docs/guides/okta-only.md",
+        before=[
+            "echo token > okta.token",
+            "sallyport cert init --host radius.corp.example",
+            "sallyport cert show --ca > mdm-ca.pem",
+        ],
+        replace={"--secret-file okta.token": "--secret-file okta.token --no-check"},
+        skip=["sallyport directory sync"],
+    ),
+    Walk(
+        "docs/guides/revocation.md",
+        before=[f"{MAKE_CA} -keyout ca.key -out ca.pem -subj /CN=intune 2>/dev/null", ADD_INTUNE],
+    ),
+    Walk(
+        "docs/guides/intune-wifi.md",
+        before=[
+            "echo secret > entra.secret",
+            f"{MAKE_CA} -keyout intune.key -out intune.pem -subj /CN=intune 2>/dev/null",
+        ],
+        replace={"--secret-file entra.secret": "--secret-file entra.secret --no-check"},
+        skip=["sallyport directory sync"],
+    ),
+    Walk(
+        "docs/guides/adcs-wired.md",
+        before=[
+            f"{MAKE_CA} -keyout adcs.key -out adcs.pem -subj /CN=adcs 2>/dev/null",
+            f"{MAKE_CA} -days 90 -keyout radius.key -out radius.pem -subj /CN=radius.corp.example "
+            "-addext subjectAltName=DNS:radius.corp.example "
+            "-addext extendedKeyUsage=serverAuth -addext keyUsage=digitalSignature 2>/dev/null",
+        ],
+        skip=["sallyport domain first-factor"],
+    ),
     Walk("docs/guides/siem.md"),
     Walk("docs/guides/wallets.md"),
     Walk(
         "docs/guides/second-factors.md",
-        before=[HERE, *DUO],
+        before=[HERE, ALICE, *DUO],
         replace=AT_DUO,
-        skip=["sallyport user totp", "sallyport device reset"],
+        fails=["sallyport provider check default --provider webhook"],  # hook.example does not exist
+        skip=[
+            "sallyport user totp",
+            "sallyport device reset",
+            "sallyport provider set default own",
+            "sallyport user enrol alice",
+        ],
+    ),
+    Walk(
+        "docs/guides/lost-phone.md",
+        before=[ALICE],
+        fails=["sallyport user passkey remove", "sallyport user remembered remove", "sallyport user enrol"],
+        skip=["sallyport user totp alice --domain"],
+    ),
+    Walk(
+        "docs/guides/duo-to-passkeys.md",
+        before=[
+            ALICE,
+            *DUO,
+            "sallyport provider set default duo --ikey DIXXXXXXXXXXXXXXXXXX --host "
+            "api-xxxxxxxx.duosecurity.com --secret duo.key",
+        ],
+        settings={"SALLYPORT_PEOPLE_BIND": "127.0.0.2:{free}", "SALLYPORT_PUBLIC_URL": "https://login.example.org"},
+        replace=AT_DUO,
+        fails=["sallyport user enrol --group"],  # the walk has no mail server
+    ),
+    Walk(
+        "docs/guides/fortigate-passkeys.md",
+        before=[ALICE],
+        settings={"SALLYPORT_PEOPLE_BIND": "127.0.0.2:{free}", "SALLYPORT_PUBLIC_URL": "https://login.example.org"},
+        replace={" --page-by-mail": ""},  # the walk has no mail server
     ),
     Walk(
         "docs/guides/mfa-provider.md",
@@ -106,8 +181,9 @@ WALKS = [
             "sallyport provider set default webhook --url https": f"{HOOK} & {READY}; {SET_HOOK} http",
             "hook.example/": "127.0.0.1:8099/",
             "8099": "{free}",
+            "8098": "{free}",
         },
-        files=["webhook_example.py"],
+        files=["webhook_example.py", "sms_hook_example.py"],
         skip=["sudo /opt/sallyport", "tests/setup"],
     ),
     Walk(
@@ -137,17 +213,33 @@ TESTED_BY = {
     "docs/guides/company.md": "tests/docs/test_company_guide.py",
     "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
     "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
+    "docs/guides/entra-second-factor.md": "tests/service/test_people.py",
+    "docs/operate/mail.md": "tests/cli/test_check.py",
 }
-"""The tests of pages that need a real server or device."""
+"""The tests of pages that need a real server or device. The file of the test names the page."""
 NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/guides/agents.md": {
         "sudo sallyport agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own",
     },
+    "docs/guides/okta-only.md": {
+        "sallyport directory sync": "it needs Okta; tests/peers/test_eapol_cloud.py reads a simulated one"
+    },
+    "docs/guides/intune-wifi.md": {
+        "sallyport directory sync": "it needs Entra ID; tests/peers/test_eapol_cloud.py reads a simulated one"
+    },
+    "docs/guides/adcs-wired.md": {
+        "sallyport domain first-factor": "it needs a domain controller; tests/peers/test_samba_certificates.py has one",
+    },
     "docs/guides/second-factors.md": {
         "sallyport user totp": "it asks for the code of an app; tests/areas/users/test_cli.py enrols a user",
         "sallyport device reset": "the walk has no device; tests/cli/test_device.py resets one",
+        "sallyport user enrol alice": "the walk has no pages of people; docs/guides/duo-to-passkeys.md makes a link",
+        "sallyport provider set default own": "the walk has no pages of people; tests/areas/mfa/test_own.py has them",
+    },
+    "docs/guides/lost-phone.md": {
+        "sallyport user totp alice --domain": "it asks for a code; tests/areas/users/test_cli.py enrols a user",
     },
     "docs/guides/mfa-provider.md": {
         "sudo /opt/sallyport": "it changes the machine; tests/docs/test_provider_guide.py reads the package's file",
@@ -192,13 +284,6 @@ NOT_RUN = {
     },
 }
 """The first words of blocks that no walk runs, by page, with the reason."""
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield the folder of the program that the commands run."""
-    with quick_program(tmp_path_factory.mktemp("program")) as folder:
-        yield folder
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def answer(done: Done, client: str, user: str, ssid: str = "", *, station: str =
         return nas.exchange(nas.packet(user, user if station else PASSWORD, **extra))
 
 
-def test_the_policy_of_the_page(tmp_path: Path) -> None:
+def test_the_policy_of_the_page(tmp_path: Path, program: Path) -> None:
     """Each kind of person and device gets the answer of the policy, with the attributes of the product."""
-    with walked(WALK, tmp_path) as done:
+    with walked(WALK, tmp_path, program) as done:
         assert problem(WALK, done) == ""
         tests = [text for each, text in zip(done.commands, done.printed, strict=False) if " rule test " in each.text]
         for text, rule in zip(tests, ("staff-vpn", "no-vpn", "contractors-wifi", "others"), strict=True):

@@ -28,7 +28,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
 
 
 @pytest.mark.parametrize("page", ["docs/guides/first-factors.md", "docs/guides/directories.md"])
-def test_the_commands_of_a_page_work(directory: Slapd, page: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_work(directory: Slapd, page: str, tmp_path: Path, program: Path) -> None:
     """Each command ends with the expected status and prints the output that the page shows."""
     files = {
         "ca.pem": directory.authority.pem,
@@ -40,5 +40,5 @@ def test_the_commands_of_a_page_work(directory: Slapd, page: str, tmp_path: Path
     for name, text in files.items():
         (tmp_path / name).write_text(text + "\n")
     walk = Walk(page, replace={"ldaps://dc1.example.com": directory.secure_url})
-    with walked(walk, tmp_path) as done:
+    with walked(walk, tmp_path, program) as done:
         assert problem(walk, done) == ""

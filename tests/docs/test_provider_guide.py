@@ -9,7 +9,17 @@ from dataclasses import fields
 from pathlib import Path
 
 from sallyport.areas.mfa.host import ConfiguredProvider, Host
-from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, Question
+from sallyport.areas.mfa.provider import (
+    CHECK_USER,
+    Answer,
+    Code,
+    Enrolled,
+    Enrolment,
+    Outcome,
+    Provider,
+    Question,
+    Strength,
+)
 from sallyport.areas.mfa.radius import Radius
 from sallyport.areas.mfa.wallet import Wallet
 from sallyport.areas.mfa.webhook import Webhook, signature
@@ -17,7 +27,7 @@ from sallyport.base.clock import iso
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE = (GUIDES / "mfa-provider.md").read_text(encoding="utf-8")
-OPTIONAL = {"only_codes", "check", "most_calls"}
+OPTIONAL = {"only_codes", "check", "most_calls", "strongest", "hints", "refuse", "binds_by_code"}
 """Members of a provider that the protocol describes but does not declare."""
 
 
@@ -49,8 +59,9 @@ def test_the_table_shows_the_optional_members_as_the_code_declares_them() -> Non
 
 def test_the_table_of_the_values_is_complete() -> None:
     """The tables have each outcome, and each field of the values that a provider gets and returns."""
-    members = [f"{kind.__name__}.{member.name}" for kind in (Outcome, Enrolment) for member in kind]
-    parts = [f"{kind.__name__}.{field.name}" for kind in (Answer, Question, Code, Host) for field in fields(kind)]
+    members = [f"{kind.__name__}.{member.name}" for kind in (Outcome, Enrolment, Strength) for member in kind]
+    values = (Answer, Enrolled, Question, Code, Host)
+    parts = [f"{kind.__name__}.{field.name}" for kind in values for field in fields(kind)]
     assert sorted(named("The values")) == sorted([*members, *parts, f"Code.{Code.matches.__name__}"])
 
 

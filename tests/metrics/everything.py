@@ -19,6 +19,7 @@ def registered() -> CollectorRegistry:
     metrics.DirectoryMetrics(registry)
     metrics.LoginMetrics(registry)
     metrics.LockoutMetrics(registry).watch(dict)
+    metrics.PauseMetrics(registry)
     metrics.MfaMetrics(registry)
     metrics.UpstreamMetrics(registry)
     metrics.InventoryMetrics(registry).watch(dict)
@@ -32,9 +33,11 @@ def registered() -> CollectorRegistry:
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))
     metrics.CertificateMetrics(registry, dict)
+    metrics.RevocationMetrics(registry)
     metrics.OutletMetrics(registry)
     metrics.SpoolMetrics(registry).watch(lambda: 0, lambda: 0)
     metrics.HttpMetrics(registry)
+    metrics.MailMetrics(registry).watch(lambda: 0)
     metrics.ProcessMetrics(registry, "0")
     return registry
 

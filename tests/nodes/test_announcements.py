@@ -1,10 +1,13 @@
 """Changes by one node, and the caches of another."""
 
+from functools import partial
+from typing import cast
+
 import pytest
 import trio
 
 from sallyport.areas.users.accounts.account import UserChange
-from sallyport.store.foreign import CONFIGURATION, TOKENS, ForeignChange
+from sallyport.store.foreign import CONFIGURATION, PRINCIPALS, TOKENS, ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.postgres.engine import PostgresStore
 from sallyport.web.scope import Role
@@ -44,6 +47,37 @@ async def test_a_change_that_is_undone_is_not_announced(store: PostgresStore, ch
     await store.write(lambda tx: tx.execute("update config_version set version = version + 1"))
     await until(lambda: bool(changes))
     assert changes == [ForeignChange(CONFIGURATION, 0)]
+
+
+def add_person(tx: Tx, domain_id: int) -> None:
+    """Store a person of a directory."""
+    tx.execute(
+        "insert into directories (domain_id, name, name_key, kind, account_name, app_url, settings, created_at, "
+        "updated_at) values (:d, 'n', 'n', 'okta', '', '', '{}', 0, 0)",
+        d=domain_id,
+    )
+    tx.execute(
+        "insert into directory_users (domain_id, directory_id, external_id, dn, dn_key, uid_key, login, name, "
+        "display_name, email, upn, status, cloud, fields, mapping, digest, seen, created_at, updated_at) "
+        "select domain_id, id, 'x', '', :none, :none, 'ann', 'ann', '', '', '', 'ACTIVE', 1, '{}', :none, :none, 1, "
+        "0, 0 from directories",
+        none=b"",
+    )
+
+
+async def test_the_mark_of_an_unchanged_person_is_not_announced(pair: Pair) -> None:
+    """Each complete reading of a directory marks all people. Only a change that a login depends on is announced."""
+    store, found, of_person = pair.one.store, list[ForeignChange](), ForeignChange(PRINCIPALS, pair.one.domain)
+    cast(PostgresStore, pair.two.store).on_foreign_change(found.append)
+    await store.write(partial(add_person, domain_id=pair.one.domain))
+    await until(lambda: of_person in found)
+    found.clear()
+    await store.write(lambda tx: tx.execute("update directory_users set seen = 2"))
+    await store.write(lambda tx: tx.execute("update config_version set version = version + 1"))
+    await until(lambda: ForeignChange(CONFIGURATION, 0) in found)
+    assert of_person not in found
+    await store.write(lambda tx: tx.execute("update directory_users set status = 'DISABLED', seen = 3"))
+    await until(lambda: of_person in found)
 
 
 @pytest.mark.parametrize(

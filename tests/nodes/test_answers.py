@@ -9,7 +9,7 @@ import trio
 from starlette.responses import Response
 
 from sallyport.console.running import packed, unpacked
-from sallyport.nodes.answers import KEPT_US, LARGEST, SharedAnswers
+from sallyport.nodes.answers import KEPT_US, MAX_SIZE, SharedAnswers
 from sallyport.nodes.node import DEAD_US
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import SetClock
@@ -111,7 +111,7 @@ async def test_a_large_answer_is_not_written(pair: Pair) -> None:
     """A large export is made again by the node that is asked for it."""
     shared = shared_of(pair)
     await shared.put(OWN, "n", None)
-    await shared.put(OWN, "n", b"x" * (LARGEST + 1))
+    await shared.put(OWN, "n", b"x" * (MAX_SIZE + 1))
     with pytest.raises(LookupError):
         await shared_of(pair, 1).take(OWN, "n")
 

@@ -131,12 +131,12 @@ async def test_failed_sign_ins_count_over_all_nodes(nodes: tuple[FakeListener, F
     browser = Browser("198.51.100.8")
     for number in range(10):
         with pytest.raises(Unauthenticated):
-            await one.areas.console_sessions.by_token(f"sp_wrong{number}", browser)
+            await one.areas.sign_ins.by_token(f"sp_wrong{number}", browser)
     await sent(one.areas, 10)
     with trio.fail_after(10):
         while True:
             try:
-                await two.areas.console_sessions.by_token("sp_wrong", browser)
+                await two.areas.sign_ins.by_token("sp_wrong", browser)
             except TooMany:
                 break
             except Unauthenticated:

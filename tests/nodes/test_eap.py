@@ -80,3 +80,16 @@ async def test_a_session_of_another_node(nodes: tuple[Nas, Nas], version: int) -
     assert ((await two.log_in(moved)).code, moved.is_new) == (ACCESS_ACCEPT, True)
     resumed = side(b"not asked for", moved)
     assert ((await two.log_in(resumed)).code, resumed.is_new) == (ACCESS_ACCEPT, False)
+
+
+async def test_nodes_share_the_server_certificates_of_domains(nodes: tuple[Nas, Nas], tmp_path: Path) -> None:
+    """A certificate that is set at one node is shown by the other."""
+    one, two = nodes
+    (tmp_path / "tenant").mkdir()
+    own = Authority(tmp_path / "tenant").certificate("radius.example")
+    text, areas = own.file.read_text(), one.wire.areas
+    await areas.app.server_certificates.service.set(areas.domains.table.by_id[areas.domain], "", text, text)
+    await two.wire.areas.configuration.reload()
+    side = peap(b"hello")
+    assert (await two.log_in(side)).code == ACCESS_ACCEPT
+    assert side.connection.get_peer_certificate(as_cryptography=True) == own.certificate

@@ -13,7 +13,8 @@ from sallyport.areas.login.login import Answer, Reason
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.areas.policy.lockouts.failures import LockoutKind
 from sallyport.areas.signin.area import FAILED_SIGN_INS
-from sallyport.areas.signin.sessions import Browser, Sessions
+from sallyport.areas.signin.sessions import Browser
+from sallyport.areas.signin.sign_ins import SignIns
 from sallyport.areas.users.totp import MAX_WRONG_CODES, OneTimeSeeds
 from sallyport.base.errors import NotFound, TooMany, Unauthenticated
 from sallyport.radius.attributes import STATE, pull_attributes
@@ -124,13 +125,13 @@ async def test_an_admin_resets_the_codes_of_all_nodes(nodes: Nodes) -> None:
     assert await log_in(nodes[1], "ann", RIGHT) is Reason.NONE
 
 
-async def sign_ins(sessions: Sessions, numbers: Iterable[int], *, source: str = "", name: str = "") -> list[str]:
+async def sign_in(sign_ins: SignIns, numbers: Iterable[int], *, source: str = "", name: str = "") -> list[str]:
     """Sign in with wrong passwords, with one address or one name, and with a new one of the other. Return whether each
     attempt was checked."""
     results = []
     for number in numbers:
         try:
-            await sessions.by_password(
+            await sign_ins.by_password(
                 name or f"root{number}", "wrong", "123456", Browser(source or f"192.0.2.{number}")
             )
         except (Unauthenticated, TooMany) as error:
@@ -142,25 +143,25 @@ async def sign_ins(sessions: Sessions, numbers: Iterable[int], *, source: str = 
 @pytest.mark.parametrize("last", [0, 1], ids=["first node", "second node"])
 async def test_a_sign_in_beyond_the_limit_is_not_checked(pair: Pair, last: int, same: dict[str, str]) -> None:
     """The sign-ins of one name, or of one address, are ten over both nodes. Neither node checks another one."""
-    sessions = [each.console_sessions for each in (pair.one, pair.two)]
+    nodes = [each.sign_ins for each in (pair.one, pair.two)]
     for number in range(FAILED_SIGN_INS):
-        assert await sign_ins(sessions[number % 2], [number], **same) == ["checked"]
-    assert await sign_ins(sessions[last], [99], **same) == ["refused"]
+        assert await sign_in(nodes[number % 2], [number], **same) == ["checked"]
+    assert await sign_in(nodes[last], [99], **same) == ["refused"]
     pair.one.clock.pass_by(10.0)
-    assert await sign_ins(sessions[last], [100, 101], **same) == ["checked", "refused"]
+    assert await sign_in(nodes[last], [100, 101], **same) == ["checked", "refused"]
 
 
 async def test_sign_ins_at_the_same_time(pair: Pair) -> None:
     """Sign-ins with one name that reach both nodes at the same time are checked ten times."""
     results = list[str]()
 
-    async def attempt(sessions: Sessions, number: int) -> None:
-        results.extend(await sign_ins(sessions, [number], name="root"))
+    async def attempt(sign_ins: SignIns, number: int) -> None:
+        results.extend(await sign_in(sign_ins, [number], name="root"))
 
     async with trio.open_nursery() as nursery:
         for number in range(FAILED_SIGN_INS):
             for place, each in enumerate((pair.one, pair.two)):
-                nursery.start_soon(attempt, each.console_sessions, 2 * number + place)
+                nursery.start_soon(attempt, each.sign_ins, 2 * number + place)
     assert Counter(results) == {"checked": FAILED_SIGN_INS, "refused": FAILED_SIGN_INS}
 
 

@@ -9,10 +9,12 @@ import pytest
 import trio
 
 from sallyport.areas.domains.domain import Fallback
+from sallyport.areas.factors.denials import Denial, DeniedAt
 from sallyport.areas.login.second import repo
 from sallyport.areas.login.second.prompts import OPEN
 from sallyport.areas.login.second.repo import Prompt
-from sallyport.areas.mfa.provider import Outcome, ProviderError
+from sallyport.areas.mfa.provider import Outcome, ProviderError, Strength
+from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.nodes.node import DEAD_US
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
@@ -110,6 +112,50 @@ async def test_a_nas_that_fails_over_joins(pair: Pair) -> None:
     assert len(pair.script.started) == len(pair.script.polled) == 1
     assert (pair.one.dropped("other_node"), pair.one.auth.in_flight) == (1, 0)
     assert [each.applied_decision for each in await events(pair.one.areas)] == ["accept"]
+
+
+async def test_a_prompt_of_the_provider_of_a_rule(pair: Pair, keys: Script) -> None:
+    """The provider that a rule names has one prompt over both nodes. The strength of its answer reaches the node that
+    has joined."""
+    first, second = a_login(), a_login()
+    pair.one.put(first)
+    await prompted(keys)
+    pair.two.put(second)
+    await joined_at(pair.two, keys)
+    keys.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, second))[0] == ACCESS_ACCEPT
+    await pair.one.silence()
+    assert (len(keys.started), pair.script.started) == (1, [])
+
+
+async def test_a_challenge_of_the_provider_of_a_rule(pair: Pair, keys: Script) -> None:
+    """The other node checks the code by the provider that has asked for it. An answer that is too weak is refused."""
+    keys.begins = Outcome.CODE
+    state = await challenged(pair.one)
+    assert (await exchange(pair.two, typed("123456", state)))[0] == ACCESS_ACCEPT
+    state = await challenged(pair.one)
+    keys.strength, keys.right = Strength.ANY, {"123456"}
+    assert (await exchange(pair.two, typed("123456", state)))[0] == ACCESS_REJECT
+    assert [each.reason for each in await events(pair.one.areas)][-1] == "not strong enough"
+    assert (len(keys.verified), pair.script.started) == (2, [])
+
+
+@pytest.fixture
+async def keys(pair: Pair) -> Script:
+    """Return the script of a provider that a rule names, with the strength that the rule demands."""
+    keys = Script(name="keys", strength=Strength.TWO_CHANNELS, strongest=Strength.TWO_CHANNELS)
+    one, two = pair.one.areas, pair.two.areas
+    two.kinds["keys"] = provider(keys)
+    await keys.attach_beside(one)
+    fields = {"name": "admins", "action": "mfa_required", "provider": "keys", "strength": "two_channels"}
+    await one.rules.add(one.domain, RuleFields.model_validate(fields))
+    await two.configuration.reload()
+    return keys
+
+
+async def joined_at(wire: Wire, script: Script) -> None:
+    """Wait until a request has joined at a node."""
+    await until(lambda: wire.areas.sample("sallyport_mfa_joined_retransmits_total", provider=script.name) >= 1)
 
 
 async def test_a_nas_that_comes_back(pair: Pair) -> None:
@@ -326,10 +372,10 @@ async def test_a_rate_limit_of_the_owner(pair: Pair) -> None:
 
 
 async def test_prompts_of_a_user_count_over_all_nodes(pair: Pair) -> None:
-    """A user has at most five open prompts at all nodes together."""
-    logins = [a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-0%d" % number)) for number in range(5)]
+    """A user has at most two open prompts at all nodes together."""
+    logins = [a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-0%d" % number)) for number in range(OPEN)]
     for number, login in enumerate(logins):
-        (pair.one if number < 3 else pair.two).put(login)
+        (pair.two if number else pair.one).put(login)
         await prompted(pair.script, number + 1)
     last = a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-09"))
     assert (await exchange(pair.two, last))[0] == ACCESS_REJECT
@@ -338,7 +384,88 @@ async def test_prompts_of_a_user_count_over_all_nodes(pair: Pair) -> None:
     await joined(pair.two, 1)
     pair.script.answer(0, Outcome.APPROVED)
     assert (await answer(pair.two, logins[0], OTHER))[0] == ACCESS_ACCEPT
-    assert len(pair.script.started) == 5
+    assert len(pair.script.started) == OPEN
+
+
+async def denied(pair: Pair) -> None:
+    """Let ann say on a page of the second node that a login is not hers."""
+    await pair.two.areas.app.factors.denials.deny(Denial(pair.one.areas.domain, "Ann", DeniedAt.PAGE))
+
+
+async def test_a_denial_at_another_node_wins_over_a_later_approval(pair: Pair) -> None:
+    """The store has the denial, so the node that asks the provider cannot store the approval, even if no notice has
+    reached it yet. The login is rejected, and no node sends another prompt for ten minutes."""
+    login = a_login()
+    pair.one.put(login)
+    await prompted(pair.script)
+    await denied(pair)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.one, login))[0] == ACCESS_REJECT
+    for wire in (pair.one, pair.two):
+        other = a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-09"))
+        assert (await exchange(wire, other))[0] == ACCESS_REJECT
+    reasons = [each.reason for each in await events(pair.one.areas)]
+    assert reasons == ["not me", "too many prompts", "too many prompts"]
+    assert len(pair.script.started) == 1
+
+
+async def test_a_denial_ends_the_waiting_logins_of_all_nodes(pair: Pair) -> None:
+    """A notice ends the login that waits at the other node, before the user has answered its prompt. The prompt is
+    withdrawn."""
+    async with trio.open_nursery() as nursery:
+        for each in (pair.one, pair.two):
+            await nursery.start(each.areas.notices.run)
+        login = a_login()
+        pair.one.put(login)
+        await prompted(pair.script)
+        await until(lambda: len(pair.script.polled) == 1)
+        await denied(pair)
+        assert (await answer(pair.one, login))[0] == ACCESS_REJECT
+        await until(lambda: pair.script.cancelled == [pair.script.started[0].challenge_id])
+        nursery.cancel_scope.cancel()
+    assert [each.reason for each in await events(pair.one.areas)] == ["not me"]
+
+
+async def test_a_challenge_of_another_node_is_denied(pair: Pair) -> None:
+    """The device may bring its answer to any node: it is refused."""
+    pair.script.begins = Outcome.CODE
+    first, second = [await challenged(pair.one) for _ in range(2)]
+    await denied(pair)
+    assert (await exchange(pair.one, typed("123456", first)))[0] == ACCESS_REJECT
+    assert (await exchange(pair.two, typed("123456", second)))[0] == ACCESS_REJECT
+    assert [each.reason for each in await events(pair.one.areas)][-2:] == ["not me", "not me"]
+    assert pair.script.verified == []
+
+
+async def test_an_approval_that_no_node_has_used_is_denied(pair: Pair) -> None:
+    """The approval is in the store, and the device has not come back for it yet. The denial wins."""
+    pair.one.areas.patience = 0.02
+    state = await challenged(pair.one)
+    pair.script.answer(0, Outcome.APPROVED)
+    await until_approved(pair)
+    await denied(pair)
+    assert (await exchange(pair.one, typed("", state)))[0] == ACCESS_REJECT
+    assert await pair.accepts() == 0
+
+
+async def until_approved(pair: Pair) -> None:
+    """Wait until the store has an approval."""
+    with trio.fail_after(10):
+        while not await pair.is_approved():
+            await trio.sleep(0.001)
+
+
+async def test_prompts_without_an_answer_count_over_all_nodes(pair: Pair) -> None:
+    """A prompt of each node that has expired at the provider begins a pause at both."""
+    for number, wire in enumerate((pair.one, pair.two)):
+        login = a_login(attributes(CALLING_STATION_ID=b"02-00-00-00-00-0%d" % number))
+        wire.put(login)
+        await prompted(pair.script, number + 1)
+        pair.script.answer(number, Outcome.UNANSWERED)
+        assert (await answer(wire, login))[0] == ACCESS_REJECT
+    assert (await exchange(pair.one, a_login()))[0] == ACCESS_REJECT
+    assert "too many prompts" in [each.reason for each in await events(pair.one.areas)]
+    assert len(pair.script.started) == 2
 
 
 async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
@@ -371,6 +498,19 @@ async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
         assert claimed == {"of ben": True}
         release.set()
     assert claimed == {"of ben": True, "first": True, "second": False}
+
+
+async def test_a_prompt_keeps_the_strength_of_its_answer(pair: Pair) -> None:
+    """A node reads how strong the answer is that the owner of the prompt has stored."""
+    store = pair.one.areas.store
+    new = a_prompt("strong")
+    await store.write_aside(lambda tx: repo.claim(tx, new, ""))
+    for strength in Strength:
+        await store.write_aside(
+            lambda tx, strength=strength: repo.answered(tx, new, Outcome.APPROVED, "h", "", strength)  # type: ignore[misc]
+        )
+        found = await store.read(lambda tx: repo.read(tx, [new.id]))
+        assert [each.strength for each in found] == [strength]
 
 
 async def _equals(store: Engine, sql: str, expected: int) -> bool:

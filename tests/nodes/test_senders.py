@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sallyport.areas.login.listen.causes import UNKNOWN
 from sallyport.base.wire import JSON, Row
 from sallyport.nodes.node import DEAD_US
-from sallyport.nodes.senders import MOST, SharedSenders
+from sallyport.nodes.senders import MAX_SENDERS, SharedSenders
 from sallyport.service.commands import commands
 from sallyport.shell.command import entries
 from sallyport.store.postgres.engine import PostgresStore
@@ -71,18 +71,18 @@ async def test_the_senders_of_a_dead_node_are_not_listed(pair: Pair) -> None:
 async def test_a_row_has_the_latest_senders_and_is_written_after_a_change(pair: Pair) -> None:
     """The size of a row is limited. A node without a change writes nothing, and a sender whose request was answered
     is removed."""
-    for number in range(MOST + 10):
+    for number in range(MAX_SENDERS + 10):
         hear(pair.one, f"198.51.{number // 250}.{number % 250}", after_s=number)
     await write(pair.one)
     rows = await listed(pair.two)
-    assert (len(rows), rows[0]["address"]) == (MOST, f"198.51.0.{MOST + 9}")
+    assert (len(rows), rows[0]["address"]) == (MAX_SENDERS, f"198.51.0.{MAX_SENDERS + 9}")
     before = await versions(pair.two)
     await write(pair.one)
     assert await versions(pair.two) == before
     pair.one.senders.answered(str(rows[0]["address"]), 1)
     pair.one.senders.answered(str(rows[0]["address"]), 1)
     await write(pair.one)
-    assert (await listed(pair.two))[0]["address"] == f"198.51.0.{MOST + 8}"
+    assert (await listed(pair.two))[0]["address"] == f"198.51.0.{MAX_SENDERS + 8}"
     assert await versions(pair.two) != before
 
 

@@ -20,7 +20,7 @@ async def test_a_presentation_at_another_node_wakes_the_login(pair: Pair) -> Non
     world = await populated(pair.one)
     request_id = await opened(world)
     assert request_id is not None
-    answers = list[bool | None]()
+    answers = list[str | None]()
 
     async def wait() -> None:
         answers.append(await pair.one.did.prompts.answer(request_id, within_s=math.inf))
@@ -35,4 +35,4 @@ async def test_a_presentation_at_another_node_wakes_the_login(pair: Pair) -> Non
                 world.did = pair.two.did
                 await approve(world)
         nursery.cancel_scope.cancel()
-    assert answers == [True]
+    assert answers == ["accepted"]

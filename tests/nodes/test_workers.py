@@ -13,6 +13,7 @@ import pytest
 
 from tests.nodes.cluster import Cluster, running_cluster
 from tests.peers.postgres import needs_postgres, runs
+from tests.ports import free_port
 from tests.radius_client import RadiusClient
 from tests.running_service import RunningService
 from tests.waiting import eventually
@@ -20,6 +21,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres]
 ACCEPT = 2
 SECRET = "xyzzy5461"
+PAGES = free_port()
 SENDERS = 16
 """With so many, the odds that the kernel gives all to one worker are 1 to 32,768."""
 
@@ -27,7 +29,13 @@ SENDERS = 16
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Yield a service with two workers, a RADIUS client and a user."""
-    with running_cluster(("one",), {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_WORKERS": "2"}) as cluster:
+    settings = {
+        "SALLYPORT_REJECT_DELAY_S": "0",
+        "SALLYPORT_WORKERS": "2",
+        "SALLYPORT_PEOPLE_BIND": f"127.0.0.1:{PAGES}",
+        "SALLYPORT_PUBLIC_URL": "https://login.example.org",
+    }
+    with running_cluster(("one",), settings) as cluster:
         service = cluster.nodes[0]
         service.add_client("vpn", "127.0.0.1", SECRET)
         service.add_user("ann", "correct horse")
@@ -55,6 +63,13 @@ def workers(service: RunningService) -> list[int]:
 def metrics(service: RunningService) -> str:
     """Return the metrics."""
     return httpx.get(f"http://127.0.0.1:{service.ports.http}/metrics", trust_env=False, timeout=30).text
+
+
+def test_the_workers_share_the_pages_of_people(service: RunningService) -> None:
+    """The pages answer, and their address has no metrics."""
+    base = f"http://127.0.0.1:{PAGES}"
+    statuses = [httpx.get(f"{base}{path}", trust_env=False, timeout=30).status_code for path in ("/mfa", "/metrics")]
+    assert statuses == [200, 404]
 
 
 def accepted_by(service: RunningService) -> dict[str, float]:

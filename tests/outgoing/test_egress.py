@@ -12,7 +12,7 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MOST_ADDRESSES, Egress, Sockets
+from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MAX_ADDRESSES, Egress, Sockets
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 from sallyport.outgoing.pool import Pool
 from sallyport.outgoing.tls import client_context
@@ -62,7 +62,7 @@ async def test_only_the_first_addresses_of_a_host_are_used() -> None:
     """Only the first addresses of a name are used, because its owner may give it thousands of addresses."""
     many = [f"198.51.{number >> 8}.{number & 255}" for number in range(4000)]
     found = await Egress(ANYWHERE, lambda *_: many).resolve("many.example", 443)
-    assert found == many[:MOST_ADDRESSES]
+    assert found == many[:MAX_ADDRESSES]
 
 
 # --- the default ----------------------------------------------------------------------------------------------------

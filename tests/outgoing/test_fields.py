@@ -3,10 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from sallyport.areas.mfa.duo import DuoFields
-from sallyport.areas.mfa.okta import OktaFields
-from sallyport.areas.mfa.radius import RadiusFields
-from sallyport.areas.mfa.webhook import WebhookFields
+from sallyport.areas.mfa.fields import DuoFields, OktaFields, RadiusFields, WebhookFields
 from sallyport.base.validation import refusal
 from sallyport.outgoing.fields import origin
 

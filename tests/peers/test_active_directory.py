@@ -175,3 +175,14 @@ async def test_many_logins_one_after_another(corp: Corp) -> None:
     logins."""
     async with bound(corp) as asked:
         assert {await asked.bind("ann", PASSWORD) for _ in range(30)} == {R.NONE}
+
+
+async def test_an_account_by_its_security_identifier(corp: Corp) -> None:
+    """The SID of a certificate finds the account with its name, and an unknown SID finds none."""
+    async with bound(corp) as asked:
+        reason, _, known = await asked.ldap.identify("ann", asked.steps.append)
+        assert reason is R.NONE and known is not None and known.sid.startswith("S-1-5-21-") and not known.is_machine
+        reason, found, same = await asked.ldap.identify(known.sid, asked.steps.append, by_sid=True)
+        assert (reason, same, "staff" in found.groups) == (R.NONE, known, True)
+        for sid in (f"{known.sid}1", "S-1-5", "*", "S-1-5-21-x)(cn=*"):
+            assert (await asked.ldap.identify(sid, asked.steps.append, by_sid=True))[0] is R.UNKNOWN_USER

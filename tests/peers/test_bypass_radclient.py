@@ -36,14 +36,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         yield service
 
 
-def ask(service: RunningService, directory: Path, station: str, port_type: str = "Wireless-802.11") -> str:
+def ask(
+    service: RunningService, directory: Path, station: str, port_type: str = "Wireless-802.11", ssid: str = "staff"
+) -> str:
     """Send the query of hostapd about a station. Return radclient's output."""
     text = "-".join(station[at : at + 2] for at in range(0, 12, 2)).upper()
     attributes = (
         f'User-Name = "{station}"',
         f'User-Password = "{station}"',
         'NAS-Identifier = "ap-7"',
-        'Called-Station-Id = "00-11-22-33-44-55:staff"',
+        f'Called-Station-Id = "00-11-22-33-44-55:{ssid}"',
         f'Calling-Station-Id = "{text}"',
         f"NAS-Port-Type = {port_type}",
         'Connect-Info = "CONNECT 11Mbps 802.11b"',
@@ -82,3 +84,19 @@ def test_an_unknown_station_gets_the_guest_network(service: RunningService, tmp_
     assert "Received Access-Accept" in output and 'Tunnel-Private-Group-Id:0 = "99"' in output
     assert "Tunnel-Password" not in output
     assert "Received Access-Reject" in ask(service, tmp_path, GUEST, "Ethernet")
+
+
+def test_an_ssid_decides_about_an_unknown_station(service: RunningService, tmp_path: Path) -> None:
+    """The SSID in Called-Station-Id selects the rule, whatever colons and case it has. The event has it."""
+    service.add_rule("default", name="lobby", action="allow", kinds=["unknown"], ssids=["Lobby: 1"], vlan="98")
+    service.run("/ad/UpdateLoginRule", {"ruleId": newest_rule(service), "before": 1}, domain="default")
+    for ssid, vlan in (("lobby: 1", 98), ("lobby", 99)):
+        output = ask(service, tmp_path, GUEST, ssid=ssid)
+        assert f'Tunnel-Private-Group-Id:0 = "{vlan}"' in output
+        assert service.rows("select ssid from events order by id desc limit 1") == [(ssid,)]
+
+
+def newest_rule(service: RunningService) -> int:
+    """Return the id of the newest login rule."""
+    rules = service.run("/ad/ListLoginRules", {}, domain="default")["rules"]
+    return max(int(each["ruleId"]) for each in rules)

@@ -13,10 +13,12 @@ import pytest
 import trio
 from cryptography import x509
 
-from sallyport.radius.eap.certificate import NamedBy, UserNames
+from sallyport.radius.eap.certificate import UserNames
+from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.methods import ORDER, Terms
 from sallyport.radius.eap.model import Done, Password, Question, Resumed, Verdict
 from sallyport.radius.eap.server import TlsConfiguration, TlsServer
+from sallyport.radius.eap.server_certificate import ServerCertificate
 from tests.peers.programs import find, needs
 from tests.radius.eap.certificates import NOW, Authority, Issued, upn
 from tests.radius.eap.nas import SECRET, EapServer
@@ -48,7 +50,9 @@ class Bench:
         self.directory = directory
         self.authority = Authority(directory)
         server = self.authority.certificate("radius.example.com")
-        self.configuration = TlsConfiguration(server.file, server.file, ca_file=self.authority.file)
+        self.configuration = TlsConfiguration(
+            ServerCertificate.read(server.file, server.file), ca_file=self.authority.file
+        )
         self.users = Users({USER: PASSWORD})
         self.order: Sequence[int] = ORDER
         self.has_tls = True
@@ -201,7 +205,7 @@ async def test_fragments_of_any_size(bench: Bench, size: int, version: str) -> N
     long = 3000 if size > 100 else 500  # wpa_supplicant stops a login after fifty short messages in a row
     server = bench.authority.certificate("radius.example.com", padding=long)
     bench.configuration = replace(
-        bench.configuration, certificate_file=server.file, key_file=server.file, fragment_size=size
+        bench.configuration, certificate=ServerCertificate.read(server.file, server.file), fragment_size=size
     )
     lines = f"fragment_size={size}", f'phase1="{version}"'
     issued = bench.authority.certificate("ann", padding=long)
@@ -305,7 +309,7 @@ async def test_a_client_that_does_not_trust_the_server(bench: Bench) -> None:
     elsewhere = bench.directory / "elsewhere"
     elsewhere.mkdir()
     foreign = Authority(elsewhere, "another authority").certificate("radius.example.com")
-    bench.configuration = replace(bench.configuration, certificate_file=foreign.file, key_file=foreign.file)
+    bench.configuration = replace(bench.configuration, certificate=ServerCertificate.read(foreign.file, foreign.file))
     result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
     assert result.code != 0
     assert [(each.success, "unknown ca" in each.reason) for each in result.done] == [(False, True)]

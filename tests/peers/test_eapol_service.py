@@ -1,5 +1,6 @@
 """Tests of eapol_test with a service that was set up only by `cert init`, `cert issue` and `user add`."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -151,3 +152,24 @@ def test_a_certificate_from_pkcs12(site: Site, tmp_path: Path, version: str) -> 
     assert SUCCESS in output, output
     assert site.event() == ("ann", "eap-tls", "accept")
     assert SUCCESS not in site.eapol(tmp_path, [*lines, 'private_key_passwd="another"'])
+
+
+def test_rules_about_the_method_and_the_certificate(site: Site, tmp_path: Path) -> None:
+    """The rule for a certificate with the usage of a client decides a login by EAP-TLS, and the rule for an inner
+    method a login by PEAP. Another inner method gets no VLAN."""
+    rule = {"action": "allow", "users": ["ann"]}
+    site.service.add_rule("default", name="laptops", vlan="31", certificates=["eku=CLIENTAUTH"], **rule)
+    site.service.add_rule("default", name="peap", vlan="32", methods=["peap-mschapv2"], **rule)
+    file = site.certificates / "clients" / "ann.pem"
+    shown = ["eap=TLS", 'identity="ann"', f'client_cert="{file}"', f'private_key="{file.with_suffix(".key")}"']
+    typed = ['identity="ann"', f'password="{PASSWORD}"']
+    for method, lines, vlan in (
+        ("eap-tls", shown, b"31"),
+        ("eap-peap-mschapv2", [*METHODS["eap-peap-mschapv2"], *typed], b"32"),
+        ("eap-ttls-pap", [*METHODS["eap-ttls-pap"], *typed], b""),
+    ):
+        output = site.eapol(tmp_path, lines)
+        assert SUCCESS in output, output
+        assert site.event() == ("ann", method, "accept")
+        values = re.findall(r"\(Tunnel-Private-Group-Id\) length=\d+\n +Value: (\S+)", output)
+        assert [value[-4:] for value in values] == ([vlan.hex()] if vlan else []), output

@@ -23,7 +23,8 @@ from tests.waiting import eventually
 
 ROUNDS = 5
 ENOUGH = 50
-SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0.1"}
+SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0.1", "SALLYPORT_DUPLICATE_WINDOW_S": "30"}
+"""On a slow machine, requests are sent again long after the first time. They are retransmissions nevertheless."""
 
 pytestmark = [pytest.mark.peer, needs_postgres]
 

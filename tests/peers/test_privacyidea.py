@@ -7,8 +7,8 @@ import pyotp
 import pytest
 import trio
 
+from sallyport.areas.mfa.fields import PrivacyIdeaFields
 from sallyport.areas.mfa.privacyidea import PrivacyIdea as Provider
-from sallyport.areas.mfa.privacyidea import PrivacyIdeaFields
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from tests.areas.mfa.host import make_host, question
 from tests.peers.privacyidea import REALM, PrivacyIdea, running_privacyidea
@@ -131,11 +131,12 @@ async def test_push_approved(
 
 @pytest.mark.parametrize(("user", "reason"), [("georg", ""), ("hanna", "cancelled"), ("igor", "unknown_trigger")])
 async def test_push_declined(server: PrivacyIdea, provider: Provider, user: str, reason: str) -> None:
-    """If the user declines the push, the login is denied, whatever the reason is."""
+    """If the user declines the push, the login is denied. It counts as "not me", unless the user says that the login
+    was cancelled."""
     phone = server.add_push(user)
     waiting = await provider.start(login(user))
     phone.decline(reason)
-    assert await polled(provider, waiting) is Outcome.DENIED
+    assert await polled(provider, waiting) is (Outcome.DENIED if reason == "cancelled" else Outcome.NOT_ME)
     assert (await provider.verify(login(user), Code("000000"), waiting.handle)).outcome is not Outcome.APPROVED
 
 

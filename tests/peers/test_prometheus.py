@@ -9,7 +9,7 @@ from tests.grafana.expressions import filled, of_panels, rules
 from tests.peers.programs import needs
 from tests.peers.watched import Watched, watched_service
 
-pytestmark = [pytest.mark.peer, needs("prometheus")]
+pytestmark = [pytest.mark.peer, needs("prometheus", "eapol_test")]
 
 PANELS = list(of_panels())
 LEGENDS = re.compile(r"{{(\w+)}}")

@@ -18,8 +18,8 @@ from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx
 from sallyport.store.schema import PACKAGE, step_files
 from sallyport.web.bodies import Scoped
+from sallyport.web.console_pages import Context, Pages, Visit
 from sallyport.web.operation import Operations
-from sallyport.web.pages import Context, Pages, Visit
 from sallyport.web.scope import READERS, Caller, Gate, Role
 from tests.areas import Areas, SetClock, running_engine
 from tests.console.visitor import site_of, text_of

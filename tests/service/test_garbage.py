@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sallyport.service.garbage import LONGEST_S, LOOK_S, MANY, SHORTEST_S, collect_garbage, next_pause
+from sallyport.service.garbage import LOOK_S, MANY, MAX_PAUSE_S, MIN_PAUSE_S, collect_garbage, next_pause
 
 GROWN_S, OLD_S = 5.0, 10.0
 
@@ -45,9 +45,9 @@ async def test_a_young_cycle_is_freed_by_the_next_collection(autojump_clock: Moc
     """A young cycle is freed although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(collect_garbage, lambda: 1000)
-        await trio.sleep(LONGEST_S / 2)
+        await trio.sleep(MAX_PAUSE_S / 2)
         cycle = dropped()
-        await trio.sleep(LONGEST_S)
+        await trio.sleep(MAX_PAUSE_S)
         assert cycle() is None
         nursery.cancel_scope.cancel()
 
@@ -56,7 +56,7 @@ async def test_a_cycle_in_the_second_generation_is_freed_by_its_collection(autoj
     """A cycle in the second generation is freed although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: MANY, grown_s=GROWN_S))
-        await trio.sleep(LONGEST_S / 2)
+        await trio.sleep(MAX_PAUSE_S / 2)
         cycle = grown_old()
         await trio.sleep(GROWN_S / 2)
         assert cycle() is not None
@@ -72,17 +72,17 @@ async def test_a_collection_of_the_second_generation_waits_while_very_many_reque
     waiting = MANY + 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=GROWN_S, old_s=4 * GROWN_S))
-        await trio.sleep(LONGEST_S / 2)
+        await trio.sleep(MAX_PAUSE_S / 2)
         cycle = grown_old()
         await trio.sleep(GROWN_S * 2)
         assert cycle() is not None
         waiting = MANY
-        await trio.sleep(LONGEST_S)
+        await trio.sleep(MAX_PAUSE_S)
         assert cycle() is None
         waiting, cycle = MANY + 1, grown_old()
         await trio.sleep(GROWN_S * 4)
         assert cycle() is not None
-        await trio.sleep(GROWN_S + LONGEST_S)
+        await trio.sleep(GROWN_S + MAX_PAUSE_S)
         assert cycle() is None
         nursery.cancel_scope.cancel()
 
@@ -92,12 +92,12 @@ async def test_an_old_cycle_is_freed_while_no_request_waits(autojump_clock: Mock
     waiting = 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=10 * OLD_S, old_s=OLD_S))
-        await trio.sleep(LONGEST_S / 2)
+        await trio.sleep(MAX_PAUSE_S / 2)
         cycle = grown_old()
         await trio.sleep(OLD_S * 1.5)
         assert cycle() is not None
         waiting = 0
-        await trio.sleep(LONGEST_S)
+        await trio.sleep(MAX_PAUSE_S)
         assert cycle() is None
         waiting, cycle = 1, grown_old()
         await trio.sleep(OLD_S * 2)
@@ -110,5 +110,5 @@ def test_the_interval_adapts_to_the_duration_of_a_collection() -> None:
     assert next_pause(0.1, LOOK_S * 2) == 0.05
     assert next_pause(0.1, LOOK_S * 0.7) == 0.1
     assert next_pause(0.1, LOOK_S * 0.1) == 0.2
-    assert next_pause(SHORTEST_S, 1.0) == SHORTEST_S
-    assert next_pause(LONGEST_S, 0.0) == LONGEST_S
+    assert next_pause(MIN_PAUSE_S, 1.0) == MIN_PAUSE_S
+    assert next_pause(MAX_PAUSE_S, 0.0) == MAX_PAUSE_S

@@ -82,6 +82,7 @@ def held(kind: socket.SocketKind) -> Iterator[str]:
         ("radsec_bind", socket.SOCK_STREAM),
         ("http_bind", socket.SOCK_STREAM),
         ("metrics_bind", socket.SOCK_STREAM),
+        ("people_bind", socket.SOCK_STREAM),
     ],
 )
 def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: str, kind: socket.SocketKind) -> None:
@@ -91,7 +92,8 @@ def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: st
     """
     with ExitStack() as ends:
         address = ends.enter_context(held(kind))
-        service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address})
+        public = "https://sallyport.example.org"
+        service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address, "SALLYPORT_PUBLIC_URL": public})
         ends.callback(service.kill)
         if setting == "radsec_bind":
             make_certificate(service)

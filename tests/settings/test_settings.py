@@ -27,6 +27,15 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
     assert found.radius_auth_bind == (Address("0.0.0.0", 1812), Address("::", 1812))
 
 
+@pytest.mark.parametrize(("text", "port"), [("", 587), ('smtp_tls = "tls"', 465), ("smtp_port = 2525", 2525)])
+def test_the_port_of_mail_follows_from_tls(tmp_path: Path, text: str, port: int) -> None:
+    """An own port overrides the default. Without smtp_host, there is no server."""
+    server = settings_of(tmp_path, f'smtp_host = "mail.example.com"\nsmtp_from = "a@example.com"\n{text}').mail_server
+    assert server is not None
+    assert server.port == port
+    assert settings_of(tmp_path, text).mail_server is None
+
+
 @pytest.mark.parametrize(
     ("text", "environ"),
     [
@@ -46,6 +55,9 @@ def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
     )
     assert found.radius_auth_bind == (Address("127.0.0.1", 1812), Address("::1", 1812))
     assert (found.radius_acct_bind, found.metrics_bind) == ((), None)
+    people = 'people_bind = "127.0.0.1:8443, [::1]:8443"\npublic_url = "https://login.example.org"'
+    assert settings_of(tmp_path, people).people_bind == (Address("127.0.0.1", 8443), Address("::1", 8443))
+    assert settings_of(tmp_path, 'people_bind = ""').people_bind is None
 
 
 @pytest.mark.parametrize(
@@ -60,6 +72,11 @@ def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
         ('http_bind = ""', "setting http_bind must be an IP address and a port"),
         ("http_bind = 8080", "setting http_bind must be an IP address and a port"),
         ('metrics_bind = "hunter2"', "setting metrics_bind must be an IP address and a port"),
+        ('people_bind = "127.0.0.1:1"', "settings: people_bind needs public_url: the https URL"),
+        (
+            'people_bind = "127.0.0.1:1"\npublic_url = "http://h"',
+            "settings: people_bind needs public_url: the https URL",
+        ),
         ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind must be IP addresses with ports"),
         ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind must be IP addresses with ports"),
         ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
@@ -77,6 +94,16 @@ def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
             "setting database must be a path, or a URL that begins with postgresql://",
         ),
         ('tls_key = "hunter2"', "settings: tls_certificate and tls_key go together"),
+        ('profile_key = "hunter2"', "settings: profile_certificate and profile_key go together"),
+        ('smtp_host = "hunter2 "', "setting smtp_host must be a host name or an IP address"),
+        ('smtp_host = "hunter2"', "settings: smtp_host needs smtp_from"),
+        ('smtp_from = "hunter2@a.org\\nBcc: b@c.org"', "setting smtp_from must be a mail address such as"),
+        ("smtp_port = 65536", "setting smtp_port must be "),
+        ('smtp_user = "hunter2"', "settings: smtp_user and smtp_password_file go together"),
+        (
+            'smtp_user = "hunter2"\nsmtp_password_file = "/hunter2"\nsmtp_tls = "none"',
+            "settings: smtp_tls = none would send the password",
+        ),
         ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures must be "),
     ],
 )

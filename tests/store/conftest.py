@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.store.items import MAX_BATCH
 from sallyport.store.model import Engine, Tx
-from sallyport.store.postgres.writer import MOST
+from sallyport.store.postgres.writer import MAX_ITEMS
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import SetClock, running_postgres, running_store
 from tests.peers.postgres import needs_postgres
@@ -58,7 +58,7 @@ class Database:
 @pytest.fixture(params=[pytest.param(each, marks=needs_postgres if each == "postgres" else ()) for each in ENGINES])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     """Return an empty database of each engine."""
-    return Database(ENGINES[request.param], tmp_path, {"sqlite": MAX_BATCH, "postgres": MOST}[request.param])
+    return Database(ENGINES[request.param], tmp_path, {"sqlite": MAX_BATCH, "postgres": MAX_ITEMS}[request.param])
 
 
 @pytest.fixture

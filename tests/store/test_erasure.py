@@ -16,9 +16,10 @@ __all__ = ["rows"]
 ROWS, _ = declared()
 LISTED = {each.table for each in ROWS} | {part.table for each in ROWS for part in each.parts}
 OUTSIDE = {
-    *KEPT, "access_tokens", "administrators", "answers", "certificate_files", "config_version", "console_sessions",
-    "domains", "identities", "issued_certificates", "limits", "organizations", "outlet_places", "password_policies",
-    "radius_client_history", "radius_clients", "sign_in_attempts", "tenant_rows", "tenants",
+    *KEPT, "access_tokens", "administrators", "answers", "authorities", "certificate_files", "config_version",
+    "console_sessions", "domains", "identities", "issued_certificates", "limits", "organizations", "outlet_places",
+    "password_policies", "radius_client_history", "radius_clients", "revocation_entries", "revocation_lists",
+    "revoked_certificates", "sign_in_attempts", "tenant_rows", "tenants",
 }  # fmt: skip
 """Tables whose rows belong to a tenant or to the installation."""
 
@@ -92,14 +93,14 @@ def test_nothing_is_left_and_nothing_else_is_taken(rows: Rows, several: int) -> 
     for table in sorted(LISTED):
         for _ in range(several if table in many else 1):
             own: dict[str, object] = {"domain_id": domain} if table in with_domain else {}
-            rows.add(table, 1, **own, **({"id": "challenge"} if table == "challenges" else {}))
+            rows.add(table, 1, **own, **({"id": "one"} if table in {"challenges", "stepups"} else {}))
     assert {name for name, _ in counts(SqliteTx(connection), ROWS, domain)} == {each.name for each in ROWS if each.name}
     domains = [row[0] for row in connection.execute("select id from domains where tenant_id = 1")]
     slices = sum(erased(connection, each) for each in domains)
     assert (slices > len(LISTED)) == (several > 1)
     connection.execute("delete from domains where tenant_id = 1")
     after = everything(connection)
-    tenants_own = {"radius_clients", "password_policies", "access_tokens", "tenant_rows"}
+    tenants_own = {"authorities", "radius_clients", "password_policies", "access_tokens", "tenant_rows"}
     assert {name: found for name, found in after.items() if name not in tenants_own} == {
         name: found for name, found in before.items() if name not in tenants_own
     }

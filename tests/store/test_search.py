@@ -10,10 +10,10 @@ import pytest
 
 from sallyport.base.text import fold
 from sallyport.base.wire import Minimum
-from sallyport.store.connections import LONGEST_PHRASE, SqliteTx, open_connection
+from sallyport.store.connections import MAX_PHRASE_LENGTH, SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import ListQuery, Tx
-from sallyport.store.search import MOST_COUNTED, ROW_BITS, IndexEntry, SearchIndex
+from sallyport.store.search import MAX_COUNTED, ROW_BITS, IndexEntry, SearchIndex
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3
@@ -100,18 +100,18 @@ def test_a_total_is_exact_up_to_its_maximum(connection: sqlite3.Connection, text
         tx.insert("searched", ("id",), [(number,) for number in range(first, last + 1)])
         INDEX.add_all(tx, [IndexEntry(DOMAIN, number, ("abc",)) for number in range(first, last + 1)])
 
-    add(1, MOST_COUNTED)
+    add(1, MAX_COUNTED)
     INDEX.add(tx, DOMAIN + 1, 1, ("abc",))
-    for offset in (0, MOST_COUNTED - 1, MOST_COUNTED):
+    for offset in (0, MAX_COUNTED - 1, MAX_COUNTED):
         rows, total = page(tx, text, offset)
-        assert rows == [number for number in (offset + 1, offset + 2) if number <= MOST_COUNTED]
-        assert total == MOST_COUNTED
+        assert rows == [number for number in (offset + 1, offset + 2) if number <= MAX_COUNTED]
+        assert total == MAX_COUNTED
         assert not isinstance(total, Minimum)
-    add(MOST_COUNTED + 1, MOST_COUNTED + 1)
-    for offset in (0, MOST_COUNTED - 1, MOST_COUNTED, MOST_COUNTED + 5):
+    add(MAX_COUNTED + 1, MAX_COUNTED + 1)
+    for offset in (0, MAX_COUNTED - 1, MAX_COUNTED, MAX_COUNTED + 5):
         rows, total = page(tx, text, offset)
-        assert rows == [number for number in (offset + 1, offset + 2) if number <= MOST_COUNTED + 1]
-        assert total == MOST_COUNTED
+        assert rows == [number for number in (offset + 1, offset + 2) if number <= MAX_COUNTED + 1]
+        assert total == MAX_COUNTED
         assert isinstance(total, Minimum)
 
 
@@ -149,4 +149,4 @@ def test_a_long_text_is_found_as_a_whole(connection: sqlite3.Connection, text: s
     INDEX.add(tx, DOMAIN, 1, ("building-7-floor-3-switch-12", "10.10.10.10"))
     INDEX.add(tx, DOMAIN, 2, ("old building-7-floor-3",))
     assert ids(tx, text) == found
-    assert len(str(INDEX.find(tx, DOMAIN, text)[1]["match"])) <= LONGEST_PHRASE + 2
+    assert len(str(INDEX.find(tx, DOMAIN, text)[1]["match"])) <= MAX_PHRASE_LENGTH + 2

@@ -85,6 +85,13 @@ def test_a_database_from_before_the_release_is_refused(tmp_path: Path) -> None:
     assert applied(path) == ["m0001_inventory"]
 
 
+_SESSION = (
+    "insert into sessions (domain_id, device_id, acct_session_id, newest, user_name, session_time, input_octets, "
+    "output_octets, input_packets, output_packets, started, first_seen, updated, state, records, recent, follows) "
+    "values (1, 1, x'61', 1, ' Zoë', 0, 0, 0, 0, 0, 1, 1, 1, 'live', 1, x'', 0)"
+)
+
+
 def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) -> None:
     """A database of the baseline keeps its rows, and has the schema of a new one after the later migrations. `python -m
     tests.store.baseline` writes baseline.sql, up to the first release and never after it.
@@ -92,11 +99,14 @@ def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) 
     path, new = tmp_path / "s.db", tmp_path / "new.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(Path(__file__).with_name("baseline.sql").read_text())
+        connection.execute(_SESSION)
+        connection.commit()
     opened(path).close()
     opened(new).close()
     assert sorted(schema(path)) == sorted(schema(new))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("select name from domains").fetchall() == [("corp",)]
+        assert connection.execute("select user_name, user_key from sessions").fetchall() == [(" Zoë", "zoë")]
 
 
 @pytest.mark.parametrize("content", [b"text, not a database\n" * 100, b"SQLite format 3\0" + bytes(4080)])

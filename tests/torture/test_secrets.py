@@ -176,8 +176,8 @@ def feed_directories(exposed: Exposed) -> None:
     }
     for name, fields in directories.items():
         exposed.send("/api/v1/saveDirectoryConfig", {"domainId": 1, "directoryName": name, **fields})
-        exposed.send("/api/v1/directory/check", {"domainId": 1, "directoryName": name, **fields})
         exposed.send("/api/v1/directory/sync", {"domainId": 1, "directoryName": name})
+        exposed.send("/api/v1/directory/check", {"domainId": 1, "directoryName": name, **fields})  # beside the import
     once = {"ldapHost": "127.0.0.1", "ldapPort": 9, "baseDN": "dc=x", "bindDN": "cn=x", "domainId": 1}
     exposed.send("/api/v1/importUsers", {**once, "bindPassword": SECRETS["import bind"]})
     wait_until(lambda: "RUNNING" not in states(exposed) and "QUEUED" not in states(exposed))

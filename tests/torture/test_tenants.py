@@ -16,7 +16,7 @@ from tests.torture.full import FullTenant
 from tests.torture.full_walk import FullWalk
 from tests.torture.probe import Answer, Probe
 
-MOST_S = 0.25
+MAX_S = 0.25
 """The maximum delay of another tenant's requests, in seconds."""
 SECRET, PASSWORD, SOURCE = "a secret of the probe", "the password of ann", "127.0.0.2"
 
@@ -60,7 +60,7 @@ def finding(answer: Answer, sent: Sequence[Sent]) -> str:
 
 def check_delays(probe: Probe, sent: Sequence[Sent]) -> None:
     """Check that each request of the probe was answered in time."""
-    slow = sorted((each for each in probe.answers if each.delay_s > MOST_S), key=lambda each: -each.delay_s)
+    slow = sorted((each for each in probe.answers if each.delay_s > MAX_S), key=lambda each: -each.delay_s)
     assert not slow, "\n".join(finding(each, sent) for each in slow[:10])
 
 

@@ -22,7 +22,14 @@ from sallyport.web.server import Listener, Tls, serve_http
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 LOOPBACK = Address("127.0.0.1", 0)
 QUICK = Limits(
-    handshake_s=0.3, head_s=0.2, idle_s=0.2, body_s=0.2, stranger_body_s=0.2, send_s=0.2, linger_s=0.1, drain_s=0.5
+    handshake_s=0.3,
+    head_s=0.2,
+    idle_s=0.2,
+    body_s=0.2,
+    unauthenticated_body_s=0.2,
+    send_s=0.2,
+    linger_s=0.1,
+    drain_s=0.5,
 )
 GOOD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -27,7 +27,7 @@ LIST_HEAD = b"POST " + LIST.encode() + b" HTTP/1.1\r\n" + JSON
 async def test_unfinished_bodies_without_a_token_do_not_block_others() -> None:
     """A client with a token is answered at once, even if more unauthenticated connections than the limit wait for their
     bodies."""
-    limits = Limits(connections=8, strangers=100)
+    limits = Limits(connections=8, unauthenticated=100)
     async with serving(make_sample().app, limits=limits) as running:
         strangers = [await running.connect() for _ in range(30)]
         for stream in strangers:
@@ -43,7 +43,7 @@ async def test_an_address_has_few_unauthenticated_connections() -> None:
 
     Connections with a token do not count.
     """
-    async with serving(make_sample().app, limits=Limits(strangers=3)) as running, running.client() as client:
+    async with serving(make_sample().app, limits=Limits(unauthenticated=3)) as running, running.client() as client:
         assert (await client.post(LIST, json=SCOPE)).status_code == 200
         strangers = [await running.connect() for _ in range(4)]
         with trio.fail_after(3):
@@ -56,7 +56,7 @@ async def test_an_address_has_few_unauthenticated_connections() -> None:
 
 async def test_unread_answers_do_not_block_others() -> None:
     """Another client is answered, even if more connections than the limit do not read their large answers."""
-    limits = Limits(connections=4, strangers=100, send_s=30)
+    limits = Limits(connections=4, unauthenticated=100, send_s=30)
     async with serving(make_sample().app, limits=limits) as running:
         idle = [await running.connect() for _ in range(8)]
         for stream in idle:
@@ -69,8 +69,8 @@ async def test_unread_answers_do_not_block_others() -> None:
 
 
 async def test_a_body_without_a_token_has_less_time() -> None:
-    """A body without a token must arrive within stranger_body_s. A body with a token may take longer."""
-    limits = Limits(body_s=30, stranger_body_s=0.2)
+    """A body without a token must arrive within unauthenticated_body_s. A body with a token may take longer."""
+    limits = Limits(body_s=30, unauthenticated_body_s=0.2)
     async with serving(make_sample().app, limits=limits) as running:
         stranger, known = await running.connect(), await running.connect()
         await stranger.send_all(KEYED_HEAD)
@@ -194,7 +194,7 @@ async def test_without_the_header_a_client_of_a_proxy_is_unknown() -> None:
 
 async def test_unauthenticated_clients_of_a_proxy_count_separately() -> None:
     """The limit of an address applies to the forwarded address, and not to the address of the proxy."""
-    limits = replace(Limits(strangers=2), idle_s=30)
+    limits = replace(Limits(unauthenticated=2), idle_s=30)
     async with serving(Addresses(), limits=limits, trusted_proxies=(LOOPBACK,)) as running:
         streams = [await running.connect() for _ in range(5)]
         for number, stream in enumerate(streams):

@@ -5,7 +5,7 @@ import trio.testing
 from starlette.responses import Response
 from starlette.types import Message
 
-from sallyport.web.content import LARGE, MOST, LargeAnswers
+from sallyport.web.content import LARGE, MAX_OCTETS_SENT, LargeAnswers
 
 
 class Client:
@@ -39,10 +39,10 @@ async def test_a_tenant_has_a_limit_of_unread_large_answers() -> None:
     answers, slow = LargeAnswers(), [Client() for _ in range(2)]
     async with trio.open_nursery() as nursery:
         for client in slow:
-            nursery.start_soon(client.take, answers, 1, MOST // 2)
+            nursery.start_soon(client.take, answers, 1, MAX_OCTETS_SENT // 2)
         await trio.testing.wait_all_tasks_blocked()
         statuses = []
-        for tenant_id, size in ((1, LARGE + 1), (1, LARGE), (2, MOST + 1)):
+        for tenant_id, size in ((1, LARGE + 1), (1, LARGE), (2, MAX_OCTETS_SENT + 1)):
             client = Client()
             client.reads.set()
             await client.take(answers, tenant_id, size)
@@ -57,8 +57,8 @@ async def test_a_cancelled_answer_is_no_longer_counted() -> None:
     """If the client disconnects before it has read the answer, the memory is released."""
     answers = LargeAnswers()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Client().take, answers, 1, MOST)
+        nursery.start_soon(Client().take, answers, 1, MAX_OCTETS_SENT)
         await trio.testing.wait_all_tasks_blocked()
-        assert answers.octets[1] == MOST
+        assert answers.octets[1] == MAX_OCTETS_SENT
         nursery.cancel_scope.cancel()
     assert +answers.octets == {}

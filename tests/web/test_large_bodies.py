@@ -16,7 +16,7 @@ from sallyport.web.app import create_app
 from sallyport.web.bodies import Body
 from sallyport.web.handling import LARGE
 from sallyport.web.operation import Operations
-from sallyport.web.scope import MOST_LARGE_BODIES, OPERATORS, Caller, Gate
+from sallyport.web.scope import MAX_LARGE_BODIES, OPERATORS, Caller, Gate
 from tests.web.sample import SampleOwners, SampleTokens, client_of
 
 PATH = "/api/v1/sample/large"
@@ -121,7 +121,7 @@ async def test_a_tenant_has_a_limited_number_of_large_bodies_in_memory() -> None
             return (await client.post(PATH, json={"text": text})).status_code
 
         with ExitStack() as held:
-            for _ in range(MOST_LARGE_BODIES):
+            for _ in range(MAX_LARGE_BODIES):
                 held.enter_context(gate.large_body(await TwoTenants().authenticate("sp_admin")))
             assert await status(many, "m" * LARGE) == 429
             assert (await status(many, "m"), await status(one, "o" * LARGE)) == (200, 200)

@@ -17,7 +17,7 @@ from sallyport.base.fair import LONG_S
 from sallyport.base.model import Done
 from sallyport.web.app import create_app
 from sallyport.web.bodies import Body, Id
-from sallyport.web.handling import BODY_LIMIT, KEYED_LIMIT, LARGE, MOST_CONTAINERS, MOST_ENTRIES
+from sallyport.web.handling import BODY_LIMIT, KEYED_LIMIT, LARGE, MAX_CONTAINERS, MAX_ENTRIES
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate, Role
 from tests.passes import PassCounter
@@ -195,7 +195,7 @@ async def test_a_body_over_the_limit_is_413() -> None:
 async def test_a_body_of_many_containers_is_413(part: bytes) -> None:
     """A body with more than 50,000 objects and arrays is refused before it is parsed."""
     async with client_of(make_sample().app) as client:
-        body = b"[" + b",".join([part] * MOST_CONTAINERS) + b"]"
+        body = b"[" + b",".join([part] * MAX_CONTAINERS) + b"]"
         answer = await client.post(LIST, content=body, headers=JSON | {"x-authorization": "sp_admin"})
     assert (answer.status_code, answer.json()["error"]) == (413, "the body has more than 50000 objects and arrays")
 
@@ -389,7 +389,7 @@ def test_an_unsafe_declaration_is_refused() -> None:
 async def test_an_array_body_has_a_limited_number_of_entries() -> None:
     """An array that is too long is refused as a whole, without errors for its entries."""
     async with client_of(make_sample().app) as client:
-        answer = await client.request("DELETE", REMOVE, json=[{"policyId": 1}] * (MOST_ENTRIES + 1))
+        answer = await client.request("DELETE", REMOVE, json=[{"policyId": 1}] * (MAX_ENTRIES + 1))
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, ["body"])
 
 

@@ -8,7 +8,7 @@ import pytest
 from sallyport.base.actor import Actor
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.web.bodies import Body, InDomain
-from sallyport.web.scope import ADMINS, MOST_RUNNING, OPERATORS, READERS, Caller, Gate, Role
+from sallyport.web.scope import ADMINS, MAX_RUNNING, OPERATORS, READERS, Caller, Gate, Role
 from tests.web.sample import SampleOwners, SampleTokens
 
 
@@ -49,7 +49,7 @@ def test_a_tenant_runs_a_limited_number_of_requests() -> None:
     """
     one = gate()
     with ExitStack() as running:
-        for _ in range(MOST_RUNNING):
+        for _ in range(MAX_RUNNING):
             running.enter_context(one.running(caller(Role.AUDITOR)))
         with pytest.raises(TooMany), one.running(caller()):
             pass

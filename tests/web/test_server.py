@@ -25,7 +25,7 @@ from tests.web.serving import GOOD, LOOPBACK, QUICK, Served, read_all, read_answ
 @pytest.fixture(params=["clear", "tls"])
 async def served(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIterator[Served]:
     """Yield the sample service, with and without TLS. Only its timeout for idle connections is short."""
-    limits = replace(QUICK, handshake_s=5, head_s=5, body_s=5, stranger_body_s=5, send_s=5, linger_s=5)
+    limits = replace(QUICK, handshake_s=5, head_s=5, body_s=5, unauthenticated_body_s=5, send_s=5, linger_s=5)
     async with serving(make_sample().app, certificate if request.param == "tls" else None, limits) as running:
         yield running
 

@@ -28,7 +28,7 @@ MAX_PATH: Final = 512
 HASH: Final = r"\$(?:y|gy|7|6|5|2[aby])\$[./A-Za-z0-9$=,+-]{8,500}"
 """Pattern of a crypt(5) hash: yescrypt, gost-yescrypt, scrypt, SHA-512, SHA-256 or bcrypt."""
 NO_PASSWORD: Final = "*"  # noqa: S105  what shadow(5) has where no password opens the account
-LOWEST_ID, HIGHEST_ID = 1, 2**31 - 2
+MIN_ID, MAX_ID = 1, 2**31 - 2
 
 Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and -")]
 HostName = Annotated[str, Text(64)]
@@ -38,7 +38,7 @@ StateKey = Annotated[str, Text(44, "(?:[A-Za-z0-9+/]{43}=)?", "an Ed25519 key in
 """The Ed25519 public key for the signatures of states, in base64, or empty text."""
 Moment = Annotated[int, Whole(0, LATEST)]
 """A time in microseconds UTC."""
-Id = Annotated[int, Whole(LOWEST_ID, HIGHEST_ID)]
+Id = Annotated[int, Whole(MIN_ID, MAX_ID)]
 AnyId = Annotated[int, Whole(0, 2**32 - 1)]
 Number = Annotated[int, Whole(0, 2**63 - 1)]
 Line = Annotated[str, Text(500)]

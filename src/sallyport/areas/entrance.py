@@ -17,6 +17,7 @@ from sallyport.nodes.notices import Notices
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
 from sallyport.outgoing.http import HttpFactory
+from sallyport.outgoing.mail import Mail
 from sallyport.radius.dictionary import Dictionary
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
@@ -26,8 +27,9 @@ from sallyport.store.model import Engine, Store, Tx
 from sallyport.store.sealed import Sealed
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
+from sallyport.web.console_pages import Pages
 from sallyport.web.operation import Operations
-from sallyport.web.pages import Pages
+from sallyport.web.people.site import PeopleSite
 from sallyport.web.scope import Gate
 
 Task: TypeAlias = Callable[[], Awaitable[object]]
@@ -38,8 +40,9 @@ Task: TypeAlias = Callable[[], Awaitable[object]]
 class Parts:
     """The parts of the service that belong to no area.
 
-    certificates: reads the certificates that the settings or `sallyport cert` have set up. link_base: a function that
-    returns the URL at which people reach the service.
+    mail: sends mail to people, if the settings name an SMTP server. certificates: reads the certificates that the
+    settings or `sallyport cert` have set up. link_base: a function that returns the URL at which people reach the
+    service.
     """
 
     settings: Settings
@@ -51,6 +54,7 @@ class Parts:
     cluster: Cluster
     notices: Notices
     http: HttpFactory
+    mail: Mail
     certificates: Certificates
     clock: Clock
     link_base: Callable[[], str]
@@ -88,6 +92,10 @@ class Area:
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:
         """Return the pages that need no sign-in."""
+        return ()
+
+    def people_routes(self, site: PeopleSite) -> Sequence[BaseRoute]:
+        """Return the pages of the site of people (`people_bind`). site: makes the routes."""
         return ()
 
     async def prepare(self) -> None:

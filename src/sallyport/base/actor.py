@@ -12,9 +12,10 @@ from dataclasses import dataclass
 class Actor:
     """The actor of a change.
 
-    kind: `token`, `administrator`, `identity` (a person of an identity provider), `command line`, `agent`, `public` (a
-    reader of a public document, without a token), or `service` if no request makes the change. name: the name of the
-    token, the administrator, the person or the user, or the address of the reader. tenant_id: the tenant of the actor,
+    kind: `token`, `administrator`, `identity` (a person of an identity provider), `person` (a person who manages
+    the own factors), `command line`, `agent`, `public` (a reader of a public document, without a token), or `service`
+    if no request makes the change. name: the name of the token, the administrator, the person or the user, or the
+    address of the reader. tenant_id: the tenant of the actor,
     or the tenant for which the service works; None if it has none. is_installation: whether the actor is an
     administrator of the whole installation.
     """

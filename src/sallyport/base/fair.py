@@ -12,7 +12,7 @@ Room         a limit of pending requests, with a share for each client and each 
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -111,6 +111,17 @@ class FairQueue(Generic[OwnerT, T]):
             self._by_owner[owner] = own
         self._size -= 1
         return own.popleft()
+
+    def drain(self) -> Iterator[T]:
+        """Remove and yield the items in turn, also those that are added meanwhile. An item that was not yielded stays
+        in the queue."""
+        by_owner = self._by_owner
+        while by_owner:
+            owner, own = by_owner.popitem(last=False)
+            if len(own) > 1:
+                by_owner[owner] = own
+            self._size -= 1
+            yield own.popleft()
 
 
 class FairShares(Generic[OwnerT, SourceT, T]):
@@ -322,8 +333,10 @@ class Room:
 
     def leave(self, client_id: Hashable, tenant_id: int) -> None:
         """Free the slot of one of the client's requests."""
-        self._held[client_id] -= 1
-        if not self._held[client_id]:
+        held = self._held[client_id] - 1
+        if held:
+            self._held[client_id] = held
+        else:
             del self._held[client_id]
         self._held_by_tenant[tenant_id] -= 1
         self.free += 1

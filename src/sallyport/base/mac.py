@@ -4,6 +4,8 @@ import re
 from typing import Final
 
 DIGITS: Final = 12
+MAX_LENGTH: Final = 17
+"""The number of characters of the longest notation."""
 _MAC: Final = re.compile(
     r"[0-9a-f]{12}|[0-9a-f]{2}(?:([-:. ])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}"
     r"|[0-9a-f]{4}([-:.])[0-9a-f]{4}\2[0-9a-f]{4}|[0-9a-f]{6}[-:.][0-9a-f]{6}"
@@ -38,6 +40,12 @@ def is_random(key: str) -> bool:
     """Return whether a MAC address is locally administered and no group address. Such an address is usually made up at
     random, as telephones do for each network (IEEE 802-2014 section 8.4). key: the address as 12 hex digits."""
     return key[1] in "26ae"
+
+
+def is_universal(key: str) -> bool:
+    """Return whether a MAC address is one that a manufacturer has given to one device: it is neither locally
+    administered nor a group address. key: the address as 12 hex digits, or an empty text."""
+    return bool(key.strip("0")) and key[1] in "048c"
 
 
 def spellings(key: str) -> list[str]:

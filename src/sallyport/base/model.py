@@ -26,7 +26,7 @@ from sallyport.base.answer import wire_fields
 from sallyport.base.spelling import Spellings, unknown_field
 from sallyport.base.validation import unfit
 
-MOST_COMPARED: Final = 50
+MAX_COMPARED: Final = 50
 """Maximum number of different unknown fields of one body that are compared with the known fields. A comparison takes up
 to 30 us, and a body may have thousands of objects."""
 
@@ -84,8 +84,8 @@ def with_fields(fields: Mapping[str, tuple[object, object]]) -> Callable[[type[M
 
     def derive(model: type[ModelT]) -> type[ModelT]:
         given = cast(dict[str, Any], dict(fields))
-        name, place = model.__name__, model.__module__
-        return create_model(name, __base__=model, __doc__=model.__doc__, __module__=place, **given)
+        name, module = model.__name__, model.__module__
+        return create_model(name, __base__=model, __doc__=model.__doc__, __module__=module, **given)
 
     return derive
 
@@ -151,7 +151,7 @@ class FieldCheck:
         fields, so each name is compared once."""
         meant = self._compared.get((model, name))
         if meant is None:
-            if len(self._compared) >= MOST_COMPARED:
+            if len(self._compared) >= MAX_COMPARED:
                 return []
             meant = self._compared[model, name] = find(name)
         return meant

@@ -70,4 +70,4 @@ def _encoded(digest: bytes) -> str:
 
 
 def _letters(number: int, count: int) -> str:
-    return "".join(_ALPHABET[number >> 6 * place & 63] for place in range(count))
+    return "".join(_ALPHABET[number >> 6 * index & 63] for index in range(count))

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-SHORTEST: Final = 4
+MIN_LENGTH: Final = 4
 """Minimum number of characters of a name that has near misses."""
-LONGEST: Final = 64
+MAX_LENGTH: Final = 64
 """Maximum number of characters of a name that is compared. Longer names are not near any name of the program."""
 _SIMILAR: Final = 0.7
 """Minimum similarity of a guess, by difflib's ratio."""
@@ -29,12 +29,12 @@ class Spellings:
         self._by_length = defaultdict[int, list[tuple[str, str]]](list)
         for name in self._known:
             plain = _plain(name)
-            if len(name) >= SHORTEST:
+            if len(name) >= MIN_LENGTH:
                 self._by_length[len(plain)].append((plain, name))
 
     def near(self, name: str) -> list[str]:
         """Return the known names of which `name` is a near miss."""
-        if not SHORTEST <= len(name) <= LONGEST:
+        if not MIN_LENGTH <= len(name) <= MAX_LENGTH:
             return []
         plain = _plain(name)
         lengths = range(len(plain) - 2, len(plain) + 3)  # `ies` and `y` differ by two
@@ -43,7 +43,7 @@ class Spellings:
 
     def nearest(self, name: str) -> str | None:
         """Return the known name that is most similar to `name`, or None if no name is similar."""
-        if len(name) > LONGEST:
+        if len(name) > MAX_LENGTH:
             return None
         if near := self.near(name):
             return near[0]
@@ -86,7 +86,7 @@ def _singular(plain: str) -> str:
 def _is_one_edit(one: str, other: str) -> bool:
     """Return whether one added, missing, replaced or swapped letter makes one text the other."""
     short, long = sorted((one, other), key=len)
-    at = next((place for place, letter in enumerate(short) if letter != long[place]), len(short))
+    at = next((index for index, letter in enumerate(short) if letter != long[index]), len(short))
     if len(short) < len(long):
         return short[at:] == long[at + 1 :]
     swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]

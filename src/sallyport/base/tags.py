@@ -32,6 +32,10 @@ _KEY: Final = re.compile(r"[a-z0-9_-]{1,32}")
 _SEPARATOR: Final = re.compile("[/#]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MEMO: Final = 2048
+_LONG_MEMO: Final = 64
+"""Size of the memo for the selectors of long tags: those of 32 tags with 10 levels have up to 150 KB."""
+_SHORT: Final = 256
+"""Maximum number of characters of an object's tags whose selectors are in the large memo."""
 
 
 def canonical_tag(text: str, field: str = "tags", *, may_be_empty: bool = False) -> str:
@@ -116,16 +120,23 @@ def folded_tag(tag: str) -> str:
     return f"{key.lower()}={fold(value)}"
 
 
-@lru_cache(_MEMO)
 def selectors(tags: Tags) -> frozenset[str]:
     """Return the folded texts that select an object with these tags: each tag, and each beginning of its value that
     ends before a `/` or `#`. A wanted tag selects the object if its `folded_tag` is one of them."""
+    return _selectors(tags) if sum(map(len, tags)) <= _SHORT else _long_selectors(tags)
+
+
+def _find_selectors(tags: Tags) -> frozenset[str]:
     found = set[str]()
     for tag in map(folded_tag, tags):
         found.add(tag)
         start = tag.index("=") + 1
         found.update(tag[: mark.start()].rstrip() for mark in _SEPARATOR.finditer(tag, start + 1))
     return frozenset(found)
+
+
+_selectors = lru_cache(_MEMO)(_find_selectors)
+_long_selectors = lru_cache(_LONG_MEMO)(_find_selectors)
 
 
 def is_selected(tags: Tags, folded: str) -> bool:
@@ -147,13 +158,3 @@ def as_stored(tags: Tags) -> str:
 def of_store(text: str) -> Tags:
     """Return the tags of a text of the store."""
     return tuple(text.split("\n")) if text else NO_TAGS
-
-
-def check_note(text: str, field: str = "note") -> str:
-    """Return a note without the blanks around it. Raises Invalid if it is too long or has control characters."""
-    note = trimmed(text)
-    if len(note) > MAX_NOTE:
-        raise invalid_field(field, f"must have at most {MAX_NOTE} characters")
-    if _CONTROL.search(note):
-        raise invalid_field(field, "must be text without control characters")
-    return note

@@ -25,7 +25,7 @@ DIGITS: Final = range(6, 11)
 CODE: Final = 40
 """Maximum length of a code with its separators, in characters."""
 SUGGESTED: Final = 5
-MOST_COMPARED: Final = 1000
+MAX_COMPARED: Final = 1000
 """Maximum number of known names that are compared with an unknown name."""
 _SEPARATORS: Final = re.compile(r"([;\t\r\n])")
 _BLANKS: Final = ' "\x0b\x0c\x85\xa0\u2028\u2029\u200b\u3000\ufeff'
@@ -104,12 +104,12 @@ def existing(word: str, known: Iterable[str]) -> str:
     names.
 
     The listed names are those that are most similar to the word. If no name is similar, the first names are listed.
-    known: may be very long; at most MOST_COMPARED names are read.
+    known: may be very long; at most MAX_COMPARED names are read.
     """
-    names = sorted(set(islice(known, MOST_COMPARED)))
+    names = sorted(set(islice(known, MAX_COMPARED)))
     shown = get_close_matches(word, names, n=SUGGESTED) or names[:SUGGESTED]
     left = len(names) - len(shown)
-    more = ", and more" if len(names) == MOST_COMPARED else f", and {left} more" if left else ""
+    more = ", and more" if len(names) == MAX_COMPARED else f", and {left} more" if left else ""
     return f"; existing: {', '.join(shown)}{more}" if shown else ""
 
 

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import trio
 
 RECORD: Final = 16 << 10
-MOST_OF_HANDSHAKE: Final = 2 * RECORD
+MAX_HANDSHAKE_SIZE: Final = 2 * RECORD
 """Maximum number of octets that a peer can send in a handshake. A chain of four certificates has about 8,000."""
 _GROUP: Final = "prime256v1"  # RFC 8446 section 9.1: the group that each implementation has
 T = TypeVar("T")
@@ -103,8 +103,8 @@ class TlsStream:
                 await self._flush()
                 raise trio.BrokenResourceError(str(error)) from error
             octets += await self._receive()
-            if in_thread is not None and octets > MOST_OF_HANDSHAKE:
-                raise trio.BrokenResourceError(f"the peer's part of the handshake exceeds {MOST_OF_HANDSHAKE} octets")
+            if in_thread is not None and octets > MAX_HANDSHAKE_SIZE:
+                raise trio.BrokenResourceError(f"the peer's part of the handshake exceeds {MAX_HANDSHAKE_SIZE} octets")
 
     async def _receive(self) -> int:
         """Receive octets for the TLS engine, and return their number; 0 at the end of the stream."""

@@ -29,7 +29,7 @@ NEARBY: Final = 20
 BORDER: Final = 4
 """Width of the quiet zone around a QR code, in modules (ISO/IEC 18004 section 9.1)."""
 # In octets of UTF-8. With percent-encoded names of this length the URI is far below the 2,300 octets of a QR code.
-LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
+MAX_ISSUER_LENGTH, MAX_ACCOUNT_LENGTH = 64, 128
 
 Matches = Callable[[str], bool]
 """A function that returns whether a code is the typed one."""
@@ -89,7 +89,7 @@ def clock_off(seconds: int) -> str:
 def otpauth(seed: str, *, issuer: str, account: str) -> str:
     """Return the URI of a seed for authenticator apps (Google's Key URI format). Long names are truncated, so that the
     URI fits into a QR code."""
-    issuer, account = quote(_cut(issuer, LONGEST_ISSUER), safe=""), quote(_cut(account, LONGEST_ACCOUNT), safe="")
+    issuer, account = quote(_cut(issuer, MAX_ISSUER_LENGTH), safe=""), quote(_cut(account, MAX_ACCOUNT_LENGTH), safe="")
     return f"otpauth://totp/{issuer}:{account}?secret={seed}&issuer={issuer}&algorithm=SHA1&digits=6&period={STEP_S}"
 
 

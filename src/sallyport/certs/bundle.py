@@ -21,10 +21,9 @@ from uuid import uuid4
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, pkcs12
 
-from sallyport.certs.authority import common_name, fingerprint
+from sallyport.certs.authority import SigningKey, common_name, fingerprint
 
 EAP_TLS: Final = 13  # RFC 5216
 ROUNDS: Final = 20_000
@@ -39,7 +38,7 @@ class Identity:
     certificate."""
 
     certificate: x509.Certificate
-    key: rsa.RSAPrivateKey
+    key: SigningKey
     authority: x509.Certificate
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sallyport.base.wire import Row
-from sallyport.certs.authority import fingerprint
+from sallyport.certs.authority import KeyKind, fingerprint
 from sallyport.certs.bundle_cli import bundled, reserved, wanted, write
 from sallyport.certs.folder import CertificateFolder, Issued, present
 from sallyport.shell.command import CommandLine, Form
@@ -15,6 +15,8 @@ from sallyport.shell.options import NUMBER, Group, json_form
 
 COLUMNS = ("name", "kind", "org", "tenant", "state", "expires", "serial")
 CA_NAME = "Sallyport CA"
+KINDS = click.Choice([each.value for each in KeyKind])
+SEND_ROOT = "Send the authority's certificate in each login, for Android devices that trust on first use."
 
 org = click.option("--org", type=NUMBER, help="orgId of the certificate's tenant.")
 tenant = click.option("--tenant", type=NUMBER, help="tenantId; required if there are several tenants.")
@@ -38,10 +40,26 @@ def cert() -> None:
     show_default=True,
     help="Name of the authority that users see when they install its certificate.",
 )
+@click.option(
+    "--key-type",
+    type=KINDS,
+    default=KeyKind.P256.value,
+    show_default=True,
+    help="Kind of the keys. RSA is for devices without elliptic curves.",
+)
+@click.option("--send-root", is_flag=True, help=SEND_ROOT)
 @click.pass_obj
-def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
-    """Create an authority (ten years) and the certificate of the server (397 days): RSA with SHA-256."""
-    path = str(line.call("cert.init", ca_name=ca_name, hosts=[*hosts] or [socket.getfqdn()]))
+def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str, key_type: str, send_root: bool) -> None:
+    """Create an authority (ten years) and the certificate of the server (397 days), both with SHA-256."""
+    path = str(
+        line.call(
+            "cert.init",
+            ca_name=ca_name,
+            hosts=[*hosts] or [socket.getfqdn()],
+            key_type=key_type,
+            send_root=send_root,
+        )
+    )
     line.print(path)
     line.note("the authority is created: install its certificate on the devices and the RadSec peers (cert show --ca)")
     line.note(f"the authority's key is in {Path(path).parent}: keep a copy of that directory on another machine")
@@ -94,6 +112,10 @@ def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | Non
     multiple=True,
     help="Name or address of the server; repeatable. Default: the names stay unchanged.",
 )
+@click.option(
+    "--new-key-type", type=KINDS, help="Give the server a new key of this kind. Default: the key stays unchanged."
+)
+@click.option("--send-root/--no-send-root", default=None, help=f"{SEND_ROOT} Default: this stays unchanged.")
 @org
 @tenant
 @bundled
@@ -104,6 +126,8 @@ def renew(
     *,
     name: str | None,
     hosts: Sequence[str],
+    new_key_type: str | None,
+    send_root: bool | None,
     org: int | None,
     tenant: int | None,
     **given: object,
@@ -114,15 +138,22 @@ def renew(
     If the server's certificate was revoked, the server gets a new key. A client's certificate keeps its tenant. If it
     has no tenant, --org and --tenant set the tenant.
     """
-    if name is not None and hosts:
-        raise click.UsageError("--host is allowed only for the certificate of the server")
+    for option, given_value in (
+        ("--host", hosts or None),
+        ("--new-key-type", new_key_type),
+        ("--send-root", send_root),
+    ):
+        if name is not None and given_value is not None:
+            raise click.UsageError(f"{option} is allowed only for the certificate of the server")
     if name is None and (org or tenant):
         raise click.UsageError("--org and --tenant are allowed only for the certificate of a client")
     files = wanted(given)
     if name is None and files.files:
         raise click.UsageError("--p12 and --mobileconfig are allowed only for the certificate of a client")
     with reserved(files.files):
-        made = line.row("cert.renew", name=name, hosts=[*hosts], org=org, tenant=tenant)
+        made = line.row(
+            "cert.renew", name=name, hosts=[*hosts], new_key=new_key_type, send_root=send_root, org=org, tenant=tenant
+        )
         line.note(f"{made['name']}: until {made['expires']}")
         if name is not None:
             line.note(f"SHA-256 fingerprint {made['sha256']}")

@@ -3,13 +3,14 @@ clients, and every certificate that was ever signed.
 
     ca.pem  ca.key            the authority's certificate and key
     crl.pem                   the authority's revocation list
-    server.pem  server.key    the service's certificate followed by the authority's certificate, and the service's key
-    clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
+    server.pem  server.key    the service's certificate and key; optionally followed by the authority's certificate
+    clients/NAME.pem  .key    each client's certificate followed by the authority's certificate, and the client's key
     issued/SERIAL.pem         every certificate that was signed; `revoke` needs all certificates of a client
 
 A file is replaced as a whole. A renewal keeps the key, and changes only the file of the certificate. If both files
 changed, a reader could combine the old certificate with the new key. The server gets a new key only when its
-certificate was revoked. A lock serializes the commands.
+certificate was revoked, or on demand; a reader that finds the wrong key keeps the previous certificate until the next
+look. A lock serializes the commands.
 """
 
 import fcntl
@@ -22,7 +23,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -33,7 +33,19 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from sallyport.base.errors import Conflict, NotFound, StartError
 from sallyport.base.text import fold
-from sallyport.certs.authority import LIFE, Authority, checked_name, common_name, host_names, new_key, taken_back
+from sallyport.certs.authority import (
+    LIFE,
+    Authority,
+    KeyKind,
+    PublicKey,
+    SigningKey,
+    checked_name,
+    common_name,
+    host_names,
+    kind_of,
+    new_key,
+    taken_back,
+)
 from sallyport.host import disk
 
 FOLDER = "certs"
@@ -104,8 +116,18 @@ class CertificateFolder:
         """
         return self.path / "clients" / f"{checked_name(name)}.pem"
 
-    def make(self, ca_name: str, hosts: Sequence[str], now: datetime) -> None:
+    def make(
+        self,
+        ca_name: str,
+        hosts: Sequence[str],
+        now: datetime,
+        kind: KeyKind = KeyKind.P256,
+        *,
+        with_root: bool = False,
+    ) -> None:
         """Create an authority and a certificate for the server.
+
+        kind: the kind of both keys. with_root: whether the server sends the authority's certificate; see `_keep`.
 
         Raises Conflict if there is an authority already. Raises Invalid if a name cannot be used.
         """
@@ -114,12 +136,12 @@ class CertificateFolder:
                 raise Conflict(
                     f"{self.ca} exists already; to issue a new certificate of the server: sallyport cert renew"
                 )
-            authority, key = Authority.new(ca_name, now), new_key()
+            authority, key = Authority.new(ca_name, now, kind), new_key(kind)
             certificate = authority.server(hosts, key.public_key(), now)
             self._write(self.path / "ca.key", _key_pem(authority.key))
             self._sign_list(authority, (), now)
             self._write(self.server_key, _key_pem(key))
-            self._keep(self.server, certificate, authority)
+            self._keep(self.server, certificate, authority, with_root=with_root)
             self._write(self.ca, _pem(authority.certificate))  # written last: if this file exists, all others do
 
     def issue(self, name: str, now: datetime) -> x509.Certificate:
@@ -135,14 +157,23 @@ class CertificateFolder:
             authority, key = self._authority(), new_key()
             certificate = authority.client(name, key.public_key(), now)
             self._write(path.with_suffix(".key"), _key_pem(key))
-            return self._keep(path, certificate, authority)
+            return self._keep(path, certificate, authority, with_root=True)
 
-    def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
+    def renew(
+        self,
+        name: str | None,
+        hosts: Sequence[str],
+        now: datetime,
+        new: KeyKind | None = None,
+        *,
+        with_root: bool | None = None,
+    ) -> x509.Certificate:
         """Issue a new certificate for the server or a client, with the existing key. If the server's certificate was
-        revoked, the server gets a new key.
+        revoked, the server gets a new key of the same kind.
 
         name: the client's name, or None for the server's certificate. hosts: the new names of the server; if empty, the
-        names do not change.
+        names do not change. new: the kind of a new key for the server, or None. with_root: whether the server sends the
+        authority's certificate; None if this does not change.
 
         Raises NotFound if there is no certificate to renew. Raises Conflict if the client's certificate was revoked.
         """
@@ -151,8 +182,9 @@ class CertificateFolder:
             old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
             is_gone = old.serial_number in {each.serial_number for each in revoked}
             if name is None:
-                another = new_key() if is_gone else None
-                key = _public_key(old, path) if another is None else another.public_key()
+                key = _public_key(old, path)
+                another = new_key(new or kind_of(key)) if is_gone or new is not None else None
+                key = key if another is None else another.public_key()
                 certificate = authority.server(hosts or host_names(old), key, now)
                 if another is not None:
                     self._write(self.server_key, _key_pem(another))
@@ -165,7 +197,9 @@ class CertificateFolder:
                 certificate = authority.client(name, _public_key(old, path), now)
             if name is None or self._list_grows_old(now):
                 self._sign_list(authority, revoked, now)
-            return self._keep(path, certificate, authority)
+            if with_root is None:
+                with_root = name is not None or (path.exists() and len(read_certificates(path)) > 1)
+            return self._keep(path, certificate, authority, with_root=with_root)
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
         """Return the current certificate of the server or of a client. If the file of the certificate is missing,
@@ -228,14 +262,20 @@ class CertificateFolder:
         self._must_exist()
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
-    def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Store a new certificate in the folder `issued`. Also replace the file at `path`: it gets the certificate,
-        followed by the certificate of the authority.
+    def _keep(
+        self, path: Path, certificate: x509.Certificate, authority: Authority, *, with_root: bool
+    ) -> x509.Certificate:
+        """Store a new certificate in the folder `issued`. Also replace the file at `path`. with_root: whether this file
+        gets the certificate of the authority too.
 
-        Android needs the authority's certificate. On first use, Android trusts only certificates that the server sends.
+        A server that sends the root takes one or two packets more for each login. Supplicants that have the root
+        ignore it. Only an Android device that connects without a configured authority uses it (trust on first use,
+        Android 13 and newer): it then stores the root. Without the root, Android 14 and newer store the fingerprint of
+        the server's certificate instead, and ask the user again after each renewal. The first builds of Android 13
+        refuse the network. Source: AOSP, packages/modules/Wifi, InsecureEapNetworkHandler.java.
         """
         self._write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
-        self._write(path, _pem(certificate) + _pem(authority.certificate))
+        self._write(path, _pem(certificate) + (_pem(authority.certificate) if with_root else b""))
         return certificate
 
     def _all(self, revoked: set[int]) -> list[Issued]:
@@ -291,14 +331,14 @@ def read_certificates(path: Path) -> list[x509.Certificate]:
         raise StartError(f"{path} contains no certificate in PEM") from error
 
 
-def read_key(path: Path) -> rsa.RSAPrivateKey:
+def read_key(path: Path) -> SigningKey:
     """Return the private key in a PEM file. Raises StartError."""
     try:
         key = load_pem_private_key(_read(path), None)
     except (ValueError, TypeError) as error:
         raise StartError(f"{path} contains no private key in PEM") from error
-    if not isinstance(key, rsa.RSAPrivateKey):
-        raise StartError(f"{path} has no RSA key: use the files that sallyport cert created")
+    if not isinstance(key, SigningKey):
+        raise StartError(f"{path} has neither an RSA nor an EC key: use the files that sallyport cert created")
     return key
 
 
@@ -323,10 +363,10 @@ def _kind(certificate: x509.Certificate) -> str:
     return SERVER if ExtendedKeyUsageOID.SERVER_AUTH in usage else CLIENT
 
 
-def _public_key(certificate: x509.Certificate, path: Path) -> rsa.RSAPublicKey:
+def _public_key(certificate: x509.Certificate, path: Path) -> PublicKey:
     key = certificate.public_key()
-    if not isinstance(key, rsa.RSAPublicKey):
-        raise StartError(f"{path} has no RSA key: use the files that sallyport cert created")
+    if not isinstance(key, PublicKey):
+        raise StartError(f"{path} has neither an RSA nor an EC key: use the files that sallyport cert created")
     return key
 
 
@@ -334,7 +374,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(Encoding.PEM)
 
 
-def _key_pem(key: rsa.RSAPrivateKey) -> bytes:
+def _key_pem(key: SigningKey) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 

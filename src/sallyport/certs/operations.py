@@ -16,7 +16,7 @@ from pydantic import Field
 
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
-from sallyport.certs.authority import common_name, fingerprint
+from sallyport.certs.authority import KeyKind, common_name, fingerprint
 from sallyport.certs.folder import CertificateFolder, present, read_certificates
 from sallyport.shell.command import Arguments, LocalOperations, Tenants
 
@@ -63,10 +63,13 @@ class Files(Protocol):
 
 
 class NewAuthority(Arguments):
-    """Arguments of cert.init. hosts: the host names and addresses of the server."""
+    """Arguments of cert.init. hosts: the host names and addresses of the server. key_type, send_root: as in
+    `CertificateFolder.make`."""
 
     ca_name: str
     hosts: list[str]
+    key_type: KeyKind = KeyKind.P256
+    send_root: bool = False
 
 
 class _MayNameTenant(Arguments):
@@ -88,11 +91,14 @@ class OfClient(_MayNameTenant):
 class Renewed(_MayNameTenant):
     """Arguments of cert.renew.
 
-    name: the client's name, or None for the server's certificate. hosts: the new host names of the server.
+    name: the client's name, or None for the server's certificate. hosts: the new host names of the server. new_key,
+    send_root: for the server's certificate, as in `CertificateFolder.renew`.
     """
 
     name: str | None = None
     hosts: list[str] = Field(default_factory=list)
+    new_key: KeyKind | None = None
+    send_root: bool | None = None
 
 
 class Revoked(Arguments):
@@ -149,7 +155,11 @@ def local_operations(
 
     @local("cert.init")
     async def init(wanted: NewAuthority) -> JSON:
-        await files.change(lambda folder: folder.make(wanted.ca_name, wanted.hosts, present()))
+        await files.change(
+            lambda folder: folder.make(
+                wanted.ca_name, wanted.hosts, present(), wanted.key_type, with_root=wanted.send_root
+            )
+        )
         made = [read_certificates(path)[0] for path in (folder.ca, folder.server)]
         await noted("issue", made)
         return str(folder.ca)
@@ -172,7 +182,7 @@ def local_operations(
         numbers, name = await tenants.numbers(), wanted.name
 
         def sign(folder: CertificateFolder) -> x509.Certificate:
-            return folder.renew(name, wanted.hosts, present())
+            return folder.renew(name, wanted.hosts, present(), wanted.new_key, with_root=wanted.send_root)
 
         tenant_id = None if name is None else await chosen(wanted, numbers, owners.tenant_of(name))
         if name is None or tenant_id is None:

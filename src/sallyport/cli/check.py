@@ -1,4 +1,4 @@
-"""`sallyport check`: send a RADIUS request as a device would, and explain a failure."""
+"""`sallyport check`: send a RADIUS request as a device would, or a mail as the service does, and explain a failure."""
 
 import os
 from secrets import token_hex
@@ -42,7 +42,19 @@ UNSIGNED = (
 
 @click.group(cls=Group)
 def check() -> None:
-    """Send a RADIUS request as a device would, and explain a failure."""
+    """Send a RADIUS request as a device would, or a test mail, and explain a failure."""
+
+
+@check.command()
+@click.argument("address")
+@click.pass_obj
+def mail(line: Line, *, address: str) -> None:
+    """Send a test mail to an address, through the SMTP server of the settings smtp_*.
+
+    A running service sends it: with its own settings, as its own user.
+    """
+    line.call("mail.test", to=address)
+    line.print(f"the SMTP server has accepted a test mail to {address}")
 
 
 @check.command()

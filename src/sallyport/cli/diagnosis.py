@@ -15,7 +15,7 @@ from sallyport.cli.line import Line
 from sallyport.cli.radius import RadiusClient, Why
 from sallyport.shell.command import domains, entries
 
-MOST_DOMAINS: Final = 100
+MAX_DOMAINS: Final = 100
 
 _NO_ANSWER: Final = {
     Why.REFUSED: "Is the service running (sallyport serve, systemctl status sallyport), and on this port?",
@@ -34,12 +34,17 @@ REMEDIES: Final = {
     "the RADIUS client has no domain": "sallyport domain add NAME --org N --tenant N",
     "no provider": "the domain has no MFA provider: sallyport provider set, or sallyport domain mode {domain} monitor",
     NOT_ENROLLED: "the user has no second factor yet: enrol the user at the provider",
+    "not strong enough": "the login rule demands a stronger second factor: sallyport rule test --domain {domain} "
+    "--user {user} shows the rule",
     "provider unreachable": _CHECK_PROVIDER,
     "provider unreachable, circuit open": _CHECK_PROVIDER,
     "the provider's rate limit is reached": _CHECK_PROVIDER,
     "provider configuration unreadable": "sallyport provider set {domain} stores the configuration again",
     "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer "
     "in time; sallyport provider set --timeout-seconds changes the time",
+    "not me": "the user says that somebody else logs in: reset the password; then sallyport prompt-pause end --domain "
+    "{domain} --user {user}",
+    "too many prompts": "sallyport prompt-pause list --domain {domain} shows whether the user gets no prompt now",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "too many sessions": "sallyport session list --live --domain {domain} --user {user} shows the sessions",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
@@ -47,11 +52,16 @@ REMEDIES: Final = {
     "{domain} --station STATION unlocks it",
     "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if the "
     "RADIUS client checks passwords",
+    "unbound login": "the device must sign its requests and send the address of the station: sallyport provider show "
+    "{domain} shows the binding",
+    "code not returned": "where nothing can be typed, sallyport provider set {domain} own --binding address",
     "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
 }
 _ENROLLING: Final = {
     "totp": "the user has no authenticator app yet: sallyport user totp {user} --domain {domain}",
+    "own": "the user has none of the accepted factors: sallyport user totp {user} --domain {domain}, or sallyport user "
+    "bypass-codes {user} --domain {domain}",
     "wallet": "the user holds no valid credential of the provider's issuer: sallyport credential list --domain {domain}"
     " shows whether it is assigned, revoked or expired; sallyport wallet assign gives it to the user's wallet",
 }
@@ -73,16 +83,16 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
     except SallyportError as error:
         line.note(f"On this machine: {error}")
         return
-    place = line.settings().data_dir
+    data_dir = line.settings().data_dir
     for sender in senders:
         if sender["address"] == client.source and str(sender["last"]) >= began:
-            line.note(f"The service of {place} dropped a packet of {client.source}: {sender['verdict']}")
+            line.note(f"The service of {data_dir} dropped a packet of {client.source}: {sender['verdict']}")
             if sender["remedy"]:
                 line.note(f"What to do: {sender['remedy']}")
             return
     line.note(
-        f"The service of {place} runs and has dropped no packet of {client.source}: another server has this port, or "
-        "the first factor does not answer (sallyport doctor, and the log)"
+        f"The service of {data_dir} runs and has dropped no packet of {client.source}: another server has this port, "
+        "or the first factor does not answer (sallyport doctor, and the log)"
     )
 
 
@@ -117,7 +127,7 @@ def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None
         if line.connection.process_id(wait=False) is None:
             return None
         body: Row = {"from": began, "search": nas, "pageSize": 20}
-        for domain in islice(domains(line, None), MOST_DOMAINS):
+        for domain in islice(domains(line, None), MAX_DOMAINS):
             answer = line.run("/ad/GetAuthLog", body, domain=str(domain["domainId"]))
             for event in entries(answer["events"]):
                 own = event["ip_address"] == client.source and event["device_name"] == nas

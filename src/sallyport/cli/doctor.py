@@ -36,6 +36,7 @@ THEN: tuple[tuple[str, Check], ...] = (
     ("limits", data.check_limits),
     ("certificates", certificates.check_certificates),
     ("ports", machine.check_ports),
+    ("pages of people", machine.check_people),
 )
 
 ASKING: tuple[tuple[str, Check], ...] = (
@@ -44,6 +45,9 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("Proxy-State", service.check_proxy_state),
     ("silence", service.check_silent),
     ("domains", service.check_domains),
+    ("server certificates", certificates.check_server_certificates),
+    ("authorities", service.check_authorities),
+    ("profiles", certificates.check_profiles),
     ("senders", service.check_senders),
     ("devices", service.check_devices),
     ("agents", service.check_agents),

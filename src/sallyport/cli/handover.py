@@ -39,12 +39,12 @@ def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> J
     folder = path if keep else path.parent
     if os.geteuid() != 0 or not own[0].stat().st_uid or any(folder.resolve().is_relative_to(each) for each in own):
         return ask(asked)
-    with _exchange(own[0]) as place:
+    with _exchange(own[0]) as exchange:
         if name in READ:
-            _copy(path, place / path.name, writer=own[0])
-            return ask({**asked, "arguments": {**arguments, "path": str(place / path.name)}})
-        made = ask({**asked, "arguments": {**arguments, "path": str(place if keep else place / path.name)}})
-        (copy,) = place.iterdir()
+            _copy(path, exchange / path.name, writer=own[0])
+            return ask({**asked, "arguments": {**arguments, "path": str(exchange / path.name)}})
+        made = ask({**asked, "arguments": {**arguments, "path": str(exchange if keep else exchange / path.name)}})
+        (copy,) = exchange.iterdir()
         target = path / copy.name if keep else path
         _copy(copy, target, reader=own[0])
         deleted = _expired(path, keep) if isinstance(keep, int) else 0
@@ -55,12 +55,12 @@ def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> J
 def _exchange(data_dir: Path) -> Iterator[Path]:
     """Yield a temporary directory in the data directory. Its owner is the owner of the data directory."""
     with as_owner(data_dir):
-        place = Path(mkdtemp(prefix="exchange-", dir=data_dir))
+        exchange = Path(mkdtemp(prefix="exchange-", dir=data_dir))
     try:
-        yield place
+        yield exchange
     finally:
         with as_owner(data_dir):
-            shutil.rmtree(place)
+            shutil.rmtree(exchange)
 
 
 def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Path | None = None) -> None:

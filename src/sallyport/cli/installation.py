@@ -129,12 +129,12 @@ def _counts(path: Path, strange: list[str], *, remedy: str) -> bool | None:
     command use the path anyway.
     """
     try:
-        strangers = {path.lstat().st_uid, path.stat().st_uid} - {0, os.geteuid()}
+        other_owners = {path.lstat().st_uid, path.stat().st_uid} - {0, os.geteuid()}
     except FileNotFoundError:
         return None
     except OSError as error:
         strange.append(f"./{path} is ignored: {error.strerror}")
         return False
-    for user_id in sorted(strangers):
+    for user_id in sorted(other_owners):
         strange.append(f"./{path} belongs to user {user_name(user_id)} and is ignored; to use it, set {remedy}")
-    return not strangers
+    return not other_owners

@@ -29,11 +29,11 @@ SECTIONS: Sections = {
     "RADIUS": {
         "client": ("sallyport.areas.clients.cli:client", "RADIUS clients: addresses that may send requests."),
         "device": ("sallyport.areas.devices.cli:device", "The inventory of network devices."),
-        "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does."),
+        "check": ("sallyport.cli.check:check", "Test a RADIUS server as a device does, or the mail of the service."),
         "ssid": ("sallyport.areas.devices.cli:ssid", "SSIDs that logins have named."),
         "station": ("sallyport.areas.devices.cli:station", "Stations: the hosts behind network devices."),
         "session": ("sallyport.areas.reauthorization.cli:session", "User sessions at network devices, live and past."),
-        "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
+        "cert": ("sallyport.areas.certificates.cli:cert", "Certificates for EAP and RadSec."),
     },
     "Sign-in policy": {
         "domain": ("sallyport.areas.login.first.cli:domain", "Directory domains and their enforcement mode."),
@@ -41,11 +41,20 @@ SECTIONS: Sections = {
         "event": ("sallyport.areas.events.cli:event", "The log of logins and their decisions, and its export."),
         "rule": ("sallyport.areas.policy.rules.cli:rule", "Login rules: allow, block, or require a second factor."),
         "role": ("sallyport.areas.policy.roles.cli:role", "Roles: named sets of reply attributes for each product."),
+        "profile": (
+            "sallyport.areas.profiles.cli:profile",
+            "Network profiles for devices: Apple, Windows, Android, Linux.",
+        ),
         "bypass": ("sallyport.areas.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
+        "authority": (
+            "sallyport.areas.authorities.cli:authority",
+            "Authorities that sign client certificates for EAP-TLS.",
+        ),
         "lockout": ("sallyport.areas.policy.lockouts.cli:lockout", "Users and stations locked out after failures."),
+        "prompt-pause": ("sallyport.areas.factors.cli:prompt_pause", "Users who get no prompt at present."),
     },
     "People and directories": {
-        "user": ("sallyport.areas.users.accounts.cli:user", "Endpoint users, whose passwords the service checks."),
+        "user": ("sallyport.areas.factors.cli:user", "Endpoint users, whose passwords the service checks."),
         "directory": ("sallyport.areas.directory.cli:directory", "Directories: users and groups from other systems."),
     },
     "Endpoints": {
@@ -116,7 +125,7 @@ class LazyGroup(Group):
     def __init__(self, *args: object, sections: Sections, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.sections = sections
-        self._listed = {name: place for listed in sections.values() for name, (place, _) in listed.items()}
+        self._listed = {name: module for listed in sections.values() for name, (module, _) in listed.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""

@@ -16,14 +16,14 @@ import click
 from sallyport.base.errors import about
 from sallyport.base.text import nearest
 from sallyport.shell.fields import by_options, parameter_of
-from sallyport.shell.options import Time, option_name, scope_of, value_of
+from sallyport.shell.options import InputFile, Time, option_name, scope_of, value_of
 
 if TYPE_CHECKING:
     from sallyport.base.errors import FieldError, Invalid, NotFound
     from sallyport.base.wire import JSON
 
 _SECRET: Final = re.compile("(^|[-_])(secret|password|token|code|i?key|pin|passphrase|seed|motp)$", re.IGNORECASE)
-_LONGEST: Final = 80
+_MAX_LENGTH: Final = 80
 """Maximum number of characters that a message repeats of a value."""
 _NOT_FOUND: Final = re.compile(
     r"^(?:no (?P<kind>domain) (?P<name>\S.*?)(?P<existing>; existing: .*)?|(?P<other>[A-Za-z ]+) not found)$"
@@ -69,7 +69,8 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
     found, value = parameter_of(names, parameters), _text_of(_at(sent, path))
     name = option_name(found) if found is not None else (names or path)[-1]
     is_secret = found is None or _is_secret(found) or any(_SECRET.search(_with_hyphens(each)) for each in names)
-    if is_secret or not isinstance(value, str | int | float) or "\n" in str(value):  # several lines come from a file
+    is_file = found is not None and isinstance(found.type, InputFile)  # then the value is the text of the file
+    if is_secret or is_file or not isinstance(value, str | int | float) or "\n" in str(value):
         return by_options(wrong.about(name), parameters)
     return not_accepted(name, value, by_options(wrong.message, parameters))
 
@@ -154,7 +155,7 @@ def _list_of(kind: str, context: click.Context) -> str:
 
 def _quoted(value: object) -> str:
     text = str(value)
-    return json.dumps(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...", ensure_ascii=False)
+    return json.dumps(text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}...", ensure_ascii=False)
 
 
 def usage(error: click.ClickException) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sallyport.base.wire import JSON, Row
     from sallyport.shell.command import Form
 
-LEAST = 8
+MIN_WIDTH = 8
 """The least width of a column whose cells are cut."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
@@ -153,7 +153,7 @@ class Table:
         heads = [max(map(len, each)) for each in words]
         self._widths = [max([head, *(len(row[at]) for row in cells)]) for at, head in enumerate(heads)]
         least = [
-            width if whole or all(row[at].isdecimal() for row in cells) else min(width, max(head, LEAST))
+            width if whole or all(row[at].isdecimal() for row in cells) else min(width, max(head, MIN_WIDTH))
             for at, (width, head, whole) in enumerate(zip(self._widths, heads, fixed, strict=True))
         ]
         while _length(self._widths) > self._width:

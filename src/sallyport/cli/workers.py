@@ -35,7 +35,7 @@ from sallyport.settings.settings import Settings
 from sallyport.store.postgres import check_extra
 
 PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 30.0
+MAX_PAUSE_S: Final = 30.0
 """The longest pause in seconds before a worker is started again. The pause doubles each time that the worker ends."""
 STEADY_S: Final = 60.0
 """Time in seconds. If a worker was ready and ran longer than this time, the next pause is the shortest pause again."""
@@ -68,9 +68,7 @@ class _Process:
 class _Place:
     """The restart state of a worker. due: the time at which the parent must start the worker again."""
 
-    back_off: BackOff = field(
-        default_factory=lambda: BackOff(first_s=PAUSE_S, most_s=LONGEST_PAUSE_S, chance=lambda: 0.0)
-    )
+    back_off: BackOff = field(default_factory=lambda: BackOff(first_s=PAUSE_S, most_s=MAX_PAUSE_S, chance=lambda: 0.0))
     due: float = 0.0
     process: _Process | None = None
 

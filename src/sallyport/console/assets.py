@@ -6,12 +6,13 @@ turns.
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, TypeVar
 
 import trio
+from jinja2 import Environment
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,7 +26,7 @@ from sallyport.base.totp import qr_code
 from sallyport.console import columns
 from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
 from sallyport.web.handling import TemplateRoute
-from sallyport.web.page import templates
+from sallyport.web.link_page import templates
 
 TYPES: Final[Mapping[str, str]] = {
     "console.css": "text/css; charset=utf-8",
@@ -43,28 +44,7 @@ class Assets:
     """The templates and static files. folders: the folders of the templates of areas."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
-        self._files = {name: files(__package__).joinpath("static", name).read_bytes() for name in TYPES}
-        self._environment = templates(Path(__file__).parent / "templates", *folders)
-        self._environment.filters |= {
-            "time": columns.as_time,
-            "ago": columns.as_age,
-            "clock": columns.as_clock,
-            "breakable": columns.breakable,
-            "counted": counted,
-            "share": columns.as_percent,
-            "mac": as_mac,
-            "duration": columns.as_duration,
-        }
-        self._environment.globals |= {
-            "static": self.url,
-            "qr": _qr,
-            "cell": columns.cell,
-            "with_cells": columns.with_cells,
-            "class_of": columns.class_of,
-            "label": label,
-            "first_factors": FIRST_FACTORS,
-            "providers": PROVIDERS,
-        }
+        self._environment = _environment(*folders)
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 
     async def render(self, template: str, variables: Mapping[str, object], tenant_id: int = 0) -> bytes:
@@ -81,10 +61,6 @@ class Assets:
         """Return a rendered template in UTF-8. Call this method only in a function for `in_turn`."""
         return self._environment.get_template(template).render(variables).encode(errors="replace")
 
-    def url(self, name: str) -> str:
-        """Return the address of a static file. It changes with the content, so browsers may keep the file."""
-        return f"/static/{name}?v={hashlib.sha256(self._files[name]).hexdigest()[:12]}"
-
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the static files."""
 
@@ -97,9 +73,46 @@ class Assets:
                 "x-content-type-options": "nosniff",
                 "cross-origin-resource-policy": "same-origin",
             }
-            return Response(self._files[name], headers=headers, media_type=TYPES[name])
+            return Response(_content(name), headers=headers, media_type=TYPES[name])
 
         return [TemplateRoute("/static/{name}", static)]
+
+
+def address_of(name: str) -> str:
+    """Return the address of a static file. It changes with the content, so browsers may keep the file."""
+    return f"/static/{name}?v={hashlib.sha256(_content(name)).hexdigest()[:12]}"
+
+
+@cache
+def _content(name: str) -> bytes:
+    return files(__package__).joinpath("static", name).read_bytes()
+
+
+@cache
+def _environment(*folders: Path) -> Environment:
+    """Return the templates of the console and of further folders, with their filters and functions."""
+    environment = templates(Path(__file__).parent / "templates", *folders)
+    environment.filters |= {
+        "time": columns.as_time,
+        "ago": columns.as_age,
+        "clock": columns.as_clock,
+        "breakable": columns.breakable,
+        "counted": counted,
+        "share": columns.as_percent,
+        "mac": as_mac,
+        "duration": columns.as_duration,
+    }
+    environment.globals |= {
+        "static": address_of,
+        "qr": _qr,
+        "cell": columns.cell,
+        "with_cells": columns.with_cells,
+        "class_of": columns.class_of,
+        "label": label,
+        "first_factors": FIRST_FACTORS,
+        "providers": PROVIDERS,
+    }
+    return environment
 
 
 def _qr(text: str) -> Markup:

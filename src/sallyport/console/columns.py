@@ -119,7 +119,7 @@ def as_duration(seconds: float) -> str:
     shown."""
     whole = int(seconds)
     parts = ((whole // 86_400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
-    first = next((place for place, (number, _) in enumerate(parts) if number), len(parts) - 1)
+    first = next((index for index, (number, _) in enumerate(parts) if number), len(parts) - 1)
     return " ".join(f"{number} {unit}" for number, unit in parts[first : first + 2] if number) or "0 s"
 
 

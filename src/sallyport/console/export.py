@@ -18,11 +18,11 @@ from sallyport.base.errors import Refused, StoreError, TooMany
 from sallyport.base.fair import FairLimiter
 from sallyport.console.assets import Assets
 from sallyport.console.guard import HEADERS
-from sallyport.console.table import MOST_EXPORTED, Table
+from sallyport.console.table import MAX_EXPORTED, Table
 from sallyport.console.visit import Page, Visit
 from sallyport.web import problem
+from sallyport.web.console_pages import Context
 from sallyport.web.content import LargeAnswers
-from sallyport.web.pages import Context
 
 READERS: Final = 2
 """Maximum number of parts that are read at the same time."""
@@ -47,7 +47,7 @@ class Exports:
         """Return a CSV file. first: the table of the first part."""
         name = page.path.strip("/").partition("/")[0] or "list"
         headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.csv"'}
-        octets = await self.octets(visit, first, MOST_EXPORTED, has_titles=True)
+        octets = await self.octets(visit, first, MAX_EXPORTED, has_titles=True)
         if first.next_url:
             return _File(self, self._answers, page, visit, first, octets, headers)
         response = Response(octets, headers=headers, media_type=_File.media_type)
@@ -98,7 +98,7 @@ class _File(Response):
         while self._table is not None:
             await send({"type": "http.response.body", "body": self._octets, "more_body": True})
             sent += len(self._table.rows)
-            following = self._table.next_url if sent < MOST_EXPORTED else ""
+            following = self._table.next_url if sent < MAX_EXPORTED else ""
             self._table, self._octets = None, b""
             if following:
                 visit = replace(self._visit, query=QueryParams(urlsplit(following).query))
@@ -112,7 +112,7 @@ class _File(Response):
                 if not isinstance(table, Table):
                     return False
                 self._table = table
-                self._octets = await self._exports.octets(visit, table, MOST_EXPORTED - sent)
+                self._octets = await self._exports.octets(visit, table, MAX_EXPORTED - sent)
         return True
 
     async def _is_allowed(self) -> bool:

@@ -38,6 +38,7 @@ LABELS: Final[Mapping[str, str]] = {
     "filter": "Filter for accounts",
     "tenant": "Entra ID tenant",
     "clientId": "Client id",
+    "readDevices": "Devices read",
 }
 """Labels of the fields whose name in words would not be clear."""
 PROVIDERS: Final[Mapping[str, str]] = {
@@ -48,6 +49,7 @@ PROVIDERS: Final[Mapping[str, str]] = {
     "webhook": "webhook",
     "radius": "RADIUS server",
     "wallet": "wallet",
+    "own": "passkeys and other factors of this service",
 }
 """The names of the providers of second factors. A provider of another package keeps its name."""
 FIRST_FACTORS: Final[Mapping[str, str]] = {

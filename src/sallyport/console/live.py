@@ -36,8 +36,8 @@ RECHECK_S: Final = 5.0
 """Time after which a stream checks its session again."""
 BEAT_S: Final = 15.0
 """Time after which an empty message is sent, so that proxies do not close the connection."""
-MOST_STREAMS: Final = 200
-MOST_OF_PERSON: Final = 10
+MAX_STREAMS: Final = 200
+MAX_OF_PERSON: Final = 10
 
 IsValid = Callable[[], Awaitable[bool]]
 Rows = Callable[[Sequence[DomainEvent]], Awaitable[bytes]]
@@ -106,7 +106,7 @@ class Streams:
         self.feed = feed
         self.stopping = stopping
         self._open = Counter[str]()
-        self._room = Room(MOST_STREAMS)
+        self._room = Room(MAX_STREAMS)
 
     async def response(self, viewer: Viewer, is_valid: IsValid, view: Hashable, rows: Rows) -> Response:
         """Return a stream of new rows. is_valid: a function that returns whether the session is still valid. view:
@@ -121,7 +121,7 @@ class Streams:
     @contextmanager
     def counted(self, viewer: Viewer) -> Iterator[None]:
         """Count a stream during the block. Raises TooMany if there is no room for the stream."""
-        if self._open[viewer.person] >= MOST_OF_PERSON or not self._room.take(viewer.person, viewer.tenant_id):
+        if self._open[viewer.person] >= MAX_OF_PERSON or not self._room.take(viewer.person, viewer.tenant_id):
             raise TooMany("too many live pages are open: close some")
         self._open[viewer.person] += 1
         try:

@@ -35,8 +35,8 @@ AGAIN_S: Final = 2
 """Time in seconds after which this page refreshes itself."""
 KEPT_S: Final = KEPT_US / SECOND
 """Time in seconds for which a complete answer is kept."""
-MOST_OF_SESSION: Final = 4
-MOST: Final = 200
+MAX_OF_SESSION: Final = 4
+MAX_ACTIONS: Final = 200
 """Maximum number of running actions and kept answers. Further ones are answered in their own request."""
 
 Work: TypeAlias = Callable[[], Awaitable[Response]]
@@ -82,7 +82,7 @@ class Running:
         """Do the work. Return its answer, or the id under which the answer is kept if the work takes longer."""
         self._forget()
         own = sum(each.session_id == session_id for each in self._actions.values())
-        if self._nursery is None or own >= MOST_OF_SESSION or len(self._actions) >= MOST:
+        if self._nursery is None or own >= MAX_OF_SESSION or len(self._actions) >= MAX_ACTIONS:
             return await work()
         action = _Action(session_id, new_error_id(), ExitStack())
         self._actions[action.number] = action

@@ -6,8 +6,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sallyport.areas.signin.openid import EXPIRED, STARTED_S, OpenId, Started
-from sallyport.areas.signin.sessions import Sessions
+from sallyport.areas.signin.openid import STARTED_S, OpenId, Started
+from sallyport.areas.signin.sign_ins import SignIns
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Forbidden, Refused
 from sallyport.console.assets import Assets
@@ -22,6 +22,7 @@ from sallyport.console.guard import (
     local_path,
     new_key,
 )
+from sallyport.outgoing.openid.client import EXPIRED
 
 PATH = "/sign-in"
 IN_CLEAR = "passwords are accepted only over TLS, or on the machine of the service itself"
@@ -33,7 +34,7 @@ class SignIn:
     """The page of the sign-in, with a form for an access token, one for a local administrator, and a link for each
     identity provider."""
 
-    sessions: Sessions
+    sign_ins: SignIns
     open_id: OpenId
     clock: Clock
     guard: Guard
@@ -59,7 +60,7 @@ class SignIn:
         started = Started.new(request.path_params["provider"], local_path(query.get("next", "")), self.clock())
         try:
             self._check_private(request)
-            to = await self.sessions.leave(started, self.guard.browser(request))
+            to = await self.sign_ins.leave(started, self.guard.browser(request))
         except Refused as error:
             return await self._page(request, query, error)
         response = RedirectResponse(to, 303, HEADERS)
@@ -75,7 +76,7 @@ class SignIn:
             if started is None or started.provider != request.path_params["provider"]:
                 raise Forbidden(EXPIRED)
             self._check_private(request)
-            key = await self.sessions.by_identity(started, _query(request), self.guard.browser(request))
+            key = await self.sign_ins.by_identity(started, _query(request), self.guard.browser(request))
         except Refused as error:
             return await self._page(request, fields, error)
         response = self._signed_in(request, key, started.next_path)
@@ -95,11 +96,11 @@ class SignIn:
     async def _sign_in(self, request: Request, fields: QueryParams) -> str:
         browser = self.guard.browser(request)
         if "token" in fields:
-            return await self.sessions.by_token(fields["token"], browser)
+            return await self.sign_ins.by_token(fields["token"], browser)
         if not self.guard.is_private(request):
             raise Forbidden(IN_CLEAR)
         name, password, code = (fields.get(each, "") for each in ("name", "password", "code"))
-        return await self.sessions.by_password(name, password, code, browser)
+        return await self.sign_ins.by_password(name, password, code, browser)
 
     async def _page(self, request: Request, fields: QueryParams, error: Refused | None = None) -> Response:
         key = self.guard.cookie(request, BEFORE) or new_key()

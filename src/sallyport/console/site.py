@@ -24,10 +24,10 @@ from sallyport.console.visit import Form, FormProblem, Page, Services, Visit, ad
 from sallyport.nodes.answers import SlowAnswers
 from sallyport.web import problem
 from sallyport.web.connections import PEER
+from sallyport.web.console_pages import Context, Redirect
+from sallyport.web.console_pages import Pages as AnyPages
 from sallyport.web.content import headers_of
 from sallyport.web.handling import TemplateRoute
-from sallyport.web.pages import Context, Redirect
-from sallyport.web.pages import Pages as AnyPages
 from sallyport.web.scope import INSTALLATIONS, Role
 
 MENU: Final = (
@@ -41,7 +41,7 @@ TENANTS: Final = "/tenants"
 """The page on which an installation administrator chooses a tenant."""
 CLOSED_PAGES: Final = "/installation"
 """The page that says how to open the pages of the installation. Installation administrators do not need it."""
-MOST_EXAMINED: Final = 100
+MAX_EXAMINED: Final = 100
 """Maximum number of domains of a tenant among which the first one with a login is found."""
 QUIET: Final = "x-refresh"
 """The header of a request that the script has sent without the person."""
@@ -98,7 +98,7 @@ class Site:
     def routes(self) -> list[BaseRoute]:
         """Return all routes of the console."""
         services = self._services
-        entrance = SignIn(services.sessions, services.open_id, services.clock, self._guard, self._assets)
+        entrance = SignIn(services.sign_ins, services.open_id, services.clock, self._guard, self._assets)
         routes: list[BaseRoute] = [
             TemplateRoute(sign_in.PATH, partial(self._safely, entrance.answer), methods=["GET", "POST"]),
             TemplateRoute(openid.PATH, partial(self._safely, entrance.leave), methods=["GET"]),
@@ -125,7 +125,7 @@ class Site:
         return await self._or_error(partial(self._answer_visit, place, visit, waits_for), visit)
 
     async def _answer_visit(self, place: _Place, visit: Visit, waits_for: str) -> Response:
-        domains = visit.domains()[:MOST_EXAMINED]
+        domains = visit.domains()[:MAX_EXAMINED]
         if len(domains) > 1 and not visit.query.get("domain") and not place.page.is_quiet:
             visit = replace(visit, main=await self._services.events.first_used([each.id for each in domains]))
         if visit.request.method == "POST" and place.form is not None:

@@ -25,7 +25,7 @@ SIZES: Final = (25, SIZE, 100)
 LOGINS: Final = "/ad/GetAuthLog"
 SEARCHED: Final = 20_000
 """Number of the newest entries of a log that a filter without an index searches at first."""
-MOST_EXPORTED: Final = 10_000
+MAX_EXPORTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Table:
         present = self.visit.query.get("sort", "")
         return self.visit.url(sort=f"-{column.key}" if present == column.key else column.key, page=None)
 
-    def csv(self, *, most: int = MOST_EXPORTED, has_titles: bool = True) -> bytes:
+    def csv(self, *, most: int = MAX_EXPORTED, has_titles: bool = True) -> bytes:
         """Return the first rows with the chosen columns as CSV. has_titles: whether the first line has the titles of
         the columns."""
         out = io.StringIO()

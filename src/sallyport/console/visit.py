@@ -19,6 +19,7 @@ from sallyport.areas.events.service import Events
 from sallyport.areas.signin.openid import OpenId
 from sallyport.areas.signin.person import Person
 from sallyport.areas.signin.sessions import Sessions
+from sallyport.areas.signin.sign_ins import SignIns
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.actor import acting_as
 from sallyport.base.clock import SECOND, Clock, iso
@@ -29,7 +30,7 @@ from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams, Viewer
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Commands
-from sallyport.web import pages
+from sallyport.web import console_pages
 from sallyport.web.operation import Operation, Operations
 from sallyport.web.scope import ADMINS, INSTALLATIONS, Caller, Gate, Role, not_allowed
 from sallyport.web.upload import BeforeFile
@@ -96,6 +97,7 @@ class Services:
         domains: Domains,
         tenancy: Tenancy,
         sessions: Sessions,
+        sign_ins: SignIns,
         events: Events,
         settings: Settings,
         stopping: trio.Event,
@@ -109,6 +111,7 @@ class Services:
         self.domains = domains
         self.tenancy = tenancy
         self.sessions = sessions
+        self.sign_ins = sign_ins
         self.open_id = open_id
         self.status = status
         self.clock = clock
@@ -293,9 +296,9 @@ def address(path: str, parameters: Sequence[tuple[str, str]]) -> str:
     return f"{path}?{urlencode(filled)}" if filled else path
 
 
-Page: TypeAlias = pages.Page[Visit]
-Form: TypeAlias = pages.Form[Visit]
+Page: TypeAlias = console_pages.ConsolePage[Visit]
+Form: TypeAlias = console_pages.Form[Visit]
 
 
-class Pages(pages.Pages[Visit]):
+class Pages(console_pages.Pages[Visit]):
     """The pages and forms of a module of the console, which use all of `Visit`. See the package for an example."""

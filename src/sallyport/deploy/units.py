@@ -45,7 +45,7 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
     written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
-    ports = [port for _, port in _ports(settings) if 0 < port < _PRIVILEGED]
+    ports = [address.port for _, address, _ in settings.addresses() if 0 < address.port < _PRIVILEGED]
     return {
         drop_in_path(UNIT): _drop_in([*writes, *(binds if ports else [])], _DATABASE if settings.database_url else ()),
         drop_in_path(BACKUP_UNIT): _drop_in(writes),
@@ -55,7 +55,8 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
     """Yield each setting that names a file which the service must read: the name of the setting, and the path of the
     file."""
-    for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
+    files = ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "profile_certificate", "profile_key")
+    for name in (*files, "dictionaries"):
         path = getattr(settings, name)
         if path is not None:
             yield name, path
@@ -86,11 +87,6 @@ def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
 def is_hidden(path: Path) -> bool:
     """Return whether the unit hides a path from the service."""
     return any(path.is_relative_to(directory) for directory in HIDDEN)
-
-
-def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
-    binds = (settings.http_bind, *settings.radius_auth_bind, *settings.radius_acct_bind, *settings.radsec_bind)
-    yield from binds if settings.metrics_bind is None else (*binds, settings.metrics_bind)
 
 
 def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:

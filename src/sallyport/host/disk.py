@@ -67,7 +67,7 @@ def sync(path: Path) -> None:
 
 def free(path: Path) -> int:
     """Return the free space of the disk that contains a path, or would contain it, in octets. Raises OSError."""
-    place = path.absolute()
-    while not place.exists():
-        place = place.parent
-    return shutil.disk_usage(place).free
+    nearest = path.absolute()
+    while not nearest.exists():
+        nearest = nearest.parent
+    return shutil.disk_usage(nearest).free

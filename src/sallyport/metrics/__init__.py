@@ -14,12 +14,14 @@ from sallyport.metrics.login import (
     LoginMetrics,
     MfaMetrics,
     OutletMetrics,
+    PauseMetrics,
     SpoolMetrics,
     UpstreamMetrics,
 )
 from sallyport.metrics.nodes import NodeMetrics
-from sallyport.metrics.process import CertificateMetrics, HttpMetrics, ProcessMetrics, StoreMetrics
+from sallyport.metrics.process import CertificateMetrics, HttpMetrics, MailMetrics, ProcessMetrics, StoreMetrics
 from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
+from sallyport.metrics.revocation import ListFacts, RevocationMetrics
 
 __all__ = [
     "MAX_NAMES",
@@ -33,14 +35,18 @@ __all__ = [
     "DynamicMetrics",
     "HttpMetrics",
     "InventoryMetrics",
+    "ListFacts",
     "LockoutMetrics",
     "LoginMetrics",
+    "MailMetrics",
     "MfaMetrics",
     "NodeMetrics",
     "OutletMetrics",
+    "PauseMetrics",
     "PresentationMetrics",
     "ProcessMetrics",
     "RadiusMetrics",
+    "RevocationMetrics",
     "SessionMetrics",
     "SpoolMetrics",
     "StoreMetrics",

@@ -49,6 +49,30 @@ class DirectoryMetrics:
             lambda: self._last,
         )
 
+        self._data: dict[tuple[str, ...], float] = {}
+        self._expiry: dict[tuple[str, ...], float] = {}
+        ReadGauge(
+            registry,
+            "sallyport_directory_data_timestamp_seconds",
+            "Time of the oldest data of the domain's cloud directories.",
+            ("domain",),
+            lambda: self._data,
+        )
+        ReadGauge(
+            registry,
+            "sallyport_directory_data_expiry_timestamp_seconds",
+            "Time when the oldest data of the domain's cloud directories become too old for logins by certificate.",
+            ("domain",),
+            lambda: self._expiry,
+        )
+
+    def aged(self, data: Mapping[int, tuple[float, float]]) -> None:
+        """Set the ages of data. data: the time of the oldest data of each domain, and the time when they become too
+        old, in seconds since 1970."""
+        kept = list(data.items())[:MAX_NAMES]
+        self._data = {(str(domain_id),): at for domain_id, (at, _) in kept}
+        self._expiry = {(str(domain_id),): until for domain_id, (_, until) in kept}
+
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Export the numbers of successful and failed imports with the value 0 for domains that had no import yet.
         shown: a function that returns (domain, mode) for each domain. It is called at a scrape."""

@@ -109,6 +109,24 @@ class MfaMetrics:
         self._open.labels(provider).inc(1 if is_open else -1)
 
 
+class PauseMetrics:
+    """Metrics of pauses of prompts. Label: reason, `not_me` or `unanswered`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._pauses = Counter(
+            "sallyport_mfa_prompt_pauses",
+            "Users who got no more prompts for ten minutes: after a denied login (`not_me`), or without answers.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in ("not_me", "unanswered"):
+            self._pauses.labels(reason)
+
+    def paused(self, reason: str) -> None:
+        """Count a pause. reason: `not_me` or `unanswered`."""
+        self._pauses.labels(reason).inc()
+
+
 class LockoutMetrics:
     """Metrics of lock-outs. Label: kind, `user` or `station`."""
 

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from sallyport.base.clock import is_synchronized
 from sallyport.host import disk
-from sallyport.metrics.instruments import BUCKETS, Buckets, ReadGauge, Values
+from sallyport.metrics.instruments import BUCKETS, Buckets, ReadGauge, Tally, Values
 
 LAG_SAMPLES = 240
 
@@ -59,7 +59,7 @@ class CertificateMetrics:
     """Metrics of the expiry of certificates. The labels of these metrics:
 
     use: `api`, `eap` (EAP and RadSec), `authority`, `revocation_list` or `external_revocation_list`; for a domain
-    `directory` or `first_factor`. domain: the domain's id.
+    `directory`, `first_factor` or `server_certificate`. domain: the domain's id.
 
     files: a function that returns the expiry of the service's own files by (use,). It is called at a scrape.
     of_domains: the expiry of the certificates in the configurations of domains, by (domain, use).
@@ -81,6 +81,28 @@ class CertificateMetrics:
             ("domain", "use"),
             lambda: self.of_domains,
         )
+
+
+class MailMetrics:
+    """Metrics of mail to people. Label result: `sent` (the SMTP server has accepted it), `failed`, `late` (it waited
+    too long), or `full` (the queue had no room)."""
+
+    RESULTS = ("sent", "failed", "late", "full")
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._mails = Tally(registry, "sallyport_mails", "Mails to people, by result.", ("result",))
+        self._mails.expect(lambda: ((each,) for each in self.RESULTS))
+
+    def watch(self, waiting: Callable[[], int]) -> None:
+        """Set the function that returns the number of waiting mails. The function is called at a scrape."""
+        Gauge("sallyport_mail_waiting", "Mails that wait for the SMTP server.", registry=self._registry).set_function(
+            waiting
+        )
+
+    def ended(self, result: str) -> None:
+        """Count a mail."""
+        self._mails.cell(result).count += 1
 
 
 class HttpMetrics:

@@ -17,7 +17,7 @@ from sallyport.store.vault import Vault
 
 KEPT_US: Final = 120 * SECOND
 """Time for which an answer is kept, in microseconds."""
-LARGEST: Final = 1 << 20
+MAX_SIZE: Final = 1 << 20
 """Maximum size of an answer that is written, in octets. A larger one is known only to the process that has made it."""
 
 
@@ -30,7 +30,7 @@ class SlowAnswers(Protocol):
 
     async def take(self, session_id: int, number: str) -> bytes | None:
         """Return the answer of an action, and delete it. Return None while the action runs. Raises LookupError if there
-        is no such action of the session, if its process has ended, or if the answer is larger than LARGEST. Raises
+        is no such action of the session, if its process has ended, or if the answer is larger than MAX_SIZE. Raises
         StoreError."""
 
     async def drop(self, number: str) -> None:
@@ -60,7 +60,7 @@ class SharedAnswers:
         self._vault = vault
 
     async def put(self, session_id: int, number: str, answer: bytes | None) -> None:
-        if answer is not None and len(answer) > LARGEST:
+        if answer is not None and len(answer) > MAX_SIZE:
             await self.drop(number)
             return
 

@@ -23,7 +23,7 @@ from sallyport.store.model import Engine
 SEND_S: Final = 0.1
 READ_S: Final = 1.0
 AT_ONCE: Final = 2000
-MOST_WAITING: Final = 100_000
+MAX_WAITING: Final = 100_000
 """Maximum number of notices that wait for the database. If there are more, the oldest notices are dropped."""
 
 Values = Sequence[JSON]
@@ -76,7 +76,7 @@ class SharedNotices:
     def __init__(self, store: Engine, node_id: Callable[[], int]) -> None:
         self._store = store
         self._node_id = node_id
-        self._waiting = deque[tuple[str, str]](maxlen=MOST_WAITING)
+        self._waiting = deque[tuple[str, str]](maxlen=MAX_WAITING)
         self._apply: dict[str, list[Apply]] = {}
         self._read: dict[int, int] = {}  # id of the last notice that was read from each node
         self._announced = trio.Event()

@@ -16,7 +16,7 @@ from sallyport.nodes.service import Cluster
 from sallyport.store.model import Engine
 
 EVERY_S: Final = 5.0
-MOST: Final = 200
+MAX_SENDERS: Final = 200
 """Maximum number of senders that a node writes."""
 
 
@@ -72,7 +72,7 @@ class SharedSenders:
         changes = self._changes()
         if changes == self._written:
             return
-        listed = json.dumps(self._rows(MOST))
+        listed = json.dumps(self._rows(MAX_SENDERS))
         await self._store.write_aside(lambda tx: repo.put_senders(tx, self._cluster.id, listed))
         self._written = changes
 

@@ -24,7 +24,7 @@ _NOT_YET_VALID: Final = 9
 _EXPIRED: Final = 10
 _OTHER_NAME: Final = frozenset({62, 64})
 ISSUER_UNKNOWN: Final = frozenset({18, 19, 20, 21})
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 _NAMES: Final = 5
 SYSTEM: Final = "the system's certificates (update-ca-certificates), then restart the service"
 """The text that tells an admin where the trusted certificates are, if no setting contains them."""
@@ -108,4 +108,4 @@ def _names(certificate: x509.Certificate) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    return "".join(each for each in text if each.isprintable())[:_LONGEST]
+    return "".join(each for each in text if each.isprintable())[:_MAX_LENGTH]

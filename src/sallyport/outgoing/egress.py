@@ -19,6 +19,7 @@ import socket
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, Protocol, TypeAlias
 
 import structlog
@@ -52,7 +53,7 @@ NOT_BY_DEFAULT: Final = tuple(
 )
 AT_ONCE: Final = 16
 """Maximum number of concurrent look-ups of one tenant; further look-ups wait."""
-MOST_ADDRESSES: Final = 16
+MAX_ADDRESSES: Final = 16
 """Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking so many takes 55
 ms."""
 TURNS: Final = 4
@@ -152,7 +153,17 @@ class Egress:
         except (OSError, UnicodeError):
             why = "the name has no address; check its spelling, and the DNS of this machine"
             raise ProviderError(f"{host}: {why}") from None
-        return self.check(host, list(dict.fromkeys(found))[:MOST_ADDRESSES])
+        return self.check(host, list(dict.fromkeys(found))[:MAX_ADDRESSES])
+
+    async def connect(self, host: str, port: int) -> trio.SocketStream:
+        """Return a TCP stream to a host. Try its allowed addresses one after another, until one answers. Each attempt
+        gets an equal part of the time until the deadline of the caller. Raises OSError, ProviderError."""
+        addresses = await self.resolve(host, port)
+        for left in range(len(addresses), 1, -1):
+            share_s = (trio.current_effective_deadline() - trio.current_time()) / left
+            with suppress(OSError), trio.move_on_after(max(share_s, 0.0)):
+                return await self.sockets.connect(addresses[-left], port)
+        return await self.sockets.connect(addresses[-1], port)
 
     async def _named(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:
         return await trio.to_thread.run_sync(
@@ -212,7 +223,7 @@ _RTA_DST: Final = 1
 _RTN_UNICAST: Final = 1
 
 
-MOST: Final = 4096
+MAX_SOCKETS: Final = 4096
 _AT_ONCE: Final = 64
 """Number of idle connections that are closed at the same time when no socket is left."""
 
@@ -233,7 +244,7 @@ class Sockets:
     idle: the connections that can be closed when the limit is reached, the oldest first.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_SOCKETS) -> None:
         self._most = most
         self._open: set[socket.socket] = set()
         self.idle: OrderedDict[Idle, None] = OrderedDict()

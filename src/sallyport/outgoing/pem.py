@@ -73,8 +73,8 @@ def private_key(text: str) -> PrivateKey:
     return key
 
 
-def certificates(text: str) -> list[x509.Certificate]:
-    """Return the certificates in a PEM text.
+def certificates(text: str, most: int = MAX_CERTIFICATES) -> list[x509.Certificate]:
+    """Return the certificates in a PEM text. most: the maximum number of certificates.
 
     Raises PemError if the text has no certificate or too many, or if a certificate has an unsupported key.
     """
@@ -82,12 +82,12 @@ def certificates(text: str) -> list[x509.Certificate]:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
-    if text.count("-----BEGIN") > MAX_CERTIFICATES:
-        raise PemError(f"must have at most {MAX_CERTIFICATES} certificates in PEM")
+    if text.count("-----BEGIN") > most:
+        raise PemError(f"must have at most {most} certificates in PEM")
     try:
         found = x509.load_pem_x509_certificates(text.encode())
         keys = [each.public_key() for each in found]
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
         raise PemError("must be certificates in PEM") from None
     for key in keys:
         if isinstance(key, rsa.RSAPublicKey):

@@ -39,7 +39,7 @@ KEPT_S: Final = 4.0
 uvicorn close a connection after 5 seconds by default."""
 MARGIN_S: Final = 1.0
 """An idle connection is not used in the last second before the limit that the server has announced (Keep-Alive)."""
-MOST_CONNECTIONS: Final = 2048
+MAX_CONNECTIONS: Final = 2048
 _READ: Final = 4096
 """Maximum number of octets that are parsed in one step. With chunks of a single octet, a step takes 10 ms."""
 _HEADERS: Final = 65_536
@@ -160,7 +160,7 @@ class Pool(httpx.AsyncBaseTransport):
     trusted authorities.
     """
 
-    def __init__(self, egress: Egress, trust: ssl.SSLContext, *, most: int = MOST_CONNECTIONS) -> None:
+    def __init__(self, egress: Egress, trust: ssl.SSLContext, *, most: int = MAX_CONNECTIONS) -> None:
         self.egress = egress
         self._trust = trust
         self._room = trio.Semaphore(most)
@@ -264,15 +264,9 @@ class Pool(httpx.AsyncBaseTransport):
         return Connection(secure, stream.socket, self.egress.turns)
 
     async def _stream(self, host: str, port: int) -> trio.SocketStream:
-        """Connect to the allowed addresses one after another, until one answers. Each attempt gets an equal part of the
-        remaining time."""
-        addresses = await self.egress.resolve(host, port)
-        for left in range(len(addresses), 1, -1):
-            share_s = (trio.current_effective_deadline() - trio.current_time()) / left
-            with suppress(OSError), trio.move_on_after(max(share_s, 0.0)):
-                return await self.egress.sockets.connect(addresses[-left], port)
+        """Connect to a host. Raises NotConnected, ProviderError."""
         try:
-            return await self.egress.sockets.connect(addresses[-1], port)
+            return await self.egress.connect(host, port)
         except OSError as error:
             raise NotConnected(no_connection(error, port)) from error
 

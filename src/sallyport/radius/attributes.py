@@ -81,6 +81,8 @@ MAX_KEPT: Final = 16_384
 NO_PARTS: Final = (slice(0), slice(0))
 """Two empty slices, added to the slices of a layout. With fewer than two keys, `itemgetter` would not return a
 tuple."""
+_MAX_PARTS: Final = 16
+"""Maximum number of cached sets of attributes that a layout leaves out."""
 Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 
@@ -225,15 +227,17 @@ class Layout:
         if places is None:
             places = [slice(at + 2, end) for found, at, end in self._attributes if found == kind]
             self._places[kind] = places
-        return [packet[place] for place in places]
+        return [packet[index] for index in places]
 
     def without(self, packet: bytes, kinds: frozenset[int]) -> bytes:
         """Return the attributes in octets and in order, except the attributes of the given types.
 
-        kinds: the types to leave out. Pass a constant, because `kinds` is the key of a cache.
+        kinds: the types to leave out. Pass a value of which there are few, because `kinds` is the key of a cache.
         """
         parts = self._parts.get(kinds)
         if parts is None:
+            if len(self._parts) >= _MAX_PARTS:
+                self._parts.clear()
             parts = self._parts[kinds] = itemgetter(*self._stretches(kinds), *NO_PARTS)
         return b"".join(parts(packet))
 

@@ -35,13 +35,11 @@ class Entry:
 
     __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "owner", "replaced", "signed")
 
-    def __init__(
-        self, key: Key, authenticator: bytes, now: float = 0.0, *, signed: bool = True, owner: int = 0
-    ) -> None:
+    def __init__(self, key: Key, authenticator: bytes, now: float = 0.0) -> None:
         self.key = key
-        self.owner = owner
+        self.owner = 0
         self.authenticator = authenticator
-        self.signed = signed
+        self.signed = True
         self.answer: bytes | None = None
         self.replaced = False
         self.first = self.last = now
@@ -118,7 +116,8 @@ class Duplicates:
         if self._noted >= self._max_entries:
             self._make_room()
         self._noted += 1
-        entry = window.fresh[key] = Entry(key, authenticator, now, signed=signed, owner=owner)
+        entry = window.fresh[key] = Entry(key, authenticator, now)
+        entry.signed, entry.owner = signed, owner  # named arguments of a class cost a dictionary
         return entry, True
 
     def _turn(self, now: float) -> None:

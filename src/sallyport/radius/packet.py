@@ -123,7 +123,7 @@ class Request:
     def without(self, kinds: frozenset[int]) -> bytes:
         """Return the attributes in octets and in order, except the attributes of the given types.
 
-        kinds: the types to leave out. Pass a constant, because `kinds` is the key of a cache.
+        kinds: the types to leave out, see `Layout.without`.
         """
         return self._layout.without(self.data, kinds)
 
@@ -330,7 +330,7 @@ class Reply:
     def without(self, kinds: frozenset[int]) -> bytes:
         """Return the attributes in octets and in order, except the attributes of the given types.
 
-        kinds: the types to leave out. Pass a constant, because `kinds` is the key of a cache.
+        kinds: the types to leave out, see `Layout.without`.
         """
         return self._layout.without(self.data, kinds)
 

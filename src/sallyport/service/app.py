@@ -15,6 +15,9 @@ from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_f
 from sallyport.areas.agents.area import AgentsArea
 from sallyport.areas.agents.targets import AccessTargets
 from sallyport.areas.audit.area import AuditArea
+from sallyport.areas.authorities.area import AuthoritiesArea
+from sallyport.areas.authorities.revocation.certified_repo import forget_users
+from sallyport.areas.certificates.area import ServerCertificatesArea
 from sallyport.areas.clients.area import ClientsArea
 from sallyport.areas.devices.area import DevicesArea
 from sallyport.areas.did.area import DidArea
@@ -24,13 +27,19 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.dynamic.area import DynamicArea
 from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.events.area import EventsArea
+from sallyport.areas.factors.area import FactorsArea
+from sallyport.areas.factors.me.area import MeArea
+from sallyport.areas.factors.me.host import Surroundings
+from sallyport.areas.factors.openid.service import OfDomains
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.login.first.fields import Fields as FirstFactorFields
+from sallyport.areas.login.first.page_passwords import PagePasswords
 from sallyport.areas.login.first.winbind.helpers import Helpers
 from sallyport.areas.login.login import Login
 from sallyport.areas.login.second.forecast import device_patience
 from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
+from sallyport.areas.mfa.fields import OwnFields
 from sallyport.areas.mfa.host import ConfiguredProvider
 from sallyport.areas.passwords.area import PasswordsArea
 from sallyport.areas.policy.bypass.area import BypassArea
@@ -38,9 +47,11 @@ from sallyport.areas.policy.lockouts.area import LockoutsArea
 from sallyport.areas.policy.roles.area import RolesArea
 from sallyport.areas.policy.rules.area import RulesArea
 from sallyport.areas.preview.area import PreviewArea
+from sallyport.areas.profiles.area import ProfilesArea
 from sallyport.areas.reauthorization.area import ReauthorizationArea
 from sallyport.areas.sessions.area import SessionsArea
 from sallyport.areas.signin.area import SignInArea
+from sallyport.areas.signin.repo import administrator_names
 from sallyport.areas.tenancy.area import TenancyArea
 from sallyport.areas.tenancy.guesses import guesses_of_all_nodes
 from sallyport.areas.tenancy.keys.key import Agent, KeyRecord
@@ -50,11 +61,12 @@ from sallyport.base import log as logs
 from sallyport.base.clock import Clock, now_us
 from sallyport.certs.credentials import Credentials
 from sallyport.certs.expiry import certificates_of
-from sallyport.metrics import HttpMetrics
+from sallyport.metrics import HttpMetrics, MailMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, SharedNotices
 from sallyport.nodes.service import Cluster, Nodes, SingleNode
 from sallyport.outgoing.http import HttpFactory
+from sallyport.outgoing.mail import Mail
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.service.installation import CertificatesArea, InstallationArea
@@ -113,6 +125,7 @@ class App:
         cluster = overrides.cluster or _cluster_of(
             settings, store, vault, self.version, self._link_base, overrides.clock
         )
+        http = overrides.http or HttpFactory(egress=settings.egress)
         self.parts = parts = Parts(
             settings,
             store,
@@ -122,7 +135,8 @@ class App:
             Configuration(store),
             cluster,
             SharedNotices(store, lambda: cluster.id) if store.is_shared else NoNotices(),
-            overrides.http or HttpFactory(egress=settings.egress),
+            http,
+            Mail(settings.mail_server, http.egress, MailMetrics(registry), overrides.clock),
             certificates_of(settings),
             overrides.clock,
             self._link_base,
@@ -155,12 +169,32 @@ class App:
         policies = self.passwords.service
         guesses = guesses_of_all_nodes(parts.notices, "wallet", parts.clock, burst=WRONG_WALLET_KEYS)
         self.did = add(DidArea(parts, revocations, tenancy, AccessTargets(), guesses))
-        self.users = add(UsersArea(parts, domains, instances, policies, self.did.users, revocations))
+        self.users = add(
+            UsersArea(parts, domains, instances, policies, self.did.users, revocations, administrator_names)
+        )
+        of_domains = OfDomains(self._own_fields, self.domains.http_of, self._names_of_account)
+        self.factors = add(FactorsArea(parts, self.users, of_domains))
+        revocations.on_revoke(self.factors.remembered.forget)
+        revocations.on_release(self.factors.release)
         self.agents = add(AgentsArea(parts, self.users.service, instances, policies, self.tenancy.keys))
         self.directory = add(DirectoryArea(parts, self.domains, revocations))
-        self.mfa = add(MfaArea(parts, self.domains, self.users.seeds, self.did.prompts, kinds=overrides.providers))
+        self.authorities = add(AuthoritiesArea(parts, domains, revocations.revoke))
+        self.users.service.before_deletion(forget_users)
+        self.mfa = add(
+            MfaArea(
+                parts,
+                self.domains,
+                self.users.seeds,
+                self.did.prompts,
+                self.factors.stepups,
+                self.devices.service.products,
+                kinds=overrides.providers,
+            )
+        )
+        self.rules.find_providers_with(self.mfa.service)
         self.bypass = add(BypassArea(parts, revocations, self.roles.service))
         self.lockouts = add(LockoutsArea(parts))
+        self.server_certificates = add(ServerCertificatesArea(parts, domains))
         self.login = add(
             LoginArea(
                 parts,
@@ -170,19 +204,24 @@ class App:
                 self.devices,
                 self.sessions.service,
                 self.users,
+                self.factors,
                 self.directory.principals,
                 rules,
                 self.roles.service,
                 self.bypass.service,
                 self.lockouts.service,
                 self.mfa,
+                self.authorities.service,
+                self.authorities.revocation,
                 revocations,
                 credentials=overrides.credentials or parts.certificates.server,
+                certificates=self.server_certificates.service.usable,
                 patience=overrides.patience,
                 kinds=overrides.first_factors,
                 ntlm_auth=overrides.ntlm_auth,
             )
         )
+        self.server_certificates.service.on_replaced(self.login.eap.forget_certificates)
         self.preview = add(
             PreviewArea(
                 parts,
@@ -198,11 +237,42 @@ class App:
         self.reauthorization = add(
             ReauthorizationArea(parts, domains, clients, rules, self.dynamic.service, self.login.pipeline)
         )
+        self.profiles = add(ProfilesArea(parts, domains, self.server_certificates.service.usable))
         self.events = add(EventsArea(parts, domains, self.login.metrics))
+        self.me = add(
+            MeArea(
+                parts,
+                domains,
+                self.factors,
+                self.users,
+                Surroundings(
+                    lambda: domains.table,
+                    PagePasswords(self.login.pipeline, parts.store, parts.clock),
+                    self.events.service.of_user,
+                    self.dynamic.service.sessions_of_user,
+                    self.dynamic.service.end_session,
+                    self._own_fields,
+                ),
+            )
+        )
+        revocations.on_revoke(self.me.forget_users)
         self.audit = add(AuditArea(parts, tenancy, domains))
         self.signin = add(SignInArea(parts, tenancy))
-        self.certificate_files = add(CertificatesArea(parts, self.clients.issued, tenancy, revocations, self.login))
+        self.certificate_files = add(
+            CertificatesArea(
+                parts, self.clients.issued, tenancy, revocations, self.login, self.server_certificates.service
+            )
+        )
         self.installation = add(InstallationArea(parts, self.areas, tenancy, domains, self.login, self.version))
+
+    def _own_fields(self, domain_id: int) -> OwnFields | None:
+        """Return the configuration of the factors that the service checks itself, if a domain uses them."""
+        fields = self.mfa.service.fields_of(domain_id, "own")
+        return fields if isinstance(fields, OwnFields) else None
+
+    async def _names_of_account(self, domain_id: int, object_id: str) -> frozenset[str]:
+        realms = self.domains.service.table.present(domain_id).realm_keys
+        return await self.directory.principals.names_of(domain_id, object_id, realms)
 
     def _link_base(self) -> str:
         return self.parts.settings.link_base(self.http_address)

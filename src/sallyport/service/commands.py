@@ -23,7 +23,7 @@ from sallyport.base.wire import JSON
 from sallyport.service.app import App
 from sallyport.shell.command import Arguments, Commands
 from sallyport.web.bodies import Whole
-from sallyport.web.handling import MOST_ENTRIES
+from sallyport.web.handling import MAX_ENTRIES
 from sallyport.web.operation import Operation, Operations
 from sallyport.web.scope import Caller, Role
 
@@ -36,7 +36,7 @@ class AskedOperation(Arguments):
     """
 
     path: str
-    body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MOST_ENTRIES)] = Field(
+    body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MAX_ENTRIES)] = Field(
         default_factory=dict
     )
     domain: str | None = None

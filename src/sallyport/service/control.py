@@ -35,7 +35,7 @@ limit, a message with five million empty objects blocked the event loop for 5 s.
 LARGE = 64 << 10
 """Messages with at least this length, in octets, are parsed in a thread, to keep the event loop free."""
 SILENCE_S = 60.0
-MOST_WAITING = 128
+MAX_WAITING = 128
 """Maximum number of connections that wait to be accepted. Further connections fail at once."""
 
 Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
@@ -88,7 +88,7 @@ def listen(path: Path) -> socket.socket:
         ) from error
     finally:
         os.umask(mask)
-    sock.listen(MOST_WAITING)
+    sock.listen(MAX_WAITING)
     return sock
 
 

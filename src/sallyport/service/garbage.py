@@ -20,7 +20,7 @@ import trio
 YOUNG: Final = 5_000
 """Number of new objects after which Python itself starts a collection of the young generation."""
 NEVER: Final = 1_000_000_000
-SHORTEST_S, LONGEST_S = 0.01, 1.0
+MIN_PAUSE_S, MAX_PAUSE_S = 0.01, 1.0
 LOOK_S: Final = 0.001
 GROWN_S: Final = 60.0
 OLD_S: Final = 3600.0
@@ -40,7 +40,7 @@ async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_
     gc.freeze()  # objects that exist at the start live as long as the process
     gc.enable()
     gc.set_threshold(YOUNG, NEVER, NEVER)
-    pause_s, grown_due, old_due = LONGEST_S, trio.current_time() + grown_s, trio.current_time() + old_s
+    pause_s, grown_due, old_due = MAX_PAUSE_S, trio.current_time() + grown_s, trio.current_time() + old_s
     while True:
         await trio.sleep(pause_s)
         pause_s = next_pause(pause_s, _look(0))
@@ -59,8 +59,8 @@ def next_pause(pause_s: float, took_s: float) -> float:
     pause_s: the seconds before the last collection. took_s: the CPU seconds of the last collection.
     """
     if took_s > LOOK_S:
-        return max(pause_s / 2, SHORTEST_S)
-    return min(pause_s * 2, LONGEST_S) if took_s < LOOK_S / 2 else pause_s
+        return max(pause_s / 2, MIN_PAUSE_S)
+    return min(pause_s * 2, MAX_PAUSE_S) if took_s < LOOK_S / 2 else pause_s
 
 
 def _look(generation: int) -> float:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import trio
 
+from sallyport.areas.certificates.service import ServerCertificates
 from sallyport.areas.clients.issued import IssuedCertificates
 from sallyport.areas.domains.bodies import AddDomain
 from sallyport.areas.domains.operations import added
@@ -21,6 +22,7 @@ from sallyport.areas.tenancy.operations import new
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base import log
 from sallyport.base.clock import SECOND
+from sallyport.base.errors import Conflict, in_field
 from sallyport.base.wire import JSON
 from sallyport.certs import operations as certificate_operations
 from sallyport.certs.expiry import FileExpiries, certificates_of
@@ -30,6 +32,7 @@ from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, r
 from sallyport.nodes import operations as node_operations
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.service import NodeMetricsTask
+from sallyport.outgoing.errors import ProviderError
 from sallyport.service.certificates import CertificateWatch
 from sallyport.shell.command import Arguments, Command, LocalOperations
 from sallyport.store import operations as store_operations
@@ -47,7 +50,13 @@ class CertificatesArea(Area):
     sealed = (Sealed("certificate_files", "content", ("name",), "certificate_files/{}", is_vital=True),)
 
     def __init__(
-        self, parts: Parts, issued: IssuedCertificates, tenancy: Tenancy, revocations: Revocations, login: LoginArea
+        self,
+        parts: Parts,
+        issued: IssuedCertificates,
+        tenancy: Tenancy,
+        revocations: Revocations,
+        login: LoginArea,
+        of_domains: ServerCertificates,
     ) -> None:
         settings = parts.settings
         self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
@@ -55,7 +64,8 @@ class CertificatesArea(Area):
         self.files: CertificateFiles = kept(parts.store, parts.vault, CertificateFolder(settings.data_dir.absolute()))
         expiries = FileExpiries(settings.tls_certificate, certificates_of(settings).server)  # read by another thread
         metrics = CertificateMetrics(parts.registry, expiries.read)
-        self.watch = CertificateWatch(parts.store, login.first_settings, metrics)
+        domains = login.pipeline.domains
+        self.watch = CertificateWatch(parts.store, login.first_settings, of_domains, lambda: domains.value, metrics)
         self.node_tasks = (self.files.run, self.watch.run)
         self.foreign = {CERTIFICATES: lambda _domain_id: self.files.changed()}
 
@@ -99,6 +109,12 @@ class Unanswered(Arguments):
     own: bool = False
 
 
+class TestMail(Arguments):
+    """Arguments of mail.test. to: the mail address."""
+
+    to: str
+
+
 class InstallationArea(Area):
     """The nodes, workers, settings and log of the service, and the copies and keys of its store. siblings: the other
     workers of this node; they are known when the service starts."""
@@ -108,6 +124,7 @@ class InstallationArea(Area):
     ) -> None:
         self._parts, self._tenancy, self._domains, self._login = parts, tenancy, domains, login
         self._areas = areas
+        self._version = version
         self.metrics = ProcessMetrics(parts.registry, version)
         self.siblings = Siblings({})
         self.copies = Copies(
@@ -124,7 +141,7 @@ class InstallationArea(Area):
             parts.store, parts.vault, lambda: areas.sealed, parts.clock, without=partial(nodes_without_key, parts)
         )
         self.node_metrics = NodeMetricsTask(parts.cluster, parts.store, NodeMetrics(parts.registry))
-        self.node_tasks = (parts.cluster.run, self.node_metrics.run, parts.configuration.watch)
+        self.node_tasks = (parts.cluster.run, self.node_metrics.run, parts.configuration.watch, parts.mail.run)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of nodes, workers, settings and the store."""
@@ -138,6 +155,7 @@ class InstallationArea(Area):
         local("domain.add")(self._add_domain)
         local("listen.senders")(self._senders)
         local("log.level")(self._set_level)
+        local("mail.test")(self._send_test)
         local("worker.level")(self._set_own_level)
         local("worker.metrics")(self._own_metrics)
         local("worker.senders")(self._own_senders)
@@ -162,6 +180,16 @@ class InstallationArea(Area):
         before = await self._tenancy.numbers()
         made = await added(self._domains, self._tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": new(before, wanted.orgId, wanted.tenantId)}
+
+    async def _send_test(self, wanted: TestMail) -> JSON:
+        name = self._parts.settings.node
+        text = f"This is a test mail. The node {name} of Sallyport {self._version} has sent it."
+        with in_field("to"):
+            try:
+                await self._parts.mail.deliver(INSTALLATION, wanted.to, "Test mail of Sallyport", text)
+            except ProviderError as error:
+                raise Conflict(f"the SMTP server has not accepted the mail: {error}") from None
+        return {"to": wanted.to}
 
     async def _own_senders(self) -> JSON:
         return list[JSON](self._login.own_senders())

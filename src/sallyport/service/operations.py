@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import trio
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from sallyport.console.pages import ALL
 from sallyport.console.site import Site
@@ -11,7 +12,9 @@ from sallyport.console.visit import Services, StatusLine
 from sallyport.nodes.answers import OwnAnswers, SharedAnswers, SlowAnswers
 from sallyport.service.app import App
 from sallyport.shell.command import Commands
+from sallyport.web.handling import Observe
 from sallyport.web.operation import Operations
+from sallyport.web.people.site import PeopleSite
 from sallyport.web.scope import Gate
 
 
@@ -23,6 +26,12 @@ def operations(app: App, gate: Gate) -> list[Operations]:
 def pages(app: App, gate: Gate, site: Site) -> list[BaseRoute]:
     """Return the pages: those of the console, and those that need no sign-in."""
     return [*site.routes(), *(route for area in app.areas for route in area.routes(gate))]
+
+
+def people(app: App, observe: Observe) -> ASGIApp:
+    """Return the app of the site of people. It has no other pages."""
+    site = PeopleSite(app.parts.settings.public_url)
+    return site.app([route for area in app.areas for route in area.people_routes(site)], observe)
 
 
 def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Commands, stopping: trio.Event) -> Site:
@@ -37,6 +46,7 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
         app.domains.service,
         app.tenancy.service,
         app.signin.sessions,
+        app.signin.sign_ins,
         app.events.service,
         settings,
         stopping,

@@ -30,7 +30,7 @@ from sallyport.service.build import build
 from sallyport.service.commands import Requests, commands
 from sallyport.service.control import serve_control, serve_socket
 from sallyport.service.garbage import collect_garbage
-from sallyport.service.operations import console, operations, pages
+from sallyport.service.operations import console, operations, pages, people
 from sallyport.service.sockets import Bound, Sockets, bind
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import Address
@@ -247,7 +247,7 @@ def _services(app: App) -> Services:
         slots=PendingSlots(app.parts.settings.max_waiting_requests),
         radius_metrics=app.login.radius_metrics,
         login_metrics=app.login.metrics,
-        learn=app.clients.service.latch,
+        learn=app.clients.service.latches.latch,
         ready=lambda: app.parts.store.ready,
     )
 
@@ -366,6 +366,12 @@ async def _serve_http(
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
         sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
+    if settings.people_bind is not None:
+        site_of_people = people(app, observe)
+        sites += [
+            Listener(site_of_people, each, app.tls, settings.trusted_proxies, setting="people_bind")
+            for each in settings.people_bind
+        ]
     if sockets:
         sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
     async with trio.open_nursery() as nursery:

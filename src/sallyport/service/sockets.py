@@ -46,8 +46,8 @@ class Bound:
 class Sockets:
     """The sockets of a process.
 
-    http: the sockets of `http_bind` and of `metrics_bind`. control: the socket of the command line. Only a worker gets
-    these sockets here. A service with one process opens them itself.
+    http: the sockets of `http_bind`, `metrics_bind` and `people_bind`. control: the socket of the command line. Only a
+    worker gets these sockets here. A service with one process opens them itself.
     """
 
     radius: tuple[tuple[RadiusService, socket.socket], ...]
@@ -82,9 +82,8 @@ def bind_for_workers(settings: Settings, held: ExitStack) -> list[Sockets]:
     with ExitStack() as alone:  # without SO_REUSEPORT, so that the bind fails if another service uses an address
         places = [(kind, _address(sock)) for kind, sock in bind(settings, alone).radius]
     radsec = tuple([_listen(each, "radsec_bind", held) for each in settings.radsec_bind])
-    http = [_listen(settings.http_bind, "http_bind", held)]
-    if settings.metrics_bind is not None:
-        http.append(_listen(settings.metrics_bind, "metrics_bind", held))
+    streams = [each for each in settings.addresses() if each[2] == socket.SOCK_STREAM and each[0] != "radsec_bind"]
+    http = [_listen(address, name, held) for name, address, _ in streams]
     commands = held.enter_context(closing(control.listen(settings.control_path)))
     held.callback(settings.control_path.unlink, missing_ok=True)
     return [

@@ -23,11 +23,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from sallyport.base.errors import ConfigError
 from sallyport.base.validation import unfit
+from sallyport.settings.mail import secret_in, usable_secret
 
-LONGEST_SECRET: Final = 1024
-MOST: Final = 16
+MAX_PROVIDERS: Final = 16
 """Maximum number of identity providers."""
 _NAME: Final = re.compile("[a-z0-9][a-z0-9-]{0,31}")
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -95,13 +94,9 @@ class IdentityProvider(BaseModel):
     def secret(self) -> str:
         """Return the client's secret, as it is now in its file or environment variable. Raises ConfigError if there is
         none."""
-        if self.client_secret_file is None:
-            place, found = self.client_secret_env, os.environ.get(self.client_secret_env, "")
-        else:
-            place, found = str(self.client_secret_file), _content(self.client_secret_file)
-        if not found or len(found) > LONGEST_SECRET or not found.isprintable():
-            raise ConfigError(f"{place}: the client secret must have 1 to {LONGEST_SECRET} printable characters")
-        return found
+        if self.client_secret_file is not None:
+            return secret_in(self.client_secret_file)
+        return usable_secret(os.environ.get(self.client_secret_env, ""), self.client_secret_env)
 
     def role_of(self, groups: Collection[str]) -> GroupRole | None:
         """Return the first entry of `roles` whose group is among these groups, or None."""
@@ -120,21 +115,11 @@ def is_private(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
 
 
-def _content(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(4 * LONGEST_SECRET + 2).decode().strip()
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: the file is not UTF-8 text") from None
-
-
 def _providers(value: object) -> object:
     if not isinstance(value, Mapping):
         raise ValueError("identity providers are only in the settings file, as tables [identity_providers.NAME]")  # noqa: TRY004
-    if len(value) > MOST:
-        raise ValueError(f"{len(value)} identity providers are set, but at most {MOST} are allowed")
+    if len(value) > MAX_PROVIDERS:
+        raise ValueError(f"{len(value)} identity providers are set, but at most {MAX_PROVIDERS} are allowed")
     if wrong := [name for name in value if not _NAME.fullmatch(str(name))]:
         raise ValueError(
             f"{wrong[0]!r} is not a name for an identity provider; give 1 to 32 characters of a-z, 0-9 and -"

@@ -80,4 +80,4 @@ LIMITS: Final = (
 DEFAULTS: Final[Mapping[str, int]] = {limit.name: limit.most for limit in LIMITS}
 HISTORIES: Final = frozenset(limit.name for limit in LIMITS if limit.keeps_newest)
 UNCHECKED: Final = frozenset(limit.name for limit in LIMITS if limit.leaves_out)
-HIGHEST: Final = 10**12
+MAX_LIMIT: Final = 10**12

@@ -33,8 +33,10 @@ from sallyport.host import systemd
 from sallyport.host.owner import denied
 from sallyport.settings.identity_provider import Providers
 from sallyport.settings.limits import DEFAULTS
+from sallyport.settings.mail import PORTS, MailAddress, MailHost, MailServer, MailTls, PortIfGiven
 from sallyport.settings.types import (
     Addresses,
+    AddressesIfGiven,
     AddressIfGiven,
     EgressRules,
     Hosts,
@@ -88,7 +90,8 @@ class Settings(BaseModel):
     )
     public_url: str = Field(
         "",
-        description="base URL of links to this service, such as `https://sallyport.example.org` behind a proxy",
+        description="base URL of links to this service, such as `https://sallyport.example.org` behind a proxy; a "
+        "change of its host makes passkeys unusable",
         json_schema_extra=unset("from `http_bind` and TLS"),
     )
     did_url: str = Field(
@@ -106,6 +109,13 @@ class Settings(BaseModel):
         description="separate address of metrics and health, such as `127.0.0.1:9090`",
         json_schema_extra=unset("the API's address"),
     )
+    people_bind: AddressesIfGiven = Field(
+        None,
+        description="separate addresses, such as `0.0.0.0:8443,[::]:8443`, of the pages at which people prove a second "
+        "factor (`/mfa`) and manage their factors (`/me`); they have the certificate of `tls_certificate`, and need an "
+        "https URL in `public_url`",
+        json_schema_extra=unset("no such pages"),
+    )
     metrics_tag: str = Field(
         "",
         pattern=r"^[a-z0-9_-]{0,32}$",
@@ -122,6 +132,38 @@ class Settings(BaseModel):
         {},
         description="identity providers whose users may sign in to the console: a table "
         "`[identity_providers.NAME]` for each; only in the file, not in the environment",
+        json_schema_extra=unset("none"),
+    )
+    smtp_host: MailHost = Field(
+        "",
+        description="host of the SMTP server that sends mail to people; needs `smtp_from`",
+        json_schema_extra=unset("no mail is sent"),
+    )
+    smtp_port: PortIfGiven = Field(
+        None,
+        description="port of the SMTP server",
+        json_schema_extra=unset("587; 465 with `smtp_tls = tls`; 25 with `smtp_tls = none`"),
+    )
+    smtp_tls: MailTls = Field(
+        "starttls",
+        description="TLS to the SMTP server: `starttls`, without which no mail is sent; `tls` from the first octet; or "
+        "`none`",
+    )
+    smtp_user: str = Field(
+        "",
+        max_length=256,
+        pattern=r"^[ -~]*$",
+        description="user name at the SMTP server; needs `smtp_password_file`",
+        json_schema_extra=unset("no authentication"),
+    )
+    smtp_password_file: PathIfGiven = Field(
+        None,
+        description="file with the password of `smtp_user`; it is read again for each mail",
+        json_schema_extra=unset("none"),
+    )
+    smtp_from: MailAddress = Field(
+        "",
+        description="address of the sender, such as `sallyport@example.com`",
         json_schema_extra=unset("none"),
     )
     trusted_proxies: Networks = Field(
@@ -169,6 +211,17 @@ class Settings(BaseModel):
         "If you set `eap_certificate` without this setting, PEAP and TTLS work, but EAP-TLS and RadSec do not",
         json_schema_extra=unset("the authority of `cert init`"),
     )
+    profile_certificate: PathIfGiven = Field(
+        None,
+        description="PEM file of the certificate that signs configuration profiles for Apple devices, followed by its "
+        "chain; needs `profile_key`",
+        json_schema_extra=unset("the profiles are not signed"),
+    )
+    profile_key: PathIfGiven = Field(
+        None,
+        description="PEM file of the private key of `profile_certificate`",
+        json_schema_extra=unset("the profiles are not signed"),
+    )
     dictionaries: PathIfGiven = Field(
         None,
         description="directory with more `dictionary*` files; they are read after the files of the package",
@@ -209,7 +262,7 @@ class Settings(BaseModel):
         description="failures within five minutes that lock out a user or a station; 0 for no lock-outs",
     )
     enrolment_link_hours: int = Field(
-        1, ge=1, le=336, description="hours (1 to 336) for which the link to enrol an authenticator app is valid"
+        1, ge=1, le=336, description="hours (1 to 336) for which a link to enrol is valid"
     )
     lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
     node_name: str = Field(
@@ -287,6 +340,24 @@ class Settings(BaseModel):
             raise ValueError("tls_certificate and tls_key go together: set both or neither")
         if (self.eap_certificate is None) != (self.eap_key is None):
             raise ValueError("eap_certificate and eap_key go together: set both or neither")
+        if (self.profile_certificate is None) != (self.profile_key is None):
+            raise ValueError("profile_certificate and profile_key go together: set both or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _mail_is_whole(self) -> "Settings":
+        if self.smtp_host and not self.smtp_from:
+            raise ValueError("smtp_host needs smtp_from: set the address of the sender")
+        if bool(self.smtp_user) != (self.smtp_password_file is not None):
+            raise ValueError("smtp_user and smtp_password_file go together: set both or neither")
+        if self.smtp_user and self.smtp_tls == "none":
+            raise ValueError("smtp_tls = none would send the password of smtp_user in clear text: use starttls or tls")
+        return self
+
+    @model_validator(mode="after")
+    def _people_have_https(self) -> "Settings":
+        if self.people_bind is not None and not self.public_url.startswith("https://"):
+            raise ValueError("people_bind needs public_url: the https URL at which people open /mfa and /me")
         return self
 
     @field_validator("database")
@@ -302,6 +373,14 @@ class Settings(BaseModel):
     @classmethod
     def _public_url_is_a_base(cls, value: str) -> str:
         return base_url(value)
+
+    @property
+    def mail_server(self) -> MailServer | None:
+        """The SMTP server of the settings `smtp_*`, or None if mail is off."""
+        if not self.smtp_host:
+            return None
+        port = self.smtp_port or PORTS[self.smtp_tls]
+        return MailServer(self.smtp_host, port, self.smtp_tls, self.smtp_user, self.smtp_password_file, self.smtp_from)
 
     def link_base(self, bound: Address | None = None) -> str:
         """Return the base URL for links to this service, without a slash at the end.
@@ -330,6 +409,7 @@ class Settings(BaseModel):
         yield "http_bind", self.http_bind, socket.SOCK_STREAM
         if self.metrics_bind is not None:
             yield "metrics_bind", self.metrics_bind, socket.SOCK_STREAM
+        yield from (("people_bind", each, socket.SOCK_STREAM) for each in self.people_bind or ())
 
     @property
     def database_url(self) -> str:

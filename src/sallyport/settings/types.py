@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field
 
 from sallyport.base.validation import unfit
-from sallyport.settings.limits import DEFAULTS, HIGHEST
+from sallyport.settings.limits import DEFAULTS, MAX_LIMIT
 from sallyport.settings.values import EGRESS_DEFAULT, Address, EgressRule, Network, parse_address
 
 
@@ -55,7 +55,7 @@ def _limits(value: object) -> object:
     if unknown := numbers.keys() - DEFAULTS.keys():
         raise ValueError(f"there is no limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
     if not all(re.fullmatch("[0-9]{1,12}", most) for most in numbers.values()):
-        raise unfit(f"must have whole numbers as values, from 0 to {HIGHEST - 1}")
+        raise unfit(f"must have whole numbers as values, from 0 to {MAX_LIMIT - 1}")
     return {**DEFAULTS, **{name: int(most) for name, most in numbers.items()}}
 
 
@@ -126,3 +126,6 @@ def _is_base(url: str) -> bool:
     URL."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")
+
+
+AddressesIfGiven = Annotated[tuple[Address, ...] | None, BeforeValidator(lambda value: _addresses(value) or None)]

@@ -18,10 +18,10 @@ HIDDEN: Final = "********"
 """The text in place of a secret."""
 INSTALLATION: Final = 0
 """The tenant_id of entries that belong to no tenant. The command line shows them; no tenant sees them."""
-LONGEST: Final = 2000
+MAX_LENGTH: Final = 2000
 """Maximum number of characters of a recorded value. Without this limit, a page of a thousand entries could be too
 large, because a single login rule may have a million characters."""
-LARGEST: Final = 16_000
+MAX_TOTAL_LENGTH: Final = 16_000
 """Maximum number of characters of all values of an entry, not counting the names of the fields. If they are more, each
 value gets an equal share."""
 
@@ -125,13 +125,15 @@ def share_of(tx: Tx, domain_id: int) -> int:
 
 def as_kept(changes: Mapping[str, JSON]) -> str:
     """Return the changes as JSON, as the audit trail stores them. Long values are truncated."""
-    text = json.dumps(_bounded(changes, LONGEST), ensure_ascii=False)
-    return text if len(text) <= LARGEST else json.dumps(shortened(changes, LARGEST), ensure_ascii=False)
+    text = json.dumps(_bounded(changes, MAX_LENGTH), ensure_ascii=False)
+    return (
+        text if len(text) <= MAX_TOTAL_LENGTH else json.dumps(shortened(changes, MAX_TOTAL_LENGTH), ensure_ascii=False)
+    )
 
 
 def shortened(changes: Mapping[str, JSON], most: int) -> dict[str, JSON]:
     """Return changes whose values have at most `most` characters altogether. Each value gets an equal share."""
-    return _bounded(changes, min(LONGEST, most // (2 * len(changes) or 1)))
+    return _bounded(changes, min(MAX_LENGTH, most // (2 * len(changes) or 1)))
 
 
 def _bounded(changes: Mapping[str, JSON], longest: int) -> dict[str, JSON]:

@@ -23,12 +23,12 @@ from sallyport.store.turns import TimeSlices
 T = TypeVar("T")
 
 TRIGRAM = 3
-LONGEST_PHRASE = 16
+MAX_PHRASE_LENGTH = 16
 """Maximum number of letters of a phrase that FTS5 searches for. FTS5 reads the entries of each trigram of a phrase. A
 search for 255 letters took 1.3 s; a search for 16 letters takes 80 ms."""
 MERGED = 16
 """Number of pages that one merge of FTS5 writes. A short transaction adds fewer pages to the index."""
-LONGEST_INSERT = 64  # rows in one statement; 500 columns would still be within SQLite's 32,766 parameters
+MAX_INSERT_LENGTH = 64  # rows in one statement; 500 columns would still be within SQLite's 32,766 parameters
 # Length of the write-ahead log that starts a checkpoint, in pages of 4 KiB. With LONG_LOG, checkpoints are so rare that
 # the p99 of a commit is 6 ms, and the log stays below 80 MB. On a nearly full disk SHORT_LOG applies, because the log
 # takes space that the database needs.
@@ -39,7 +39,7 @@ QUICK_S, SLOW_FOR_S = 0.01, 1.0
 QUICK_STEPS, QUICK_LOOKS = 1000, 20
 SLICE_S = 0.1
 """Time in seconds after which a search lets the search of another tenant run."""
-LONGEST = 3
+MAX_STRETCH = 3
 BUSY_MS = 5000  # the longest wait for a lock that another program holds
 _PRAGMAS = f"""
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
@@ -91,8 +91,8 @@ class FtsSearch:
         if len(text) < TRIGRAM:
             return f"{index}_content where instr(c0, :match) > 0", {"match": text}
         found = f"{index} where {index} match :match"
-        phrase = '"{}"'.format(text[:LONGEST_PHRASE].replace('"', '""'))
-        if len(text) <= LONGEST_PHRASE:
+        phrase = '"{}"'.format(text[:MAX_PHRASE_LENGTH].replace('"', '""'))
+        if len(text) <= MAX_PHRASE_LENGTH:
             return found, {"match": phrase}
         return f"{found} and instr(texts, :wanted) > 0", {"match": phrase, "wanted": text}
 
@@ -133,8 +133,8 @@ class SqliteTx(CursorTx):
         of `same` are bound once for each statement.
         """
         for new in parts:
-            for start in range(0, len(new.rows), LONGEST_INSERT):
-                part = new.rows[start : start + LONGEST_INSERT]
+            for start in range(0, len(new.rows), MAX_INSERT_LENGTH):
+                part = new.rows[start : start + MAX_INSERT_LENGTH]
                 sql = _insert_sql(new.table, tuple(new.columns), tuple(new.same), len(part), new.on_conflict)
                 self._connection.execute(sql, [*new.same.values(), *chain.from_iterable(part)])
 
@@ -280,7 +280,7 @@ class Readers:
 class Allowance:
     """The time that one read may take.
 
-    timeout_s: the time in seconds for which the read may run. With its pauses, it may take LONGEST times as long.
+    timeout_s: the time in seconds for which the read may run. With its pauses, it may take MAX_STRETCH times as long.
     clock: returns the time in seconds.
     """
 
@@ -291,7 +291,7 @@ class Allowance:
         self._left = timeout_s
 
     def __enter__(self) -> "Allowance":
-        self._last = self._clock() + LONGEST * self.timeout_s
+        self._last = self._clock() + MAX_STRETCH * self.timeout_s
         self._slices.take()
         self._began = self._clock()
         return self

@@ -14,7 +14,7 @@ from sallyport.store.model import LISTED, Tx, listed
 from sallyport.store.search import SearchIndex
 from sallyport.store.slices import SLICE, delete_slice
 
-MOST_COUNTED: Final = 100_000
+MAX_COUNTED: Final = 100_000
 """Maximum number that is counted for one kind of rows. The numbers are shown before a domain is removed."""
 MERGED_BY_HAND: Final = "directory_users"
 KEPT: Final = ("audit_trail", "audit_totals")
@@ -87,10 +87,10 @@ def in_order(rows: Iterable[Rows]) -> list[Rows]:
 
 
 def counts(tx: Tx, erased_rows: Iterable[Rows], domain_id: int) -> Iterator[tuple[str, int]]:
-    """Yield (name, number) for each kind of rows that a domain has. The number is at most MOST_COUNTED."""
+    """Yield (name, number) for each kind of rows that a domain has. The number is at most MAX_COUNTED."""
     for rows in erased_rows:
         if rows.name:
-            some = f"select 1 from {rows.table} where domain_id = :d limit {MOST_COUNTED}"  # noqa: S608
+            some = f"select 1 from {rows.table} where domain_id = :d limit {MAX_COUNTED}"  # noqa: S608
             count = tx.value(int, f"select count(*) from ({some}) as listed", d=domain_id) or 0  # noqa: S608
             if count:
                 yield rows.name, count

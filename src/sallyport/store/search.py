@@ -4,7 +4,7 @@ Each searched table has a search index: a second table with the case-folded text
 rowid of an entry is the domain's id, shifted by ROW_BITS, plus the row's id. So the entries of a domain are a range of
 rowids, and no search reads the entries of another domain. Each engine implements `TextSearch` in its own way.
 
-A search counts at most MOST_COUNTED matches. The totals of whole lists are stored; `counters` has these totals and the
+A search counts at most MAX_COUNTED matches. The totals of whole lists are stored; `counters` has these totals and the
 pages of whole lists.
 """
 
@@ -20,7 +20,7 @@ from sallyport.store.model import ListQuery, Tx, Value
 
 T = TypeVar("T")
 
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 FAR: Final = 100_000
 """Offset from which a page may be read from the end of its list."""
 ROW_BITS: Final = 40
@@ -84,7 +84,7 @@ class SearchIndex:
         **more: Value,
     ) -> tuple[list[T], int]:
         """Return a page of the rows of the domain in which a text contains `text`, and the total. The total is a
-        `Minimum` if more than MOST_COUNTED rows match.
+        `Minimum` if more than MAX_COUNTED rows match.
 
         only: a condition as in `find`. The rows are read in order until the page and the count are complete, so the
         condition should hold for many rows. more: the parameters of the condition.
@@ -118,7 +118,7 @@ def page(
 
     select: `select ... from ...` for the rows, without a condition; the rows have an `id`. ids: SQL that selects the
     ids of the list. counter: the name of the stored total; None to count the rows. searched: whether the list is the
-    result of a search. In a search, at most MOST_COUNTED rows are counted.
+    result of a search. In a search, at most MAX_COUNTED rows are counted.
     """
     rows = _rows(tx, shape, select, f"{ids} order by id", list_query, parameters)
     if counter is not None:
@@ -148,15 +148,15 @@ def _searched_total(
 
 
 def bounded_total(tx: Tx, ids: str, found: int, *, offset: int, limit: int, **parameters: Value) -> int:
-    """Return the total of a list without a stored total. It is a `Minimum` if it is more than MOST_COUNTED.
+    """Return the total of a list without a stored total. It is a `Minimum` if it is more than MAX_COUNTED.
 
     ids: SQL that selects the ids of the list. found: the number of rows on the page at this offset. limit: the maximum
     number of rows on a page. parameters: the parameters of `ids`.
     """
     total = _total_in_sight(found, offset, limit)
     if total is None:
-        total = _count(tx, f"{ids} limit :most", {**parameters, "most": MOST_COUNTED + 1})
-    return total if total <= MOST_COUNTED else Minimum(MOST_COUNTED)
+        total = _count(tx, f"{ids} limit :most", {**parameters, "most": MAX_COUNTED + 1})
+    return total if total <= MAX_COUNTED else Minimum(MAX_COUNTED)
 
 
 def from_end(total: int, offset: int, limit: int) -> tuple[int, int] | None:

@@ -12,7 +12,8 @@ itself.
     interface   the operations of the interface document, which treat unknown fields differently
     content     bodies with limits: request bodies, and large answers
     upload      forms with a file
-    page        pages for people who open a link with a secret, without a token
+    link_page   pages for people who open a link with a secret, without a token
+    people      the separate site for people: step-ups and self-service
     bodies      bodies of requests and answers: types of fields, the ids that a body claims, pages of lists
     scope       the caller (token to organization, tenant, role), and `Gate`, which checks scope, role and limits
     problem     conversion of errors to error bodies

@@ -82,13 +82,13 @@ def _octets(value: object) -> object:
 
 
 def _many(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    if isinstance(value, list) and len(value) > MOST_OF_MANY:
-        raise unfit(f"must have at most {MOST_OF_MANY} entries")
+    if isinstance(value, list) and len(value) > MAX_OF_MANY:
+        raise unfit(f"must have at most {MAX_OF_MANY} entries")
     return one_or_several(value, handler)
 
 
 def _most_of_many(schema: JsonDict) -> None:
-    schema.setdefault("maxItems", MOST_OF_MANY)
+    schema.setdefault("maxItems", MAX_OF_MANY)
 
 
 MAX_MEMBERS = 500
@@ -111,7 +111,7 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
     return values
 
 
-MOST_OF_MANY = 10_000
+MAX_OF_MANY = 10_000
 """Maximum number of entries of an array. A declaration as max_length would override a smaller max_length of a field."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]

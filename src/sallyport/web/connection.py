@@ -4,7 +4,7 @@
   is answered by 505.
 - An error ends only its own connection: `run` raises nothing but cancellation.
 - A peer has limited time for the handshake, for a head, between requests, for a body (with a minimum rate) and for each
-  part of an answer. A stranger (a peer that has sent no valid credentials) has less time for a body.
+  part of an answer. A peer that has sent no valid credentials has less time for a body.
 - A connection ends in stages (RFC 9112 section 9.6), with and without TLS. The service shuts its sending side, and
   reads for a moment. If it closed at once, a reset could lose the last part of the answer.
 
@@ -147,7 +147,7 @@ class Connection:
         if not self.known:
             self.known = True
             if self.phase is Phase.BODY:
-                self._left_s += self._limits.body_s - self._limits.stranger_body_s
+                self._left_s += self._limits.body_s - self._limits.unauthenticated_body_s
             self._note()
 
     async def _serve(self) -> None:
@@ -177,7 +177,7 @@ class Connection:
         if forwarded is not None and self.known:
             self.known = False
             self._note()
-        self._enter(Phase.BODY, self._limits.body_s if self.known else self._limits.stranger_body_s)
+        self._enter(Phase.BODY, self._limits.body_s if self.known else self._limits.unauthenticated_body_s)
         exchange = Exchange(self, self._parser, head, closing=last or self._acceptor.closing)
         scheme = "https" if isinstance(self._stream, TlsStream) else "http"
         client = self._client if forwarded is None else (forwarded, 0)

@@ -2,8 +2,8 @@
 closes one of these connections, so that the listener can accept a new connection.
 
 Therefore clients that open connections and leave them idle cannot block the service. Connections without an
-authenticated request (strangers) are closed first, and one address may have only a few strangers. IPv6 addresses count
-by their /64 network, because one host can own a /64. After `Peer.authenticate` a connection is no longer a stranger.
+authenticated request are closed first, and one address may have only a few of them. IPv6 addresses count by their /64
+network, because one host can own a /64. After `Peer.authenticate` a connection counts as authenticated.
 
     with parked():
         await changed.wait()
@@ -30,13 +30,13 @@ class Limits:
     connections: int = 512
     """Maximum number of connections of a listener. If it is reached, the connection that has waited longest for its
     peer is closed."""
-    strangers: int = 64
+    unauthenticated: int = 64
     """Maximum number of connections from one address that have sent no authenticated request."""
     handshake_s: float = 10.0
     head_s: float = 10.0
     idle_s: float = 60.0
     body_s: float = 30.0
-    stranger_body_s: float = 5.0
+    unauthenticated_body_s: float = 5.0
     """Seconds in which a peer without valid credentials must send the body of its request."""
     body_rate: int = 16_384
     """Minimum rate of a body in octets per second. When octets arrive, the time for the body is extended
@@ -64,40 +64,42 @@ ConnectionT = TypeVar("ConnectionT", bound=Closable)
 class ConnectionTable(Generic[ConnectionT]):
     """The connections of one listener.
 
-    strangers: the maximum number of connections from one address that have sent no authenticated request.
+    unauthenticated: the maximum number of connections from one address that have sent no authenticated request.
     """
 
-    def __init__(self, strangers: int) -> None:
-        self._limit = strangers
-        self._waiting_strangers: dict[ConnectionT, None] = {}  # the first connection is the one that has waited longest
-        self._waiting_known: dict[ConnectionT, None] = {}
-        self._strangers: dict[str, dict[ConnectionT, None]] = {}  # by address; the oldest connection is the first
+    def __init__(self, unauthenticated: int) -> None:
+        self._limit = unauthenticated
+        self._waiting_unauthenticated: dict[
+            ConnectionT, None
+        ] = {}  # the first connection is the one that has waited longest
+        self._waiting_authenticated: dict[ConnectionT, None] = {}
+        self._unauthenticated: dict[str, dict[ConnectionT, None]] = {}  # by address; the oldest connection is the first
         self._address: dict[ConnectionT, str] = {}
 
     def enter(self, connection: ConnectionT, host: str) -> None:
-        """Count a stranger for its address. If the address then has too many strangers, close the oldest stranger of
-        the address that waits for its peer. If no stranger of the address waits, close this connection."""
+        """Count an unauthenticated connection for its address. If the address then has too many of them, close the
+        oldest one that waits for its peer. If none of them waits, close this connection."""
         self.forget_address(connection)
-        address = _counted(host)
-        own = self._strangers.setdefault(address, {})
+        address = counted_address(host)
+        own = self._unauthenticated.setdefault(address, {})
         own[connection] = None
         self._address[connection] = address
         if len(own) > self._limit:
-            self._close(next((each for each in own if each in self._waiting_strangers), connection))
+            self._close(next((each for each in own if each in self._waiting_unauthenticated), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
         """Stop counting a connection for its address. Call this when the connection is authenticated, or when the
         address of its client changes."""
         address = self._address.pop(connection, None)
         if address is not None:
-            own = self._strangers[address]
+            own = self._unauthenticated[address]
             del own[connection]
             if not own:
-                del self._strangers[address]
+                del self._unauthenticated[address]
 
     def note(self, connection: ConnectionT, *, waits: bool, known: bool) -> None:
         """Record whether a connection waits for its peer, and whether it has sent an authenticated request."""
-        mine, other = self._waiting_strangers, self._waiting_known
+        mine, other = self._waiting_unauthenticated, self._waiting_authenticated
         if known:
             mine, other = other, mine
             self.forget_address(connection)
@@ -110,17 +112,17 @@ class ConnectionTable(Generic[ConnectionT]):
     def leave(self, connection: ConnectionT) -> None:
         """Remove a connection that has ended."""
         self.forget_address(connection)
-        self._waiting_strangers.pop(connection, None)
-        self._waiting_known.pop(connection, None)
+        self._waiting_unauthenticated.pop(connection, None)
+        self._waiting_authenticated.pop(connection, None)
 
     def waiting(self) -> list[ConnectionT]:
         """Return the connections that wait for their peers."""
-        return [*self._waiting_strangers, *self._waiting_known]
+        return [*self._waiting_unauthenticated, *self._waiting_authenticated]
 
     def make_room(self) -> None:
-        """Close the stranger that has waited longest for its peer. If no stranger waits, close the authenticated
-        connection that has waited longest."""
-        longest = next(chain(self._waiting_strangers, self._waiting_known), None)
+        """Close the unauthenticated connection that has waited longest for its peer. If there is none, close the
+        authenticated connection that has waited longest."""
+        longest = next(chain(self._waiting_unauthenticated, self._waiting_authenticated), None)
         if longest is not None:
             self._close(longest)
 
@@ -129,9 +131,13 @@ class ConnectionTable(Generic[ConnectionT]):
         connection.hang_up()
 
 
-def _counted(host: str) -> str:
-    """Return the key under which an address is counted: an IPv4 address, or the /64 network of an IPv6 address."""
-    address = parse_address(host.partition("%")[0])
+def counted_address(host: str) -> str:
+    """Return the key under which an address is counted: an IPv4 address, or the /64 network of an IPv6 address. A text
+    that is no address is returned unchanged."""
+    try:
+        address = parse_address(host.partition("%")[0])
+    except ValueError:
+        return host
     return str(address) if address.version == 4 else str(ipaddress.ip_network((int(address), 64), strict=False))
 
 

@@ -18,7 +18,7 @@ from sallyport.base.errors import TooMany
 from sallyport.web import problem
 
 LARGE: Final = 256 << 10
-MOST: Final = 64 << 20
+MAX_OCTETS_SENT: Final = 64 << 20
 """Maximum number of octets of a tenant's large answers that are being sent."""
 _HEADERS: Final = "sallyport.headers"
 """The key in an ASGI scope under which the headers are stored as a dict."""
@@ -103,7 +103,7 @@ class LargeAnswers:
         """Count octets of a tenant during the block. Raises TooMany if the tenant would exceed its limit. A tenant
         without other large answers is always admitted."""
         waiting = self.octets[tenant_id]
-        if waiting and waiting + octets > MOST:
+        if waiting and waiting + octets > MAX_OCTETS_SENT:
             raise TooMany(
                 "other large answers to this tenant are not read yet: read them first, or request smaller pages"
             )

@@ -31,6 +31,39 @@ _HOLDER: Final = "<id of createHolderDid>"
 _WALLET_KEY: Final = "<walletKey of resetWallet>"
 _HASH: Final = "$6$example$yogJ/yOi2VZobWSbxvPt7fnN1H6x8z2XcvUSrZKdIdoTNyokpi8OBJzgfbUEjbI/bmkOcOX2Z2EU5I7Dn4rTo1"
 """A crypt(5) hash of a password, for the example of a password rotation."""
+_CERTIFICATE: Final = (
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBYTCCAQegAwIBAgIBATAKBggqhkjOPQQDAjAdMRswGQYDVQQDDBJyYWRpdXMu\n"
+    "ZXhhbXBsZS5jb20wIBcNMjYwMTAxMDAwMDAwWhgPMjEyNjAxMDEwMDAwMDBaMB0x\n"
+    "GzAZBgNVBAMMEnJhZGl1cy5leGFtcGxlLmNvbTBZMBMGByqGSM49AgEGCCqGSM49\n"
+    "AwEHA0IABHTkrEMQAzi/4f2noyBhwSyeuEpNjgjHrrpFMkvWkFlFkR078fjyG6eH\n"
+    "izTnXl3mwCuMJI32CW3mMPnV0cV4tFOjNjA0MB0GA1UdEQQWMBSCEnJhZGl1cy5l\n"
+    "eGFtcGxlLmNvbTATBgNVHSUEDDAKBggrBgEFBQcDATAKBggqhkjOPQQDAgNIADBF\n"
+    "AiEAreHN9Au0b+rBLfY4VeX6Pc/XjwbCEnDGOxrkJtFW4zgCIC6qP4Nee0Nj/0n2\n"
+    "AEYFBML8nG4jtiFYaESI72/5vCgr\n"
+    "-----END CERTIFICATE-----\n"
+)
+"""A certificate for examples, which has signed itself."""
+_KEY: Final = (
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvKFahYFl1BXN+2pg\n"
+    "kIpxefa55ViD3UCMIF174K/dxQqhRANCAAR05KxDEAM4v+H9p6MgYcEsnrhKTY4I\n"
+    "x666RTJL1pBZRZEdO/H48hunh4s0515d5sArjCSN9glt5jD51dHFeLRT\n"
+    "-----END PRIVATE KEY-----\n"
+)
+"""The key of this certificate. No service uses it."""
+EXAMPLE_AUTHORITY: Final = (
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBQDCB56ADAgECAgEBMAoGCCqGSM49BAMCMB0xGzAZBgNVBAMMEkV4YW1wbGUg\n"
+    "SXNzdWluZyBDQTAgFw0yNjAxMDEwMDAwMDBaGA8yMTI2MDEwMTAwMDAwMFowHTEb\n"
+    "MBkGA1UEAwwSRXhhbXBsZSBJc3N1aW5nIENBMFkwEwYHKoZIzj0CAQYIKoZIzj0D\n"
+    "AQcDQgAEzcPf5EB1GTOMO2SjpxNG850q4dsH46Tls8zlBRhzvlX8nCH0nVWuNT8n\n"
+    "NVwAgWmp4fl3CQNIyBh+b8lXnbhEcKMWMBQwEgYDVR0TAQH/BAgwBgEB/wIBADAK\n"
+    "BggqhkjOPQQDAgNIADBFAiEAk451P5Jt4rmSehiG6pNKNwMTmsDqII5If27wCJYM\n"
+    "cisCIAu0XEltL3jMF7jxFSO39/hv1VaAxqB2L9HXk/omQNzW\n"
+    "-----END CERTIFICATE-----\n"
+)
+"""A certificate of an authority, for the example of AddAuthority."""
 _BADGE: Final[dict[str, JSON]] = {
     "type": "object",
     "properties": {"epmUsername": {"type": "string"}},
@@ -84,9 +117,14 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("PUT", "/api/v1/endpointUsers/updateEpmUserInfo", _in(userId=1, email="ann@branch.example.com")),
     ("POST", "/api/v1/endpointUsers/enrolTotp", _in(userName="ann")),
     ("POST", "/api/v1/endpointUsers/confirmTotp", _in(userName="ann", code="<the code that the app shows>")),
+    ("POST", "/ad/MakeBypassCodes", _domain(userName="ann", hours=24)),
+    ("POST", "/ad/ListBypassCodes", _domain(userName="ann")),
+    ("POST", "/ad/RemoveBypassCodes", _domain(userName="ann")),
     ("POST", "/ad/SetMFAProvider", _domain(provider="totp", timeoutSeconds=60)),
     ("POST", "/ad/CheckMFAProvider", _domain()),
     ("POST", "/ad/GetMFAProvider", _domain()),
+    ("POST", "/ad/AddMFAProvider", _domain(provider="privacyidea", url="https://mfa.example.com")),
+    ("POST", "/ad/ListMFAProviders", _domain()),
     ("POST", "/ad/AddLoginRule", _domain(name="printers", action="allow", users=["printer-1"], priority=10)),
     ("POST", "/ad/ListLoginRules", _domain()),
     ("POST", "/ad/TestLoginRules", _domain(user="bob", medium="Virtual", at="2026-01-05T23:00:00+01:00")),
@@ -97,10 +135,41 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/ListReauthorizations", _domain()),
     ("POST", "/ad/ListReauthorizedSessions", _domain(reauthorizationId=1)),
     ("POST", "/ad/StopReauthorization", _domain(reauthorizationId=1)),
+    (
+        "POST",
+        "/ad/AddAuthority",
+        _domain(name="Intune", certificates=EXAMPLE_AUTHORITY),
+    ),
+    ("POST", "/ad/ListAuthorities", _domain()),
+    ("POST", "/ad/GetAuthority", _tenant(authorityId=1)),
+    ("POST", "/ad/UpdateAuthority", _tenant(authorityId=1, realms=["corp.example"], strongOnly=True)),
+    ("POST", "/ad/ListRevocationLists", _tenant(authorityId=1)),
+    ("POST", "/ad/FetchRevocationLists", _tenant(authorityId=1)),
+    ("POST", "/ad/DeleteAuthority", _tenant(authorityId=1)),
     ("POST", "/ad/SetRole", _domain(role="staff", product="Aruba Wireless", vlan="20", template=True)),
     ("POST", "/ad/ListRoles", _domain()),
     ("POST", "/ad/ShowRole", _domain(role="staff")),
     ("POST", "/ad/RemoveRole", _domain(role="staff")),
+    ("POST", "/ad/ListRememberedStations", _domain(userName="ann")),
+    ("POST", "/ad/RemoveRememberedStation", _domain(userName="ann", rememberedId=1)),
+    ("POST", "/ad/ListPasskeys", _domain(userName="ann")),
+    ("POST", "/ad/EnrolUser", _domain(userName="ann", by="link")),
+    ("POST", "/ad/EnrolGroup", _domain(groupName="staff")),
+    ("POST", "/ad/ListNotEnrolled", _domain(groupName="staff")),
+    ("POST", "/ad/GetEnrolmentProgress", _domain()),
+    ("POST", "/ad/RemovePasskey", _domain(userName="ann", passkeyId=1)),
+    ("POST", "/ad/ListPromptPauses", _domain(search="ann")),
+    ("POST", "/ad/EndPromptPause", _domain(userName="ann")),
+    ("POST", "/ad/SetProfile", _domain(name="office", ssids=["Office"], method="peap")),
+    ("POST", "/ad/ListProfiles", _domain()),
+    ("POST", "/ad/ShowProfile", _domain(name="office")),
+    ("POST", "/ad/GetProfileFile", _domain(name="office", file="office.mobileconfig")),
+    ("POST", "/ad/MakeProfileLink", _domain(name="office", days=30)),
+    ("POST", "/ad/RemoveProfile", _domain(name="office")),
+    ("POST", "/ad/SetServerCertificate", _domain(certificate=_CERTIFICATE, privateKey=_KEY)),
+    ("POST", "/ad/ListServerCertificates", _domain()),
+    ("POST", "/ad/CheckServerCertificate", _domain(serverName="radius.example.com")),
+    ("POST", "/ad/RemoveServerCertificate", _domain()),
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),
     (
         "POST",

@@ -37,21 +37,21 @@ from sallyport.web import content, problem
 from sallyport.web.bodies import TOTAL_HEADER, Body, Counted, Plain
 from sallyport.web.scope import Caller, Gate, Role
 
-STRANGERS = 0
+UNKNOWN_TENANT = 0
 """A placeholder for the tenant's id while the tenant is unknown, because the body with the API key is not read yet."""
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
 """Size in octets from which a body is large. Large bodies are parsed in a thread, so that they do not delay logins."""
-MOST_CONTAINERS = 50_000
+MAX_CONTAINERS = 50_000
 """Maximum number of objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays
 took 125 ms."""
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 """Maximum number of entries of an array body. Without this limit, the errors of 21,000 empty objects blocked the event
 loop for 1 s."""
 TOKEN_HEADER = "x-authorization"  # noqa: S105
 BEARER_PREFIX = "/api/v1/"
-LONGEST_PATH = 200
+MAX_PATH_LENGTH = 200
 """Maximum number of characters of an unknown path that is compared with the known paths."""
 UNMATCHED = "unmatched"
 TEMPLATE = "sallyport.template"
@@ -154,7 +154,7 @@ class NearPaths:
 
     def find(self, path: str) -> str | None:
         """Return the known path that is most similar to a path, or None."""
-        if len(path) > LONGEST_PATH:
+        if len(path) > MAX_PATH_LENGTH:
             return None
         start, _, end = path.rstrip("/").rpartition("/")
         ends = [end.casefold()] if end.casefold() in self._by_end else self._ends.near(end)
@@ -201,7 +201,7 @@ class BodyShape(Generic[BodyT]):
 
     @cached_property
     def _adapter(self) -> TypeAdapter[BodyT]:
-        return TypeAdapter(cast(type[BodyT], Annotated[self._kind, Field(max_length=MOST_ENTRIES)]))
+        return TypeAdapter(cast(type[BodyT], Annotated[self._kind, Field(max_length=MAX_ENTRIES)]))
 
 
 class AnswerShape(Generic[AnswerT]):
@@ -312,10 +312,10 @@ class CheckedOperation(Generic[BodyT, AnswerT]):
 
     async def _parse(self, octets: bytes, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         if caller is None or len(octets) < LARGE:
-            await self._gate.small_bodies[caller.tenant_id if caller else STRANGERS].take()
+            await self._gate.small_bodies[caller.tenant_id if caller else UNKNOWN_TENANT].take()
             return self._shape.parse(octets)
-        if octets.count(b"[") + octets.count(b"{") > MOST_CONTAINERS:
-            raise problem.TooLarge(f"the body has more than {MOST_CONTAINERS} objects and arrays")
+        if octets.count(b"[") + octets.count(b"{") > MAX_CONTAINERS:
+            raise problem.TooLarge(f"the body has more than {MAX_CONTAINERS} objects and arrays")
         async with self._gate.large_bodies.slot(caller.tenant_id):
             began = trio.current_time()
             try:

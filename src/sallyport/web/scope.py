@@ -47,10 +47,10 @@ WALLETS = frozenset({Role.WALLET})
 """The role of a wallet's holder."""
 INSTALLATIONS = frozenset({Role.INSTALLATION})
 """The role for pages of the console whose data belong to no tenant."""
-MOST_RUNNING = 128
+MAX_RUNNING = 128
 """Maximum number of concurrent requests of one tenant's admins, operators and auditors. A listener has 512
 connections."""
-MOST_LARGE_BODIES = 32
+MAX_LARGE_BODIES = 32
 """Maximum number of large bodies of one tenant in memory at the same time. Each has up to 1 MiB."""
 SMALL_BODIES = 2
 """Maximum number of requests whose small body is parsed in one pass of the event loop. A request then runs for about a
@@ -174,12 +174,12 @@ class Gate:
         """
         if caller.role not in READERS:
             return nullcontext()
-        return _Counted(self._running, caller.tenant_id, MOST_RUNNING, "requests")
+        return _Counted(self._running, caller.tenant_id, MAX_RUNNING, "requests")
 
     def large_body(self, caller: Caller) -> AbstractContextManager[None]:
         """Return a context manager that counts a large body of the caller's tenant while the body is read and parsed.
         Raises TooMany."""
-        return _Counted(self._large, caller.tenant_id, MOST_LARGE_BODIES, "large bodies")
+        return _Counted(self._large, caller.tenant_id, MAX_LARGE_BODIES, "large bodies")
 
     def _owns(self, caller: Caller, domain: int) -> bool:
         if caller.domain_id is not None and domain != caller.domain_id:

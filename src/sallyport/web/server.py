@@ -158,7 +158,7 @@ class _Acceptor:
         self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
         self._limits = limits
-        self.table: ConnectionTable[Connection] = ConnectionTable(limits.strangers)
+        self.table: ConnectionTable[Connection] = ConnectionTable(limits.unauthenticated)
         self._room = trio.Semaphore(limits.connections)
         self._parked: set[Connection] = set()
         self._overdrawn = 0

@@ -28,8 +28,8 @@ from sallyport.web.handling import AnswerShape, source_of, token_of
 from sallyport.web.problem import TooLarge
 from sallyport.web.scope import Caller, Gate, Role
 
-MOST_PARTS: Final = 32
-LONGEST_BOUNDARY: Final = 70  # RFC 2046 section 5.1.1
+MAX_PARTS: Final = 32
+MAX_BOUNDARY_LENGTH: Final = 70  # RFC 2046 section 5.1.1
 _MALFORMED: Final = "the body is not multipart/form-data"
 
 # python-multipart logs a warning for each malformed body, which the answer reports already.
@@ -60,7 +60,7 @@ class FormParser:
 
     def __init__(self, content_type: str) -> None:
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
-        if not 0 < len(boundary) <= LONGEST_BOUNDARY:
+        if not 0 < len(boundary) <= MAX_BOUNDARY_LENGTH:
             raise Invalid("the content type names no boundary")
         self._parser = MultipartParser(
             boundary,
@@ -96,8 +96,8 @@ class FormParser:
 
     def _begin_part(self) -> None:
         self._parts += 1
-        if self._parts > MOST_PARTS:
-            raise Invalid(f"the form has more than {MOST_PARTS} parts")
+        if self._parts > MAX_PARTS:
+            raise Invalid(f"the form has more than {MAX_PARTS} parts")
         self._disposition = b""
 
     def _header_name(self, data: bytes, start: int, end: int) -> None:
@@ -127,7 +127,7 @@ class FormParser:
 
 KIND: Final = "multipart/form-data"
 FILE: Final = "file"
-LONGEST_FIELD: Final = 65_536
+MAX_FIELD_LENGTH: Final = 65_536
 AROUND_FILE: Final = 1 << 17
 """Maximum size in octets of a form, not counting its file."""
 
@@ -257,7 +257,7 @@ class _Receiver:
         if self._field is not None:
             held = self._field[1]
             held += octets
-            if len(held) > LONGEST_FIELD:
+            if len(held) > MAX_FIELD_LENGTH:
                 raise Invalid("a field of the form is longer than 64 KiB")
             return
         self._size += len(octets)

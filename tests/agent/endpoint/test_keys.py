@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.agent.endpoint.executor import Keys
-from sallyport.agent.endpoint.keys import BEGIN, END, LONGEST, KeyFile, authorized, for_command, found, parse, printable
+from sallyport.agent.endpoint.keys import (
+    BEGIN,
+    END,
+    MAX_LENGTH,
+    KeyFile,
+    authorized,
+    for_command,
+    found,
+    parse,
+    printable,
+)
 from sallyport.agentwire.report import DriftKind
 from sallyport.agentwire.state import DesiredUser, Settings
 from tests.agent.endpoint.host import KEY, NOW, OTHER_KEY, Agent, Host, Service, bare_host, errors, needs_shadow
@@ -233,7 +243,7 @@ def file_of_8_gib(host: Host) -> None:
 
 
 def second_file_is_long(host: Host) -> None:
-    _long(_ssh(host) / "authorized_keys2", LONGEST)
+    _long(_ssh(host) / "authorized_keys2", MAX_LENGTH)
 
 
 def _long(path: Path, size: int) -> None:
@@ -292,7 +302,7 @@ def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service, is_taken:
     agent = Agent(host, service)
     agent.pass_()
     path = _ssh(host) / "authorized_keys"
-    path.write_text(f"{OTHER_KEY}\n" + "# mine\n" * (LONGEST // 7 + 1))
+    path.write_text(f"{OTHER_KEY}\n" + "# mine\n" * (MAX_LENGTH // 7 + 1))
     os.chown(path, 2000, 2000)
     before = path.read_bytes()
     if is_taken:

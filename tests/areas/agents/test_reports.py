@@ -11,9 +11,9 @@ from sallyport.agentwire.report import Action as Done
 from sallyport.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, Outcome, PrivilegeStatus
 from sallyport.agentwire.state import TriggerKind
 from sallyport.areas.agents import reports
-from sallyport.areas.agents.orders import LONGEST_US
-from sallyport.areas.agents.repo import KEPT_ORDERS, MOST_OPEN
-from sallyport.areas.agents.reports_repo import MOST_OF_KIND
+from sallyport.areas.agents.orders import MAX_US
+from sallyport.areas.agents.repo import KEPT_ORDERS, MAX_OPEN
+from sallyport.areas.agents.reports_repo import MAX_OF_KIND
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.imports import import_users
@@ -58,7 +58,7 @@ async def test_a_huge_report(areas: Areas, host: Host) -> None:
     (kept,), total = await areas.agents.reports.newest(host.id, 10)
     stored = json.loads(kept.told)
     assert total == 1
-    assert len(kept.told) < 2 * reports.LONGEST
+    assert len(kept.told) < 2 * reports.MAX_LENGTH
     assert (kept.outcome, stored["more"], stored["actions"][0]["error"]) == ("errors", True, "busy")
 
 
@@ -71,7 +71,7 @@ async def test_an_outcome_of_another_machine(areas: Areas, host: Host) -> None:
 
 
 async def test_drift_is_bounded(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A machine has at most MOST_OF_KIND current deviations of each kind.
+    """A machine has at most MAX_OF_KIND current deviations of each kind.
 
     If a deviation is reported again, only its last time changes.
     """
@@ -81,7 +81,7 @@ async def test_drift_is_bounded(areas: Areas, host: Host, clock: SetClock) -> No
         clock.pass_by(1)
     _, lasting = await areas.agents.reports.drift(areas.domain, host.id, lasting=True, limit=5, offset=0)
     _, total = await areas.agents.reports.drift(areas.domain, host.id, lasting=False, limit=5, offset=0)
-    assert (lasting, total) == (MOST_OF_KIND, 3 * MOST_OF_KIND)
+    assert (lasting, total) == (MAX_OF_KIND, 3 * MAX_OF_KIND)
     same = Drift(DriftKind.SUDOERS, "eve", "/etc/sudoers.d/x")
     for _ in range(3):
         clock.pass_by(1)
@@ -131,11 +131,11 @@ async def test_a_truncated_list_removes_no_user(areas: Areas, host: Host) -> Non
 
 
 async def test_truncated_lists_are_bounded(areas: Areas, host: Host) -> None:
-    """Any number of truncated lists creates at most MOST_PEOPLE users, like one complete list."""
+    """Any number of truncated lists creates at most MAX_PEOPLE users, like one complete list."""
     for turn in range(3):
-        found = discovery(*(account(f"u{turn}-{number}") for number in range(reports.MOST_PEOPLE)))
+        found = discovery(*(account(f"u{turn}-{number}") for number in range(reports.MAX_PEOPLE)))
         await host.report(f"report-{turn:04}", discovery=replace(found, complete=False))
-    assert len(await user_sources(areas)) == reports.MOST_PEOPLE
+    assert len(await user_sources(areas)) == reports.MAX_PEOPLE
 
 
 async def test_an_assigned_user_stays(areas: Areas, host: Host) -> None:
@@ -180,9 +180,9 @@ async def test_a_deleted_machine(areas: Areas, host: Host) -> None:
 
 
 async def test_a_machine_with_very_many_accounts(areas: Areas, host: Host) -> None:
-    """All accounts of a machine are listed, and at most MOST_PEOPLE of them become users."""
+    """All accounts of a machine are listed, and at most MAX_PEOPLE of them become users."""
     await host.report(discovery=discovery(*(account(f"user{number}") for number in range(1000))))
-    assert len(await user_sources(areas)) == reports.MOST_PEOPLE
+    assert len(await user_sources(areas)) == reports.MAX_PEOPLE
     _, total = await areas.agents.reports.discovered(host.id, "account", 1)
     assert total == 1000
 
@@ -207,16 +207,16 @@ async def test_accounts_of_the_system_are_not_taken_over(areas: Areas, host: Hos
 
 
 async def test_orders_are_bounded(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A machine has at most MOST_OPEN waiting orders.
+    """A machine has at most MAX_OPEN waiting orders.
 
     An order that no agent fetches fails after a while. Only KEPT_ORDERS finished orders are kept.
     """
-    for number in range(MOST_OPEN):
+    for number in range(MAX_OPEN):
         await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE, [f"u{number}"])
     with pytest.raises(Conflict, match="orders wait"):
         await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
-    assert len((await host.fetch()).triggers) == MOST_OPEN
-    clock.pass_by(LONGEST_US / 1e6 + 1)
+    assert len((await host.fetch()).triggers) == MAX_OPEN
+    clock.pass_by(MAX_US / 1e6 + 1)
     await areas.agents.orders.sweep()
     assert (await host.fetch()).triggers == ()
     assert {each.outcome for each in await areas.agents.orders.newest(host.id, 100)} == {"failed"}

@@ -5,7 +5,7 @@ import pytest
 from sallyport.agentwire.fields import NO_PASSWORD
 from sallyport.agentwire.report import Discovery, FoundAccount, Outcome, Phase
 from sallyport.agentwire.state import TriggerKind
-from sallyport.areas.agents.rotation import KEPT_FORMER, MOST_ACCOUNTS, MOST_CANDIDATES, Rotations
+from sallyport.areas.agents.rotation import KEPT_FORMER, MAX_ACCOUNTS, MAX_CANDIDATES, Rotations
 from sallyport.areas.agents.states import States
 from sallyport.areas.users.accounts.account import UserChange
 from sallyport.areas.users.membership import Action
@@ -67,11 +67,11 @@ async def test_unfinished_candidates(areas: Areas, host: Host) -> None:
     Too many of them do not prevent a further rotation, and the password in force remains known.
     """
     await rotate_fully(host, "in force", "rotation-0")
-    for number in range(1, MOST_CANDIDATES + 2 * KEPT_FORMER):
+    for number in range(1, MAX_CANDIDATES + 2 * KEPT_FORMER):
         await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
         assert (await known(areas, host))[0] == ("in force", "current")
     states = [state for _, state in await known(areas, host)]
-    assert states == ["current"] + ["candidate"] * MOST_CANDIDATES + ["former"] * KEPT_FORMER
+    assert states == ["current"] + ["candidate"] * MAX_CANDIDATES + ["former"] * KEPT_FORMER
     await host.rotate(Phase.CONFIRM, "", number="rotation-17")
     states = [state for _, state in await known(areas, host)]
     assert states == ["current"] + ["candidate"] * 12 + ["former"]
@@ -82,7 +82,7 @@ async def test_a_displaced_candidate(areas: Areas, host: Host) -> None:
 
     A candidate older than a confirmed one cannot.
     """
-    for number in range(MOST_CANDIDATES + 2):
+    for number in range(MAX_CANDIDATES + 2):
         await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
     await host.rotate(Phase.CONFIRM, "", number="rotation-1")
     assert (await known(areas, host))[0] == ("p1", "current")
@@ -91,10 +91,10 @@ async def test_a_displaced_candidate(areas: Areas, host: Host) -> None:
 
 
 async def test_accounts_of_a_machine_are_bounded(areas: Areas, host: Host) -> None:
-    """An agent that invents accounts is refused at MOST_ACCOUNTS. Rotations of known accounts continue."""
+    """An agent that invents accounts is refused at MAX_ACCOUNTS. Rotations of known accounts continue."""
     await rotate_fully(host, "first", "rotation-0")
     names = ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at")
-    made_up = [f"a{number}" for number in range(MOST_ACCOUNTS - 1)]
+    made_up = [f"a{number}" for number in range(MAX_ACCOUNTS - 1)]
     rows = [(areas.domain, host.id, name, f"made-up-{name}", b"", b"", "former", 1) for name in made_up]
     await areas.store.write(lambda tx: tx.insert("agent_passwords", names, rows))
     with pytest.raises(Conflict):

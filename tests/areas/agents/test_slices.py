@@ -12,8 +12,8 @@ from sallyport.agentwire.fields import MAX_USERS
 from sallyport.agentwire.report import Discovery, Drift, DriftKind, FoundAccount, FoundGroup, Outcome, Report
 from sallyport.agentwire.state import TriggerKind
 from sallyport.areas.agents import repo
-from sallyport.areas.agents.orders import LONGEST_US
-from sallyport.areas.agents.reports import MOST_PEOPLE, Reports
+from sallyport.areas.agents.orders import MAX_US
+from sallyport.areas.agents.reports import MAX_PEOPLE, Reports
 from sallyport.areas.agents.states import States
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.areas.users.instances.instance import INACTIVE, Instance, InstanceQuery
@@ -147,10 +147,10 @@ async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host, clo
 
 
 async def test_repeated_discoveries_make_no_more_users(areas: Areas, host: Host) -> None:
-    """A machine creates at most MOST_PEOPLE users, however often the same accounts are reported."""
+    """A machine creates at most MAX_PEOPLE users, however often the same accounts are reported."""
     for number in range(3):
-        await host.report(f"report-{number:04}", discovery=discovery("u", 2 * MOST_PEOPLE + 50))
-    assert len(await user_names(areas)) == MOST_PEOPLE
+        await host.report(f"report-{number:04}", discovery=discovery("u", 2 * MAX_PEOPLE + 50))
+    assert len(await user_names(areas)) == MAX_PEOPLE
 
 
 async def add_agents(areas: Areas, count: int) -> list[int]:
@@ -183,7 +183,7 @@ async def test_many_overdue_orders(areas: Areas, clock: SetClock) -> None:
     """Each transaction ends at most AT_ONCE overdue orders."""
     ids = await add_agents(areas, 2 * AT_ONCE)
     await areas.agents.orders.give(areas.domain, ids, TriggerKind.SYNC)
-    clock.pass_by(LONGEST_US / SECOND + 1)
+    clock.pass_by(MAX_US / SECOND + 1)
     before = areas.store.changes
     await areas.agents.orders.sweep()
     assert areas.store.changes - before >= 2

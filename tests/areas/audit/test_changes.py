@@ -162,8 +162,8 @@ async def test_the_entry_of_a_client_matches_the_store(
     """The values before and after include the client's latches."""
     client = await areas.client("192.0.2.1/32", name="nps")
     for what in (SIGNED, LIMITED):
-        areas.clients.latch(client, what)
-    await areas.clients.keep_learned()
+        areas.clients.latches.latch(client, what)
+    await areas.clients.latches.store()
     before = await areas.store.read(lambda tx: described(tx, areas.tenant, client.id))
     await new_entries.rows()
     await areas.clients.update(areas.tenant, client.id, changes, domain_ids=[areas.domain, areas.domain])
@@ -191,10 +191,10 @@ async def test_a_latch_is_recorded(areas: Areas, new_entries: NewEntries) -> Non
     client = await areas.client("192.0.2.1/32", name="nps")
     await new_entries.rows()
     for what in (SIGNED, LIMITED):
-        areas.clients.latch(client, what)
-    await areas.clients.keep_learned()
-    await areas.clients.keep_learned()
-    await areas.clients.unlatch(client)
+        areas.clients.latches.latch(client, what)
+    await areas.clients.latches.store()
+    await areas.clients.latches.store()
+    await areas.clients.latches.unlatch(client)
     target = f"client {client.id} nps"
     assert await new_entries.summaries() == [
         ("client.latch", target, {"signatureLearned": [False, True]}),
@@ -205,10 +205,10 @@ async def test_a_latch_is_recorded(areas: Areas, new_entries: NewEntries) -> Non
 
 async def test_a_latch_of_a_deleted_client_is_not_recorded(areas: Areas, new_entries: NewEntries) -> None:
     client = await areas.client("192.0.2.1/32")
-    areas.clients.latch(client, SIGNED)
+    areas.clients.latches.latch(client, SIGNED)
     await areas.clients.delete(areas.tenant, client.id)
     await new_entries.rows()
-    await areas.clients.keep_learned()
+    await areas.clients.latches.store()
     assert await new_entries.rows() == []
 
 
@@ -365,7 +365,7 @@ async def test_a_long_value_is_truncated(areas: Areas, new_entries: NewEntries) 
 
     await areas.store.write(work)
     ((*_, changes),) = await new_entries.summaries()
-    assert changes["text"] == [None, "x" * audit.LONGEST + "..."]
+    assert changes["text"] == [None, "x" * audit.MAX_LENGTH + "..."]
     assert changes["short"] == [1, None]
     beginning, empty = changes["list"]  # type: ignore[misc]
-    assert beginning.startswith("[0, 1, 2") and len(beginning) == audit.LONGEST + 3 and empty == []
+    assert beginning.startswith("[0, 1, 2") and len(beginning) == audit.MAX_LENGTH + 3 and empty == []

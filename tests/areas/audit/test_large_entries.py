@@ -2,7 +2,7 @@
 
 import json
 
-from sallyport.areas.audit.operations import MOST_CHARACTERS, _fair_share, shown
+from sallyport.areas.audit.operations import MAX_CHARACTERS, _fair_share, shown
 from sallyport.areas.audit.repo import AuditRow
 from sallyport.store import audit
 
@@ -13,17 +13,19 @@ def row(number: int, changes: str) -> AuditRow:
 
 
 def test_an_entry_with_many_long_values_is_truncated() -> None:
-    """An entry has at most LARGEST characters of values, shared by all of them. Short values are kept."""
+    """An entry has at most MAX_TOTAL_LENGTH characters of values, shared by all of them. Short values are kept."""
     changes = {f"field{number}": ["a" * 1900, "b" * 1900] for number in range(20)} | {"name": ["old", "new"]}
     kept = json.loads(audit.as_kept(changes))
     assert list(kept) == list(changes)
     assert kept["name"] == ["old", "new"]
-    assert sum(len(text) for values in kept.values() for text in values) <= audit.LARGEST + 3 * 2 * len(changes)
+    assert sum(len(text) for values in kept.values() for text in values) <= audit.MAX_TOTAL_LENGTH + 3 * 2 * len(
+        changes
+    )
     assert kept["field0"][0].endswith("a...")
 
 
 async def test_a_page_of_long_entries_is_truncated() -> None:
-    """The changes of a page have about MOST_CHARACTERS, however long its entries are. Entries that are shorter than
+    """The changes of a page have about MAX_CHARACTERS, however long its entries are. Entries that are shorter than
     their share are complete."""
     long = audit.as_kept({f"field{number}": [None, "x" * 1900] for number in range(8)})
     short = audit.as_kept({"name": ["old", "new"]})
@@ -31,7 +33,7 @@ async def test_a_page_of_long_entries_is_truncated() -> None:
     found = await shown(rows)
     assert [entry["auditId"] for entry in found] == list(range(1000))
     assert all(entry["changes"] == {"name": ["old", "new"]} for entry in found[::10])
-    assert 0.5 * MOST_CHARACTERS < len(json.dumps([entry["changes"] for entry in found])) < 1.2 * MOST_CHARACTERS
+    assert 0.5 * MAX_CHARACTERS < len(json.dumps([entry["changes"] for entry in found])) < 1.2 * MAX_CHARACTERS
 
 
 async def test_a_page_of_common_entries_is_complete() -> None:

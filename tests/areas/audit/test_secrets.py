@@ -23,6 +23,7 @@ PROVIDERS: Mapping[str, Mapping[str, str]] = {
     "webhook": {"url": "https://hook.example.com/x", "secret": SECRET},
     "radius": {"host": "192.0.2.7", "secret": SECRET},
     "wallet": {"issuerDid": "did:web:id.example.com"},
+    "own": {"factors": "totp", "binding": "unbound"},
 }
 
 
@@ -45,7 +46,7 @@ async def test_the_trail_has_no_client_secret(areas: Areas, new_entries: NewEntr
     ]
     await areas.clients.carry_out(areas.tenant, areas.clients.plan(areas.tenant, wanted))
     await areas.clients.update(areas.tenant, added, {}, secret=SECRET.encode())
-    await areas.clients.unlatch(areas.clients.table.by_id[added])
+    await areas.clients.latches.unlatch(areas.clients.table.by_id[added])
     await areas.clients.delete(areas.tenant, added)
     assert len(await new_entries.rows()) == 7
     assert await is_absent(areas, SECRET, OTHER, made.decode())

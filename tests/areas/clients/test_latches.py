@@ -4,7 +4,8 @@ import pytest
 import trio
 
 from sallyport.areas.clients.client import LIMITED, SIGNED
-from sallyport.areas.clients.service import LATCHES, NewClient
+from sallyport.areas.clients.latches import AT_ONCE
+from sallyport.areas.clients.service import NewClient
 from sallyport.base.clock import SECOND
 from tests.areas import SECRET, Areas, only_sqlite
 
@@ -27,10 +28,10 @@ async def test_a_learned_setting_is_stored(areas: Areas) -> None:
     """
     client = await areas.client(name="nps")
     areas.clock.pass_by(5)
-    areas.clients.latch(client, SIGNED)
-    await areas.clients.keep_learned()
-    areas.clients.latch(client, LIMITED)
-    await areas.clients.keep_learned()
+    areas.clients.latches.latch(client, SIGNED)
+    await areas.clients.latches.store()
+    areas.clients.latches.latch(client, LIMITED)
+    await areas.clients.latches.store()
     later = Areas(areas.store, areas.clock)
     await later.configuration.reload()
     for each in (areas.clients.table.by_id[client.id], later.clients.table.by_id[client.id]):
@@ -41,19 +42,19 @@ async def test_a_learned_setting_is_stored(areas: Areas) -> None:
 
 @only_sqlite
 async def test_many_latches_are_written_in_batches(areas: Areas) -> None:
-    """A transaction writes at most LATCHES latches.
+    """A transaction writes at most AT_ONCE latches.
 
     If a client is unlatched before its latch is written, it is not latched.
     """
-    new = [NewClient(f"nps{number}", f"192.0.2.{number}/32", SECRET) for number in range(2 * LATCHES + 1)]
+    new = [NewClient(f"nps{number}", f"192.0.2.{number}/32", SECRET) for number in range(2 * AT_ONCE + 1)]
     clients = [areas.clients.table.by_id[each] for each, _ in await areas.clients.add_all(areas.tenant, new)]
     for client in clients:
-        areas.clients.latch(client, SIGNED)
+        areas.clients.latches.latch(client, SIGNED)
     seen = list[str]()
     await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(areas.clients.keep_learned)
-        nursery.start_soon(areas.clients.unlatch, clients[-1])
+        nursery.start_soon(areas.clients.latches.store)
+        nursery.start_soon(areas.clients.latches.unlatch, clients[-1])
     await areas.store.exclusive(lambda connection: connection.set_trace_callback(None))
     written = [set[str]()]
     for each in seen:
@@ -61,7 +62,7 @@ async def test_many_latches_are_written_in_batches(areas: Areas) -> None:
             written.append(set())
         elif "history" in each and f"'{SIGNED}'" in each:  # the trace has one more statement for each row of a trigger
             written[-1].add(each)
-    assert max(map(len, written)) == LATCHES
+    assert max(map(len, written)) == AT_ONCE
     events = [(name, event) for name, event, _ in await history(areas) if event in {SIGNED, "unlatched"}]
     assert sorted(events) == sorted([*((each.name, SIGNED) for each in clients[:-1]), (clients[-1].name, "unlatched")])
 
@@ -69,9 +70,9 @@ async def test_many_latches_are_written_in_batches(areas: Areas) -> None:
 async def test_unlatching_resets_both_settings(areas: Areas) -> None:
     """After an unlatch the client may learn its settings again. The history has the event."""
     client = await areas.client(name="nps")
-    areas.clients.latch(client, SIGNED)
-    await areas.clients.keep_learned()
-    await areas.clients.unlatch(areas.clients.table.by_id[client.id])
+    areas.clients.latches.latch(client, SIGNED)
+    await areas.clients.latches.store()
+    await areas.clients.latches.unlatch(areas.clients.table.by_id[client.id])
     unlatched = areas.clients.table.by_id[client.id]
     assert (unlatched.signature_required, unlatched.learns_signature, unlatched.learns_limit) == (False, True, True)
     assert [event for _, event, _ in await history(areas)] == ["signed_since", "unlatched"]
@@ -100,10 +101,10 @@ async def test_only_another_setting_resets_a_latch(
     but only an admin may relax trust.
     """
     client = await areas.client("192.0.2.1/32")
-    areas.clients.latch(client, SIGNED)
-    await areas.clients.keep_learned()
-    areas.clients.latch(client, LIMITED)
-    await areas.clients.keep_learned()
+    areas.clients.latches.latch(client, SIGNED)
+    await areas.clients.latches.store()
+    areas.clients.latches.latch(client, LIMITED)
+    await areas.clients.latches.store()
     await areas.clients.update(areas.tenant, client.id, changes)
     changed = areas.clients.table.by_id[client.id]
     assert (changed.signature_required, changed.proxy_state_limited) == (signed, limited)
@@ -114,12 +115,12 @@ async def test_a_reset_latch_stays_reset_after_a_reload(areas: Areas, written: b
     """If a setting was changed and changed back, it must be learned again, both in memory and in the store."""
     client = await areas.client("192.0.2.1/32")
     for what, setting in ((SIGNED, "require_message_authenticator"), (LIMITED, "limit_proxy_state")):
-        areas.clients.latch(areas.clients.table.by_id[client.id], what)
+        areas.clients.latches.latch(areas.clients.table.by_id[client.id], what)
         if written:
-            await areas.clients.keep_learned()
+            await areas.clients.latches.store()
         await areas.clients.update(areas.tenant, client.id, {setting: "no"})
         await areas.clients.update(areas.tenant, client.id, {setting: "auto"})
-    await areas.clients.keep_learned()
+    await areas.clients.latches.store()
     await areas.configuration.reload()
     again = areas.clients.table.by_id[client.id]
     assert (again.signature_required, again.proxy_state_limited) == (False, False)
@@ -129,8 +130,8 @@ async def test_a_latch_of_a_deleted_client_is_ignored(areas: Areas) -> None:
     """A latch that is written after its client was deleted changes no other client."""
     client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     await areas.clients.delete(areas.tenant, client.id)
-    areas.clients.latch(client, SIGNED)
-    await areas.clients.keep_learned()
+    areas.clients.latches.latch(client, SIGNED)
+    await areas.clients.latches.store()
     assert not areas.clients.table.by_id[other.id].signature_required
 
 
@@ -141,13 +142,13 @@ async def test_a_latch_survives_every_reload(areas: Areas) -> None:
     """
     client, moved = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     for each, what in ((each, what) for each in (client, moved) for what in (SIGNED, LIMITED)):
-        areas.clients.latch(each, what)
+        areas.clients.latches.latch(each, what)
     assert (client.signature_required, client.proxy_state_limited) == (True, True)
     for network in ("192.0.2.3/32", "192.0.2.4/31"):
         await areas.clients.update(areas.tenant, moved.id, {"network": network})
         for each in map(areas.clients.table.by_id.get, (client.id, moved.id)):
             assert each is not None and (each.signature_required, each.proxy_state_limited) == (True, True)
-    await areas.clients.keep_learned()
+    await areas.clients.latches.store()
     await areas.configuration.reload()
     for each in map(areas.clients.table.by_id.get, (client.id, moved.id)):
         assert each is not None and (each.signature_required, each.proxy_state_limited) == (True, True)

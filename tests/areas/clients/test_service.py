@@ -419,13 +419,13 @@ async def test_a_reload_keeps_the_clients_that_have_not_changed(areas: Areas) ->
     """A change of one client makes only this client anew. A client with a learned setting is made anew too, so that
     the setting can be reset."""
     same, changed, latched = [await areas.client(f"192.0.2.{number}/32") for number in (1, 2, 3)]
-    areas.clients.latch(latched, SIGNED)
+    areas.clients.latches.latch(latched, SIGNED)
     await areas.clients.update(areas.tenant, changed.id, {"name": "new"})
     by_id = areas.clients.table.by_id
     assert by_id[same.id] is same
     assert by_id[changed.id] is not changed and by_id[changed.id].name == "new"
     assert by_id[latched.id] is not latched and by_id[latched.id].signature_required
-    await areas.clients.unlatch(by_id[latched.id])
+    await areas.clients.latches.unlatch(by_id[latched.id])
     assert not areas.clients.table.by_id[latched.id].signature_required
     await areas.clients.update(areas.tenant, same.id, {}, domain_ids=[areas.domain])
     assert areas.clients.table.by_id[same.id].domain_ids == (areas.domain,)

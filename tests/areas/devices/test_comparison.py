@@ -38,6 +38,7 @@ def test_an_export_of_netbox_is_read() -> None:
         pytest.param("name\n" + "x\n" * 20_001, id="many lines"),
         pytest.param("name\n" + "x," * 200 + "\n", id="many columns"),
         pytest.param('name\n"' + "x" * 140_000, id="long cell"),
+        pytest.param("name\n" + ("1::," * 50 + "\n") * 1_001, id="many addresses"),
     ],
 )
 def test_a_wrong_list_is_refused(text: str) -> None:

@@ -26,7 +26,7 @@ def row(*, signed: int = 0, unsigned: int = 0, last_unsigned: int | None = None)
     """Return a stored device with these counts."""
     return DeviceRow(
         *(1, 1, "192.0.2.1", "192.0.2.1", "gate", "gate", "Unknown", "", "Unknown", "{}", "Unknown", 0, 0, 0, 1),
-        *(signed, unsigned, 0, last_unsigned, 0, 0, 0, "", ""),
+        *(signed, unsigned, 0, last_unsigned, 0, 0, 0, "", "", "", ""),
     )
 
 

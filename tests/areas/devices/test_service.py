@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.areas.devices import repo, write_repo
 from sallyport.areas.devices.operations import filter_column
 from sallyport.areas.devices.repo import HistoryRow
-from sallyport.areas.devices.rows import MAX_DELETED, DeviceQuery
+from sallyport.areas.devices.rows import MAX_SELECTED, DeviceQuery
 from sallyport.areas.devices.service import Devices
 from sallyport.areas.devices.sightings import Sightings, write_first_sightings
 from sallyport.base.clock import SECOND
@@ -325,15 +325,15 @@ async def test_deletion_by_addresses_deletes_all_matches(areas: Areas, seen: See
 
 
 async def test_deletion_by_addresses_is_bounded(areas: Areas, seen: Seen) -> None:
-    """More than MAX_DELETED devices with a pair of addresses must be deleted by their IDs."""
-    for number in range(MAX_DELETED + 1):
+    """More than MAX_SELECTED devices with a pair of addresses must be deleted by their IDs."""
+    for number in range(MAX_SELECTED + 1):
         last = await seen.device(f"n{number}")
     delete = partial(areas.devices.delete, areas.domain, actor="n")
     both = ("192.0.2.1", "192.0.2.1")
     with pytest.raises(Conflict, match="over 200 devices have these addresses"):
         await delete(device_ids=[], addresses=both)
     assert await delete(device_ids=[last.id or 0], addresses=None) == 1
-    assert await delete(device_ids=[], addresses=both) == MAX_DELETED
+    assert await delete(device_ids=[], addresses=both) == MAX_SELECTED
 
 
 async def test_an_earlier_request_does_not_restore_a_deleted_device(areas: Areas, seen: Seen) -> None:

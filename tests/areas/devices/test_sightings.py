@@ -249,6 +249,27 @@ async def test_an_evicted_device_keeps_product_and_medium(areas: Areas, seen: Se
     )  # fmt: skip
 
 
+async def test_the_model_and_the_firmware_are_those_that_a_request_told_last(areas: Areas, seen: Seen) -> None:
+    """Requests that tell none of them delete nothing, not even after a restart. A new firmware is seen in a minute."""
+    product, old, new = (
+        push_vendor_attribute(2011, kind, text)[2:]
+        for kind, text in ((255, b"S5735"), (254, b"V200R021"), (254, b"V200R022"))
+    )
+    first = seen.note(VENDOR_SPECIFIC=product)
+    await seen.write(first)
+    for octets, firmware in ((old, "V200R021"), (b"", "V200R021"), (new, "V200R022")):
+        areas.clock.pass_by(61)
+        seen.note(**({"VENDOR_SPECIFIC": octets} if octets else {}))
+        (row,) = await seen.rows()
+        assert (row.model, row.firmware) == ("S5735", firmware)
+    await areas.devices.flush()
+    areas.devices.sightings.forget_all()
+    await seen.write(seen.note())
+    await areas.devices.flush()
+    (row,) = await seen.rows()
+    assert (row.id, row.model, row.firmware) == (first.id, "S5735", "V200R022")
+
+
 @pytest.mark.parametrize(
     ("octets", "name"),
     [

@@ -8,14 +8,11 @@ from sallyport.areas.devices.sightings import Refused
 from sallyport.areas.devices.usage import UsageRow
 from tests.areas import Areas
 from tests.areas.devices.conftest import Seen
-from tests.packets import access_request, attributes, opened
 
 
 def use(seen: Seen, device: Device, ssid: str = "", method: str = "pap", station: Station | None = None) -> None:
     """Count a login of a device, as the listeners do after the decision."""
-    called = {"CALLED_STATION_ID": f"02-00-00-00-00-01:{ssid}".encode()} if ssid else {}
-    request = opened(access_request(attributes(NAS_PORT_ID=b"ge-0/0/1", **called)))
-    seen.areas.devices.sightings.use(device, station, request, seen.client, method)
+    seen.areas.devices.sightings.use(device, station, (ssid, "ge-0/0/1"), seen.client, method)
 
 
 async def rows(areas: Areas, device: Device) -> list[UsageRow]:
@@ -49,14 +46,18 @@ async def test_a_failed_flush_loses_no_use(areas: Areas, seen: Seen) -> None:
     assert [row.logins for row in await rows(areas, device)] == [2]
 
 
-async def test_a_clock_that_is_set_back_does_not_change_the_last_login(seen: Seen) -> None:
-    """The last login of a use is not before its first one."""
+async def test_a_clock_that_is_set_back_does_not_change_the_last_login(areas: Areas, seen: Seen) -> None:
+    """The last login of a use is not before its first one, in the store and before a flush."""
     device = await seen.device("ap")
     use(seen, device, "corp")
     first = device.last_seen
+    assert [(row.logins, row.first_seen, row.last_seen) for row in await rows(areas, device)] == [(1, first, first)]
     device.last_seen -= 1000
     use(seen, device, "corp")
-    assert [(count.logins, count.first_seen, count.last_seen) for count in device.uses.values()] == [(2, first, first)]
+    row = await areas.devices.one(areas.domain, device.id or 0)
+    shown = (await areas.devices.usage([row]))[row.id]
+    assert [(row.logins, row.first_seen, row.last_seen) for row in shown] == [(2, first, first)]
+    assert [(row.logins, row.first_seen, row.last_seen) for row in await rows(areas, device)] == [(2, first, first)]
 
 
 async def test_a_device_without_a_row_keeps_no_uses(seen: Seen) -> None:
@@ -70,25 +71,37 @@ async def test_a_device_without_a_row_keeps_no_uses(seen: Seen) -> None:
 async def test_the_ssids_of_a_device_are_limited(areas: Areas, seen: Seen) -> None:
     """Further SSIDs, in memory and in the store, count as logins without an SSID; known ones still count."""
     device = await seen.device("ap")
-    for number in range(usage.MOST_OF_DEVICE + 5):
+    for number in range(usage.MAX_OF_DEVICE + 5):
         use(seen, device, f"ssid {number}")
-    assert len(await rows(areas, device)) == usage.MOST_OF_DEVICE + 1
+    assert len(await rows(areas, device)) == usage.MAX_OF_DEVICE + 1
     for name in ("another", "ssid 0"):
         use(seen, device, name)
     found = {row.ssid: row.logins for row in await rows(areas, device)}
-    assert len(found) == usage.MOST_OF_DEVICE + 1
+    assert len(found) == usage.MAX_OF_DEVICE + 1
     assert (found[""], found["ssid 0"]) == (6, 2)
 
 
 async def test_the_ssids_of_a_domain_are_limited(areas: Areas, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device with invented SSIDs does not fill the table."""
-    monkeypatch.setattr(usage_repo, "MOST_OF_DOMAIN", 2)
+    monkeypatch.setattr(usage_repo, "MAX_OF_DOMAIN", 2)
     first, second = await seen.device("a"), await seen.device("b")
     for name in ("x", "y", "z"):
         use(seen, first, name)
     use(seen, second, "x")
     assert sorted(row.ssid for row in await rows(areas, first)) == ["", "x", "y"]
     assert [row.ssid for row in await rows(areas, second)] == [""]
+
+
+async def test_refused_uses_take_no_room(areas: Areas, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uses that a device may not have do not take the room of other devices."""
+    monkeypatch.setattr(usage_repo, "MAX_OF_DEVICE", 1)
+    monkeypatch.setattr(usage_repo, "MAX_OF_DOMAIN", 2)
+    first, second = await seen.device("a"), await seen.device("b")
+    for name in ("x", "y", "z"):
+        use(seen, first, name)
+    use(seen, second, "x")
+    assert sorted(row.ssid for row in await rows(areas, first)) == ["", "x"]
+    assert [row.ssid for row in await rows(areas, second)] == ["x"]
 
 
 async def test_a_deleted_device_takes_its_uses_along(areas: Areas, seen: Seen) -> None:
@@ -147,5 +160,5 @@ async def test_the_stations_that_count_for_ports_are_limited(
         use(seen, device, "corp", station=station)
         await seen.write(device, station=station)
     await areas.devices.flush()
-    monkeypatch.setattr(usage_repo, "MOST_COUNTED", 3)
+    monkeypatch.setattr(usage_repo, "MAX_COUNTED", 3)
     assert [row.stations for row in await areas.devices.ports(areas.domain, device.id or 0)] == [3]

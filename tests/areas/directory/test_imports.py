@@ -10,8 +10,8 @@ import trio
 from sallyport.areas.directory.imports import applier
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.job import EntryCounts, ImportRun
-from sallyport.areas.directory.imports.lines import MOST_ALIASES, MOST_GROUPS
-from sallyport.areas.directory.imports.service import MOST_WAITING
+from sallyport.areas.directory.imports.lines import MAX_ALIASES, MAX_GROUPS
+from sallyport.areas.directory.imports.service import MAX_WAITING
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.base.errors import Conflict
 from sallyport.store.model import ListQuery, Tx
@@ -42,6 +42,25 @@ async def test_an_unchanged_entry_is_skipped(areas: Areas) -> None:
     users, total = await areas.directory.directories.users(ListQuery(areas.domain, 0, 9), "B@X")
     assert (users[0].id, users[0].email, total) == (1, "b@x", 1)
     assert await members(areas) == {"ops": 0}
+
+
+async def test_an_import_without_changes_counts_nothing_again(areas: Areas) -> None:
+    """It does not look at all people and groups, unless a job has changed something since the last complete end."""
+    ldif = person("ann") + group("ops", DN.format("ann"))
+    await imported(areas, ldif)
+    await areas.store.write(lambda tx: tx.execute("update directory_groups set members = 7"))
+    assert counts(await imported(areas, ldif)) == (2, 0, 0, 0, 2, 0)
+    assert await members(areas) == {"ops": 7}
+    await imported(areas, person("bob"))
+    assert await members(areas) == {"ops": 1}
+    for sql in (
+        "update directory_groups set members = 7",
+        "update directories set finished_job = finished_job - 1",
+        "update directory_jobs set state = 'FAILED', added = 0 where id > (select max(finished_job) from directories)",
+    ):
+        await areas.store.write(lambda tx, sql=sql: tx.execute(sql))
+    await imported(areas, ldif)
+    assert await members(areas) == {"ops": 1}
 
 
 async def test_a_renamed_person_keeps_memberships(areas: Areas) -> None:
@@ -137,8 +156,8 @@ async def test_a_job_with_a_lost_file_fails(areas: Areas) -> None:
 
 
 async def test_the_number_of_waiting_jobs_is_limited(areas: Areas) -> None:
-    """A domain may have at most MOST_WAITING waiting jobs. When one is cancelled, another one can be added."""
-    for _ in range(MOST_WAITING):
+    """A domain may have at most MAX_WAITING waiting jobs. When one is cancelled, another one can be added."""
+    for _ in range(MAX_WAITING):
         last = await queue(areas, person("ann"))
     with pytest.raises(Conflict):
         await queue(areas, person("ann"))
@@ -191,8 +210,8 @@ async def test_a_long_cycle_of_groups(areas: Areas) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        [f"memberOf: cn=g{number},dc=x" for number in range(MOST_GROUPS + 1)],
-        [f"uid: a{number}" for number in range(MOST_ALIASES + 1)],
+        [f"memberOf: cn=g{number},dc=x" for number in range(MAX_GROUPS + 1)],
+        [f"uid: a{number}" for number in range(MAX_ALIASES + 1)],
     ],
     ids=["groups", "names"],
 )

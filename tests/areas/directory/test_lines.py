@@ -10,12 +10,14 @@ from sallyport.areas.directory.imports.lines import (
     PreparedEntry,
     PreparedProblem,
     encoded,
+    identifiers_of,
     key_of,
     prepared,
     prepared_change,
     read_entry,
 )
 
+LONG = "\u00e4" * 256
 ANN = "cn=ann,dc=example,dc=com"
 STAFF = "cn=staff,dc=example,dc=com"
 
@@ -52,3 +54,16 @@ def test_the_lines_of_a_group() -> None:
 def test_a_file_of_an_older_version_is_read() -> None:
     """A problem without a status is read, as versions before the status wrote it."""
     assert read(b'["x","line 1","no name","id"]\n') == [(PreparedProblem("line 1", "no name", "id"), 1)]
+
+
+def test_identifiers_are_case_folded_and_bounded() -> None:
+    """An index of PostgreSQL refuses long values, and a directory may send many. Only people of cloud directories have
+    identifiers, and a device has no principal name."""
+    many = {"mail": [LONG, *(f"Ann{number}@corp.example" for number in range(30))], "employeeid": ["E-17"]}
+    found = identifiers_of("id:8A7B", "Ann@corp.example", many)
+    assert found == [
+        "id:8a7b", "upn:ann@corp.example", *(f"mail:ann{number}@corp.example" for number in range(8)), "serial:e-17",
+    ]  # fmt: skip
+    device = {"entra-device-id": ["3F25"], "displayname": ["PC1"], "mail": ["pc1@corp.example"]}
+    assert identifiers_of("id:5b1e", "host/3F25", device) == ["id:5b1e", "id:3f25", "dns:pc1"]
+    assert identifiers_of(ANN, "ann", many) == []

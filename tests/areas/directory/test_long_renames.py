@@ -7,14 +7,14 @@ from sallyport.areas.directory.imports.lines import key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.areas.directory.stored import repo
 from sallyport.areas.directory.stored.groups import GROUPS
-from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.memberships import MAX_CHANGED
 from sallyport.areas.directory.stored.people import PEOPLE
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.areas.directory.world import DN, group, groups_of, imported, members, person
 
 FIRST, SECOND = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for digit in "12")
-MANY = [DN.format(f"u{number}") for number in range(2 * MOST + 50)]
+MANY = [DN.format(f"u{number}") for number in range(2 * MAX_CHANGED + 50)]
 ANN, BOB = DN.format("ann"), DN.format("bob")
 OPS, OLD, NEW = (f"cn={name},dc=x" for name in ("ops", "old", "new"))
 Rows = frozenset[tuple[object, ...]]
@@ -59,19 +59,20 @@ async def _login_groups(areas: Areas, name: str) -> frozenset[str] | None:
 CASES = {
     "members of a group": (known(group("ops", ANN, *MANY), FIRST), OPS, NEW, {"ops"}),
     "groups of a person": (
-        "".join(group(f"g{number}", ANN) for number in range(2 * MOST + 50)), ANN, DN.format("anna"),
-        {f"g{number}" for number in range(2 * MOST + 50)},
+        "".join(group(f"g{number}", ANN) for number in range(2 * MAX_CHANGED + 50)), ANN, DN.format("anna"),
+        {f"g{number}" for number in range(2 * MAX_CHANGED + 50)},
     ),
     "a group in many groups": (
-        group("ops", ANN) + "".join(group(f"g{number}", OPS) for number in range(2 * MOST + 50)), OPS, NEW,
-        {"ops", *(f"g{number}" for number in range(2 * MOST + 50))},
+        group("ops", ANN) + "".join(group(f"g{number}", OPS) for number in range(2 * MAX_CHANGED + 50)), OPS, NEW,
+        {"ops", *(f"g{number}" for number in range(2 * MAX_CHANGED + 50))},
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 async def test_a_long_rename_takes_several_transactions(areas: Areas, case: str) -> None:
-    """Each transaction moves at most MOST memberships, and after each the person has the same groups at login."""
+    """Each transaction moves at most MAX_CHANGED memberships, and after each the person has the same groups at
+    login."""
     ldif, dn, new_dn, groups = CASES[case]
     await imported(areas, person("ann") + ldif)
     areas.clock.now += 1
@@ -80,7 +81,7 @@ async def test_a_long_rename_takes_several_transactions(areas: Areas, case: str)
         done = await _step(areas, dn, new_dn)
         after = await _rows(areas)
         moved, before, steps = after - before, after, steps + 1
-        assert len(moved) <= MOST + 2
+        assert len(moved) <= MAX_CHANGED + 2
         assert done or await _login_groups(areas, "ann") == groups
     assert steps == 3
     assert not [row for row in before if row[2] not in (0, 1) or key_of(dn) in row[:2]]
@@ -118,7 +119,7 @@ async def test_an_import_renames_a_large_group(areas: Areas, how: str) -> None:
 
 async def test_an_import_renames_people_in_many_groups(areas: Areas) -> None:
     """Among people that are written together, a person in many groups is renamed as well."""
-    groups = [f"g{number}" for number in range(2 * MOST + 50)]
+    groups = [f"g{number}" for number in range(2 * MAX_CHANGED + 50)]
     people = known(person("ann"), FIRST) + known(person("bob"), SECOND)
     await imported(areas, people + "".join(group(name, BOB) for name in groups))
     job = await imported(areas, known(person("anna"), FIRST) + known(person("bobby"), SECOND))
@@ -128,10 +129,10 @@ async def test_an_import_renames_people_in_many_groups(areas: Areas) -> None:
 
 async def test_large_groups_swap_their_names(areas: Areas) -> None:
     """If two groups with many members swap their names, each keeps the people who list it."""
-    listing = "".join(person(f"u{number}", f"memberOf: {OPS}") for number in range(2 * MOST + 50))
+    listing = "".join(person(f"u{number}", f"memberOf: {OPS}") for number in range(2 * MAX_CHANGED + 50))
     both = person("ann", f"memberOf: {OPS}") + person("bob", f"memberOf: {OLD}")
     await imported(areas, both + listing + known(group("ops"), FIRST) + known(group("old"), SECOND))
     await imported(areas, known(group("old"), FIRST) + known(group("ops"), SECOND))
     assert (await groups_of(areas, "ann"), await groups_of(areas, "bob")) == ({"old"}, {"ops"})
-    assert (await members(areas))["old"] == 2 * MOST + 51
+    assert (await members(areas))["old"] == 2 * MAX_CHANGED + 51
     assert {row[2] for row in await _rows(areas)} == {1}

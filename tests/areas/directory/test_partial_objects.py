@@ -255,3 +255,15 @@ async def test_a_group_without_a_profile_loses_its_members(areas: Areas, okta: O
         okta.groups[0] = {"id": "g1", "type": "OKTA_GROUP", "lastMembershipUpdated": LATE}
         assert (await directory.read()).failed == 0
         assert await members(areas) == {"vpn": 1}
+
+
+async def test_many_deactivated_users_are_removed_without_a_confirmation(areas: Areas, okta: OktaServer) -> None:
+    """Okta says of each user that it was deactivated. Users that are only missing in the list would need a confirmation
+    if they were most of the users."""
+    okta.page = 50
+    for number in range(30):
+        okta.add_user(f"m{number}", f"m{number}@corp.example", EARLY)
+    async with cloud(areas, organization(okta)) as directory:
+        for number in range(30):
+            okta.add_user(f"m{number}", f"m{number}@corp.example", LATE, "DEPROVISIONED")
+        assert (await directory.read()).removed == 30

@@ -26,7 +26,14 @@ class Ignored:
     def revoke(self, tx: Tx, domain_id: int, names: object, reason: str) -> None:
         """Do nothing."""
 
+    def release(self, tx: Tx, domain_id: int, name: str) -> None:
+        """Do nothing."""
+
     def group_matters(self, domain_id: int, group: str) -> bool:
+        """Return False."""
+        return False
+
+    def device_matters(self, domain_id: int) -> bool:
         """Return False."""
         return False
 

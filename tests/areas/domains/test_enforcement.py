@@ -23,8 +23,8 @@ class FixedCheck:
     def has(self, domain_id: int) -> bool:
         return self.problem is not None
 
-    async def check(self, domain_id: int) -> Checked:
-        return Checked("duo", self.problem or "")
+    async def check_all(self, domain_id: int) -> list[Checked]:
+        return [] if self.problem is None else [Checked("duo", self.problem)]
 
 
 class FixedImpact:

@@ -18,8 +18,13 @@ from sallyport.areas.users.membership import Action
 from sallyport.base.errors import NotFound
 from sallyport.store.model import Tx
 from tests.areas import Areas
+from tests.areas.directory.reading.graph_server import GraphServer
+from tests.areas.directory.test_partial_objects import entra
+from tests.areas.directory.world import at_work as imports_at_work
+from tests.areas.directory.world import over
 from tests.areas.dynamic.nas import FakeNas, ack, nak, running_nas, silent
 from tests.areas.dynamic.world import STOP, Device, device, session, trail
+from tests.areas.mfa.web import serving
 from tests.waiting import until
 
 LOCAL = "127.0.0.1"
@@ -325,3 +330,25 @@ async def test_a_revocation_with_a_lower_id_is_stored_later(areas: Areas) -> Non
             await areas.store.write(stored(10, two))
             await done(areas)
         assert ended(nas) == [b"1", b"2"]
+
+
+async def test_a_person_who_is_disabled_in_the_cloud_loses_the_sessions(areas: Areas) -> None:
+    """The sessions end with the next reading of the directory, under each name that a device may report: the login name
+    with and without the realm, and the mail address, which may be the name in the certificate."""
+    await areas.domains.update(areas.domain, Update(add_realms=["corp.example"]))
+    server = GraphServer()
+    async with nas_of(areas) as (nas, corp), serving(server) as server.web:
+        server.add_user("u1", "ann@corp.example", mail="ann.lee@corp.example")
+        server.add_user("u2", "ben@corp.example")
+        for number, name in enumerate(("ann", "ann@corp.example", "CORP\\ann", "ann.lee@corp.example", "ben"), start=1):
+            await session(areas, corp, str(number), USER_NAME=name)
+        await areas.directory.directories.save([(areas.domain, entra(server))])
+        for change in (None, {"id": "u1", "accountEnabled": False}):
+            if change is not None:
+                server.change("users", change)
+            async with imports_at_work(areas):
+                job = await over(areas, await areas.directory.directories.sync(areas.domain, "c", full=False))
+            assert job.state == "DONE", job.message
+        async with at_work(areas):
+            await done(areas)
+    assert ended(nas) == [b"1", b"2", b"3", b"4"]

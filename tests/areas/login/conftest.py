@@ -10,6 +10,7 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.devices.device import Device
 from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.login.login import Answer, Answered, Decision, Login, Reason, Verdict
+from sallyport.areas.login.second_step import SecondStep
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
@@ -73,7 +74,7 @@ class FakeListener:
         decision = pipeline.begin(login) or await pipeline.check(login)
         if decision is None:
             pipeline.note(login)
-            decision = await pipeline.ask(login)
+            decision = await SecondStep(pipeline).ask(login)
         assert decision is not None, "another request of this login took its place"
         return decision
 

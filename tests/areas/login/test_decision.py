@@ -20,9 +20,13 @@ mfa_required  (approved)                                         accept     acce
 mfa_required  second factor asked for                            challenge  challenge  -       -
 mfa_required  enrolment not known yet                            challenge  challenge  -       -
 mfa_required  second factor denied                               reject     reject     deny    deny
+mfa_required  not me                                             reject     reject     deny    deny
+mfa_required  unbound login                                      reject     reject     deny    deny
+mfa_required  code not returned                                  reject     reject     deny    deny
 mfa_required  wrong code, asked again                            challenge  challenge  -       -
 mfa_required  wrong code                                         reject     reject     deny    deny
 mfa_required  not enrolled                                       reject     reject     deny    deny
+mfa_required  not strong enough                                  reject     reject     deny    deny
 mfa_required  this kind of login cannot ask for a code           reject     reject     deny    deny
 mfa_required  second factor not answered in time                 reject     reject     deny    deny
 mfa_required  device gives up sooner than the provider answers   reject     reject     deny    deny
@@ -42,10 +46,12 @@ FIRST = [
     Reason.UNKNOWN_STATION,
     Reason.NO_CREDENTIALS, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE, Reason.FIRST_FACTOR_CHANGED,
     Reason.FIRST_FACTOR_UNREACHABLE, Reason.DIRECTORY_ENTRY_TOO_LARGE, Reason.CHANGES_PASSWORD, Reason.METHOD_UNFIT,
+    Reason.ACCOUNT_UNCLEAR, Reason.DIRECTORY_STALE,
     Reason.MAY_NOT_VOUCH, Reason.VOUCHES_UNSIGNED, Reason.ACCOUNT_LOCKED, Reason.ACCOUNT_DISABLED,
     Reason.ACCOUNT_EXPIRED, Reason.PASSWORD_EXPIRED, Reason.PASSWORD_MUST_CHANGE, Reason.LOGON_RESTRICTED,
     Reason.NO_SERVER_CERTIFICATE, Reason.METHOD_NOT_OFFERED, Reason.SERVER_UNTRUSTED, Reason.CERTIFICATE_REFUSED,
-    Reason.TLS_FAILED, Reason.EAP_BROKEN, Reason.PROXY_LOOP, Reason.LOCKED_OUT,
+    Reason.TLS_FAILED, Reason.EAP_BROKEN, Reason.PROXY_LOOP, Reason.LOCKED_OUT, Reason.MAY_NOT_SPEAK,
+    Reason.NO_STRONG_NAME, Reason.CERTIFICATE_REVOKED, Reason.REVOCATION_UNKNOWN,
     Reason.STATION_LOCKED_OUT, Reason.REFUSED_UPSTREAM,
     Reason.DOMAIN_REMOVED, Reason.CHALLENGE_OVER,
 ]  # fmt: skip

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from typing import cast
 
 import trio
@@ -14,8 +13,9 @@ from hypothesis import strategies as st
 from sallyport.areas.clients.client import Client
 from sallyport.areas.events.event import EventQuery, EventRow
 from sallyport.areas.events.service import Events
-from sallyport.areas.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
+from sallyport.areas.login.journal import LONG, MAX_ENTRIES, PURGE_S, Journal
 from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Login, Waits
+from sallyport.areas.login.rows import KeptAnswer, pack, unpack
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import StoreError
@@ -59,7 +59,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
     The event uses the terms of the API.
     """
     login = await listener.ready(pap("Ann@CORP", "hello", SWITCH))
-    login.answer = replace(login.answer, latency_us=1234)
+    login.answer = login.answer._replace(latency_us=1234)
     await written(listener, login)
     (event,) = await events(listener.areas)
     assert event == EventRow(
@@ -89,6 +89,9 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         detail=None,
         ssid="",
         port="",
+        authority=None,
+        named_by=None,
+        revocation=None,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.arrival.request.authenticator
@@ -124,8 +127,8 @@ async def test_a_login_is_written_with_the_attributes_of_its_answer(listener: Fa
     plain, asked, waited = [
         await listener.ready(pap(user, "hello", identifier=n)) for n, user in enumerate(("bob", "bob", "ann"))
     ]
-    asked.answer = replace(asked.answer, attributes=push_attribute(STATE, b"12345678"))
-    waited.answer = replace(waited.answer, attributes=waited.attributes)
+    asked.answer = asked.answer._replace(attributes=push_attribute(STATE, b"12345678"))
+    waited.answer = waited.answer._replace(attributes=waited.attributes)
     waited.waits = Waits(first_us=2500)
     await written(listener, plain, asked, waited)
     found = [(each.user_name, each.first_us, each.attributes) for each in await events(areas)]
@@ -254,23 +257,23 @@ async def test_a_busy_journal_shares_transactions(listener: FakeListener) -> Non
     logins = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
     await written(listener, *logins)
     assert listener.answers.sent == logins
-    assert await count(listener.areas, "answers") == -(-2500 // MOST)
+    assert await count(listener.areas, "answers") == -(-2500 // MAX_ENTRIES)
     assert [event.id for event in reversed(await events(listener.areas))] == list(range(1, 2501))
 
 
 async def test_tenants_take_turns(listener: FakeListener) -> None:
     """A login of another tenant is in the next transaction, however many logins of the first tenant wait."""
     other = await listener.areas.client("192.0.2.9/32", tenant=await listener.areas.tenancy.ensure_tenant(2, 1))
-    flood = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MOST)]
+    flood = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2 * MAX_ENTRIES)]
     login = await listener.ready(pap("ann", "hello", SWITCH))
     login.arrival = login.arrival._replace(client=other)
     await written(listener, *flood, login)
-    assert listener.answers.sent.index(login) < MOST
+    assert listener.answers.sent.index(login) < MAX_ENTRIES
 
 
 async def test_first_sightings_make_a_transaction_short(listener: FakeListener) -> None:
     """A login with a new device counts as many logins, so that only a few of them are in one transaction."""
-    names = [b"switch-%d" % number for number in range(2 * MOST // LONG)]
+    names = [b"switch-%d" % number for number in range(2 * MAX_ENTRIES // LONG)]
     logins = [await listener.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
     await written(listener, *logins)
     assert listener.answers.sent == logins
@@ -482,7 +485,8 @@ def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int,
     for listener, host, port, identifier, authenticator, body, signed in answers:
         reply = bytes((2, identifier)) + (20 + len(body)).to_bytes(2) + bytes(16) + body
         request = opened(access_request(identifier=identifier, authenticator=authenticator))
-        known = Entry(((host, port), identifier), authenticator, signed=signed)
+        known = Entry(((host, port), identifier), authenticator)
+        known.signed = signed
         arrival = Arrival(request, cast("Client", None), (host, port), 0)  # pack does not read the client
         packed += pack(Answered(arrival, Answers(listener), known, reply=reply))
         kept.append(KeptAnswer(listener, (host, port), identifier, authenticator, reply, signed))

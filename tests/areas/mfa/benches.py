@@ -161,5 +161,5 @@ class TotpBench:
         self.behaviour = behaviour
 
     def make(self) -> Totp:
-        """Return a new instance of the provider."""
+        """Return a new instance of the provider for apps."""
         return Totp(Totp.fields.model_validate({}), self.host)

@@ -53,7 +53,8 @@ class DuoServer:
     """A user with a phone.
 
     user: the name of the user. status: the status in the answer of auth_status. capabilities: the capabilities of the
-    phone. result: the result of preauth. skew_s: the error of the server's clock.
+    phone. result: the result of preauth. denied_as: the status of a push that the user has not approved. skew_s:
+    the error of the server's clock.
     """
 
     def __init__(self, user: str = USER) -> None:
@@ -64,6 +65,7 @@ class DuoServer:
         self.result = "auth"
         self.capabilities = ["auto", "push", "mobile_otp"]
         self.passcode_status = "deny"
+        self.denied_as = "deny"
         self.skew_s = 0
 
     async def __call__(self, call: Call) -> Reply:
@@ -111,7 +113,13 @@ class DuoServer:
             with trio.move_on_after(5):
                 await self.web.changed.wait()
         result = {Behaviour.APPROVE: "allow", Behaviour.DENY: "deny"}.get(self.web.behaviour, "waiting")
-        return _ok({"result": result, "status": "pushed" if result == "waiting" else result, "status_msg": "x"})
+        return _ok(
+            {
+                "result": result,
+                "status": {"waiting": "pushed", "deny": self.denied_as}.get(result, result),
+                "status_msg": "x",
+            }
+        )
 
 
 def _ok(response: object) -> Reply:

@@ -9,18 +9,23 @@ from tests.areas.mfa.host import USER
 from tests.areas.mfa.web import Call, Reply, WebServer
 
 SECRET = "the hook's secret: schön lang"
+CODE = "472901"
 
 
 class HookServer:
     """One user who answers in time.
 
-    immediately: whether the hook approves or denies at once, without a poll_url.
+    immediately: whether the hook approves or denies at once, without a poll_url. asks_for_code: whether the hook asks
+    for the code that it has sent. text: the text for the user with which it does so.
     """
 
     def __init__(self) -> None:
         self.web: WebServer
         self.challenges: dict[str, dict[str, object]] = {}
         self.immediately = False
+        self.asks_for_code = False
+        self.text: object = "Code by SMS"
+        self.codes: list[dict[str, object]] = []
         self.poll_url: str | None = None
         self.knows_enrolment = True
         self.secret = SECRET
@@ -53,15 +58,28 @@ class HookServer:
             assert set(asked) == {"type", "user"}
             status = 200 if self.knows_enrolment else 400
             return Reply(status, {"status": "enrolled" if known else "unknown_user"})
+        if asked["type"] == "code":
+            return self._checked(asked)
         assert set(asked) == {"type", "challenge_id", "user", "domain", "device", "source", "station", "expires_at"}
         assert call.headers["x-sallyport-id"] == asked["challenge_id"]
         if not known:
             return Reply(200, {"status": "unknown_user"})
         self.challenges[str(asked["challenge_id"])] = asked
+        if self.asks_for_code:
+            return Reply(200, {"status": "code", "text": self.text})
         if self.immediately:
             return Reply(200, {"status": self._status()})
         own = f"http://127.0.0.1:{self.web.port}/hook/poll/{asked['challenge_id']}"
         return Reply(202, {"poll_url": own if self.poll_url is None else self.poll_url}, {"Retry-After": "2"})
+
+    def _checked(self, asked: dict[str, object]) -> Reply:
+        """Check a code. The user has typed the right one, if the user approves."""
+        assert set(asked) == {"type", "challenge_id", "user", "code"}
+        assert asked["challenge_id"] in self.challenges
+        self.codes.append(asked)
+        if self.web.behaviour is Behaviour.DENY:
+            return Reply(200, {"status": "denied"})
+        return Reply(200, {"status": "approved"} if asked["code"] == CODE else {"status": "wrong_code", "text": "No"})
 
     def _status(self) -> str:
         return {Behaviour.APPROVE: "approved", Behaviour.DENY: "denied"}.get(self.web.behaviour, "waiting")

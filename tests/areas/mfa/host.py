@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
-from sallyport.areas.mfa.host import Host
-from sallyport.areas.mfa.provider import Enrolment, Outcome, Provider, Question
+from sallyport.areas.mfa.fields import OwnFields
+from sallyport.areas.mfa.host import Host, Opened, StepUpState, WalletAnswer
+from sallyport.areas.mfa.provider import Code, Enrolment, Outcome, Provider, Question, Strength
 from sallyport.base.clock import Clock, now_us
 from sallyport.outgoing.http import HttpFactory
 from sallyport.settings.values import ANYWHERE
@@ -53,18 +54,84 @@ class NoWallets:
         """Return None, because there is no wallet."""
         return None
 
-    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Return False, because the request does not exist."""
-        return False
+    async def answer(self, request_id: int, *, within_s: float) -> WalletAnswer | None:
+        """Return that the request was withdrawn, because it does not exist."""
+        return "withdrawn"
 
     async def withdraw(self, request_id: int) -> None:
+        """Do nothing."""
+
+
+class NoStepUps:
+    """The step-ups of a service without pages, in which no user has a factor."""
+
+    has_pages = False
+    has_mail = False
+    address_length = 13
+    offered = frozenset({"totp"})
+
+    async def check(self, factor: str, domain_id: int) -> str:
+        """Return no result, because there is no server."""
+        return ""
+
+    def can_compare(self, address: str) -> bool:
+        """Return False, because no address can be compared."""
+        return False
+
+    async def factors_of(self, domain_id: int, user: str) -> frozenset[str]:
+        """Return no factors."""
+        return frozenset()
+
+    async def open(self, question: Question, fields: OwnFields) -> Opened | None:
+        """Return None, because there are no pages."""
+        return None
+
+    async def paused(self, domain_id: int, user: str) -> str:
+        """Return that there is no pause."""
+        return ""
+
+    async def mail(self, question: Question, page: Opened) -> bool:
+        """Return False, because there is no mail."""
+        return False
+
+    async def state_of(self, stepup_id: str, *, within_s: float) -> tuple[StepUpState, Strength]:
+        """Return that the login is over."""
+        return StepUpState.OVER, Strength.ANY
+
+    async def use(self, stepup_id: str) -> StepUpState:
+        """Return that the login is over."""
+        return StepUpState.OVER
+
+    async def check_digits(self, stepup_id: str, code: Code) -> bool:
+        """Return False, because no digits are right."""
+        return False
+
+    async def take_answer(self, stepup_id: str) -> bool:
+        """Return that no answer is left."""
+        return False
+
+    async def answer_was_wrong(self, stepup_id: str) -> int:
+        """Return that no answer is left."""
+        return 0
+
+    async def spend_code(self, factor: str, domain_id: int, user: str, code: Code) -> bool:
+        """Return False, because no code is right."""
+        return False
+
+    async def end(self, stepup_id: str) -> None:
         """Do nothing."""
 
 
 def make_host(*, seeds: MemorySeeds | None = None, clock: Clock = now_us, http: HttpFactory | None = None) -> Host:
     """Return a host for the domain corp, whose ID is 1."""
     return Host(
-        1, "corp", http or HttpFactory(egress=ANYWHERE, verify=trust()), seeds or MemorySeeds(), NoWallets(), clock
+        1,
+        "corp",
+        http or HttpFactory(egress=ANYWHERE, verify=trust()),
+        seeds or MemorySeeds(),
+        NoWallets(),
+        NoStepUps(),
+        clock,
     )
 
 

@@ -13,7 +13,16 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from sallyport.areas.mfa.circuit import FAILURES, KEPT_S, OPEN_S, Guarded, Health
 from sallyport.areas.mfa.contract import Behaviour
 from sallyport.areas.mfa.host import Fields
-from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.areas.mfa.provider import (
+    Answer,
+    Code,
+    Enrolled,
+    Enrolment,
+    Outcome,
+    ProviderError,
+    Question,
+    Strength,
+)
 from sallyport.base.errors import StoreError
 from sallyport.metrics import MfaMetrics
 from tests.areas import SetClock
@@ -32,6 +41,7 @@ class Scripted:
     name: ClassVar[str] = "scripted"
     fields: ClassVar[type[Fields]] = Fields
     asks_for_codes: ClassVar[bool] = True
+    strongest: Strength
 
     def __init__(self) -> None:
         self.next: object = APPROVED
@@ -140,11 +150,32 @@ async def test_a_closed_circuit_passes_all_calls_on(stand: Stand, autojump_clock
     assert await stand.guarded.poll("h", deadline_s=1) is APPROVED
     assert await stand.guarded.verify(question(), Code("1"), "", deadline_s=1) is APPROVED
     stand.provider.next = Enrolment.ENROLLED
-    assert await stand.guarded.enrolled("ann", deadline_s=1) is Enrolment.ENROLLED
+    assert await stand.guarded.enrolled("ann", deadline_s=1) == Enrolled(Enrolment.ENROLLED)
     stand.provider.next = None
     await stand.guarded.cancel("h", deadline_s=1)
     calls = ["start", "poll", "verify", "enrolled", "cancel"]
     assert stand.meter.results == [(call, "ok") for call in calls]
+
+
+def test_strengths_are_ordered() -> None:
+    """Strengths are compared by their order, not by their names."""
+    strongest_first = [Strength.PHISHING_RESISTANT, Strength.TWO_CHANNELS, Strength.ANY]
+    assert sorted(strongest_first) == strongest_first[::-1]
+    assert Strength.TWO_CHANNELS < Strength.PHISHING_RESISTANT
+    assert Strength.PHISHING_RESISTANT > Strength.ANY
+    assert Strength.ANY <= Strength.ANY
+    assert not Strength.ANY >= Strength.TWO_CHANNELS
+
+
+async def test_an_enrolment_has_the_strength_of_the_provider(stand: Stand) -> None:
+    """A provider that does not know how strong the factors of a user are gets its own strength for the user. A provider
+    without a strength has the lowest."""
+    stand.provider.next = Enrolment.ENROLLED
+    assert (await stand.guarded.enrolled("ann", deadline_s=1)).strongest is Strength.ANY
+    stand.provider.strongest = Strength.TWO_CHANNELS
+    assert (await stand.guarded.enrolled("ann", deadline_s=1)).strongest is Strength.TWO_CHANNELS
+    stand.provider.next = Enrolled(Enrolment.ENROLLED, Strength.PHISHING_RESISTANT)
+    assert await stand.guarded.enrolled("ann", deadline_s=1) is stand.provider.next
 
 
 async def test_five_failures_in_a_row_open_the_circuit(stand: Stand, autojump_clock: MockClock) -> None:

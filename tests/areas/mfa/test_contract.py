@@ -14,8 +14,9 @@ from tests.areas import Areas
 from tests.areas.did.holders import populated
 from tests.areas.mfa.benches import HttpBench, RadiusBench, TotpBench, duo_bench, hook_bench, okta_bench, radius_bench
 from tests.areas.mfa.duo_server import DuoServer
-from tests.areas.mfa.hook_server import HookServer
+from tests.areas.mfa.hook_server import CODE, HookServer
 from tests.areas.mfa.okta_server import PUSH, TOTP, OktaServer
+from tests.areas.mfa.own_bench import OwnBench
 from tests.areas.mfa.wallet_bench import WalletBench
 
 
@@ -84,6 +85,24 @@ class TestWallet(ProviderContract):
             nursery.cancel_scope.cancel()
 
 
+class TestOwnCode(ProviderContract):
+    """A person with an app, at a service without pages."""
+
+    @pytest.fixture
+    async def bench(self, areas: Areas) -> OwnBench:
+        """Ann with a seed."""
+        return OwnBench(areas, factors=("totp",), fields={"factors": "totp"})
+
+
+class TestOwnPage(ProviderContract):
+    """A person with a passkey and an app, who gets a page and may type a code of the app."""
+
+    @pytest.fixture
+    async def bench(self, areas: Areas) -> OwnBench:
+        """Ann with a passkey and a seed."""
+        return OwnBench(areas, fields={"binding": "unbound", "factors": "passkey,totp", "digits": 4})
+
+
 class TestWebhook(ProviderContract):
     """A hook that answers with a poll_url."""
 
@@ -91,6 +110,17 @@ class TestWebhook(ProviderContract):
     async def bench(self) -> AsyncIterator[HttpBench[HookServer]]:
         """A hook."""
         async with hook_bench() as bench:
+            yield bench
+
+
+class TestWebhookCode(ProviderContract):
+    """A hook that sends a code, such as by SMS, and asks for it."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[HttpBench[HookServer]]:
+        """A hook."""
+        async with hook_bench() as bench:
+            bench.server.asks_for_code, bench.right_code = True, CODE
             yield bench
 
 
@@ -114,6 +144,7 @@ def test_every_provider_is_tested() -> None:
         "webhook",
         "radius",
         "wallet",
+        "own",
     }
 
 

@@ -1,6 +1,7 @@
 """Tests of Duo: signatures as Duo checks them, and the outcome of each response of Duo."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import duo_client
 import pytest
@@ -124,6 +125,23 @@ async def test_preauth_may_decide_the_login(bench: Bench, result: str, outcome: 
     await provider.aclose()
 
 
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("deny", Outcome.DENIED), ("fraud", Outcome.NOT_ME), ("timeout", Outcome.UNANSWERED),
+        ("locked_out", Outcome.DENIED), ("", Outcome.DENIED),
+    ],
+)  # fmt: skip
+async def test_why_a_push_is_denied(bench: Bench, status: str, outcome: Outcome) -> None:
+    """Duo tells a report of fraud, and a push without an answer, apart from other denials. A locked-out user has said
+    nothing."""
+    bench.behave(Behaviour.DENY)
+    bench.server.denied_as = status
+    provider = bench.make()
+    assert (await provider.poll((await provider.start(question())).handle)).outcome is outcome
+    await provider.aclose()
+
+
 async def test_an_unknown_preauth_result_is_a_failure(bench: Bench) -> None:
     """An unknown result of preauth does not approve the login."""
     bench.server.result = "ALLOW"
@@ -182,8 +200,7 @@ async def test_a_refused_signature_names_the_settings_to_check(bench: Bench) -> 
 
 async def test_names_of_a_login_are_sanitized(bench: Bench) -> None:
     """A login's device name is shortened and made printable for display on the phone."""
-    asked = question()
-    odd = type(asked)(*[getattr(asked, name) for name in asked.__slots__[:-2]], "x\x00\n" * 200, asked.expires_at)
+    odd = replace(question(), station="x\x00\n" * 200)
     provider = bench.make()
     await provider.start(odd)
     assert bench.server.calls[-1].parameters["pushinfo"].endswith("station=" + "x" * 100)

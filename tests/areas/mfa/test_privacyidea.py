@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from sallyport.areas.mfa.contract import Behaviour, ProviderContract
-from sallyport.areas.mfa.privacyidea import PrivacyIdea, PrivacyIdeaFields
+from sallyport.areas.mfa.fields import PrivacyIdeaFields
+from sallyport.areas.mfa.privacyidea import PrivacyIdea
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError
 from tests.areas.mfa.benches import HttpBench
 from tests.areas.mfa.host import USER, question
@@ -256,7 +257,7 @@ async def test_a_login_without_an_admin_token(
     [
         (checked("ACCEPT"), Answer(Outcome.APPROVED)),
         (checked("REJECT"), Answer(Outcome.WRONG_CODE, handle="0815")),
-        (checked("DECLINED"), Answer(Outcome.DENIED)),
+        (checked("DECLINED"), Answer(Outcome.NOT_ME)),
         (challenged(MAIL), Answer(Outcome.CODE, "0815", "Enter the code from the mail:")),
         (challenged(PUSH), Answer(Outcome.CODE, "0815", "Please confirm")),
         (challenged(ROLL_OUT), Answer(Outcome.DENIED)),
@@ -328,7 +329,7 @@ async def test_a_contradictory_answer_is_a_failure(server: Server, provider: Pri
     ("value", "status", "expected"),
     [
         (False, "pending", Outcome.WAITING),
-        (False, "declined", Outcome.DENIED),
+        (False, "declined", Outcome.NOT_ME),
         (False, "cancelled", Outcome.DENIED),
         (False, "", Outcome.WAITING),
         (True, "accept", Outcome.APPROVED),

@@ -9,6 +9,7 @@ import trio.testing
 
 from sallyport.areas.mfa.circuit import Attached, Unavailable
 from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.service import ShownProvider
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from tests.areas import Areas, areas, clock
 from tests.areas.login.second.scripted import NAME, Script, attached, provider
@@ -106,11 +107,12 @@ async def test_settings_are_sealed_for_their_row(areas: Areas, script: Script) -
 async def test_shown_fields_have_no_secrets(areas: Areas, script: Script) -> None:
     """If a plug-in is missing, only its name is shown. A configuration that cannot be read is an error."""
     await areas.providers.set(areas.domain, "radius", {"host": "192.0.2.7", "secret": HIDDEN}, 45)
-    assert areas.providers.shown(areas.domain) == ("radius", 45, {"host": "192.0.2.7", "port": 1812})
+    shown = ShownProvider("radius", True, 45, {"host": "192.0.2.7", "port": 1812})
+    assert areas.providers.shown(areas.domain) == shown
     await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
-    assert areas.providers.shown(areas.domain) == (NAME, 60, {})
+    assert areas.providers.shown(areas.domain) == ShownProvider(NAME, True, 60, {})
     del areas.kinds[NAME]
-    assert areas.providers.shown(areas.domain) == (NAME, 60, {})
+    assert areas.providers.shown(areas.domain) == ShownProvider(NAME, True, 60, {})
     await areas.store.write(lambda tx: tx.execute("update mfa_providers set provider = 'totp'"))
     await areas.configuration.reload()
     with pytest.raises(Conflict, match="cannot be read"):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sallyport.areas.mfa.contract import Behaviour
-from sallyport.areas.mfa.provider import Enrolment, Outcome, ProviderError
+from sallyport.areas.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from sallyport.areas.mfa.webhook import signature
 from sallyport.base.clock import iso
 from tests.areas.mfa.benches import HttpBench, hook_bench
@@ -63,7 +63,7 @@ async def test_waiting_without_a_poll_url_is_a_failure(bench: Bench) -> None:
     bench.server.immediately = True
     bench.behave(Behaviour.WAIT)
     provider = bench.make()
-    with pytest.raises(ProviderError, match="none of approved, denied, unknown_user"):
+    with pytest.raises(ProviderError, match="none of approved, denied, not_me, unknown_user, code"):
         await provider.start(question())
     await provider.aclose()
 
@@ -93,4 +93,58 @@ async def test_a_webhook_need_not_know_enrolments(bench: Bench) -> None:
     bench.server.knows_enrolment = False
     provider = bench.make()
     assert await provider.enrolled(USER) is Enrolment.UNKNOWN
+    await provider.aclose()
+
+
+async def test_a_hook_asks_for_a_code(bench: Bench) -> None:
+    """The text of the hook is shown. The typed code is sent with the challenge and the user; a wrong one can be
+    corrected. Blanks and dashes in a code of digits are removed."""
+    bench.server.asks_for_code, asked = True, question()
+    provider = bench.make()
+    challenge = await provider.start(asked)
+    assert (challenge.outcome, challenge.text) == (Outcome.CODE, "Code by SMS")
+    wrong = await provider.verify(asked, Code("000000"), challenge.handle)
+    assert (wrong.outcome, wrong.text) == (Outcome.WRONG_CODE, "No")
+    right = await provider.verify(asked, Code("472-901"), wrong.handle)
+    assert right.outcome is Outcome.APPROVED
+    expected = {"type": "code", "challenge_id": asked.challenge_id, "user": USER}
+    assert bench.server.codes == [{**expected, "code": "000000"}, {**expected, "code": "472901"}]
+    await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a\r\nb\x00", "a  b"), ("x" * 500, "x" * 200), (7, ""), (None, ""), ("\ud800", "?")],
+    ids=["control characters", "a long text", "a number", "nothing", "half a character"],
+)
+async def test_the_text_of_a_hook_is_one_short_line(bench: Bench, text: object, shown: str) -> None:
+    """A hook cannot send more than the device can show, nor control characters."""
+    bench.server.asks_for_code, bench.server.text = True, text
+    provider = bench.make()
+    assert (await provider.start(question())).text == shown
+    await provider.aclose()
+
+
+@pytest.mark.parametrize("typed", ["", "   ", "é", "1\x002", "1" * 65], ids=["empty", "blank", "é", "NUL", "long"])
+async def test_a_text_that_is_no_code_is_not_sent(bench: Bench, typed: str) -> None:
+    """It is a wrong code, and the user may type another one."""
+    bench.server.asks_for_code = True
+    provider = bench.make()
+    challenge = await provider.start(question())
+    assert (await provider.verify(question(), Code(typed), challenge.handle)).outcome is Outcome.WRONG_CODE
+    assert bench.server.codes == []
+    await provider.aclose()
+
+
+async def test_a_code_that_the_hook_has_not_asked_for_is_denied(bench: Bench) -> None:
+    """A code after the password, a code for a prompt with a poll_url, and a CHAP response are not sent."""
+    provider = bench.make()
+    waiting = await provider.start(question())
+    for handle in ("", waiting.handle):
+        assert (await provider.verify(question(), Code("472901"), handle)).outcome is Outcome.DENIED
+    bench.server.asks_for_code = True
+    challenge = await provider.start(question("b" * 32))
+    hidden = Code(None, response=bytes(17), challenge=bytes(16))
+    assert (await provider.verify(question("b" * 32), hidden, challenge.handle)).outcome is Outcome.DENIED
+    assert bench.server.codes == []
     await provider.aclose()

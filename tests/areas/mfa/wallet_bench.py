@@ -7,7 +7,7 @@ import trio
 
 from sallyport.areas.did.crypto import vc
 from sallyport.areas.mfa.contract import Behaviour
-from sallyport.areas.mfa.host import ConfiguredProvider, Host
+from sallyport.areas.mfa.host import ConfiguredProvider, Host, WalletAnswer
 from sallyport.areas.mfa.wallet import Wallet
 from tests.areas.did.holders import World
 from tests.areas.mfa.host import make_host
@@ -31,7 +31,7 @@ class WalletBench:
     def __post_init__(self) -> None:
         self.fields: Mapping[str, object] = {"issuerDid": self.world.issuer}
         host, areas = make_host(), self.world.areas
-        self.host = Host(areas.domain, "corp", host.http, host.seeds, self, areas.clock)
+        self.host = Host(areas.domain, "corp", host.http, host.seeds, self, host.own, areas.clock)
 
     @property
     def prompts(self) -> int:
@@ -104,7 +104,7 @@ class WalletBench:
             self._news.set()
         return opened
 
-    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
+    async def answer(self, request_id: int, *, within_s: float) -> WalletAnswer | None:
         """Count the call and pass it on to the real wallets."""
         self.requests += 1
         return await self.world.did.prompts.answer(request_id, within_s=within_s)

@@ -10,7 +10,16 @@ import trio
 from sallyport.areas.domains.bodies import Impact
 from sallyport.areas.events.repo import COUNTER
 from sallyport.areas.mfa.host import Fields, Host
-from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.areas.mfa.provider import (
+    Answer,
+    Code,
+    Enrolled,
+    Enrolment,
+    Outcome,
+    ProviderError,
+    Question,
+    Strength,
+)
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.preview.bodies import ProposedRule
 from sallyport.base.clock import SECOND
@@ -28,12 +37,13 @@ class ScriptedFields(Fields):
     """Settings of the provider.
 
     enrolled: the names of the enrolled users, separated by commas. away: whether the provider is unreachable. unsure:
-    whether enrolments are unknown.
+    whether enrolments are unknown. strong: the names of the users with a phishing-resistant factor.
     """
 
     enrolled: str = ""
     away: bool = False
     unsure: bool = False
+    strong: str = ""
 
 
 class Scripted:
@@ -51,12 +61,15 @@ class Scripted:
         assert isinstance(fields, ScriptedFields)
         self._fields = fields
 
-    async def enrolled(self, user: str) -> Enrolment:
+    async def enrolled(self, user: str) -> Enrolment | Enrolled:
         """Return the configured enrolment."""
         self.calls.append(user)
         await trio.lowlevel.checkpoint()
         if self._fields.unsure:
             return Enrolment.UNKNOWN
+        if self._fields.strong:
+            strength = Strength.PHISHING_RESISTANT if user in self._fields.strong.split(",") else Strength.ANY
+            return Enrolled(Enrolment.ENROLLED, strength)
         return Enrolment.ENROLLED if self._has(user) else Enrolment.NOT_ENROLLED
 
     async def start(self, question: Question) -> Answer:
@@ -83,6 +96,13 @@ class Scripted:
         return user.casefold() in self._fields.enrolled.split(",")
 
 
+class Keys(Scripted):
+    """A provider of passkeys."""
+
+    name: ClassVar[str] = "keys"
+    strongest: ClassVar[Strength] = Strength.PHISHING_RESISTANT
+
+
 class OnlyCodes(Scripted):
     """A provider that always needs a code."""
 
@@ -104,6 +124,11 @@ class Book:
         """Set the domain's second factor."""
         self.areas.kinds["scripted"] = Scripted
         await self.areas.providers.set(self.areas.domain, "scripted", fields, 60)
+
+    async def keys(self, strong: str) -> None:
+        """Add a provider of passkeys beside the default one. strong: the names of the users with a passkey."""
+        self.areas.kinds["keys"] = Keys
+        await self.areas.providers.set(self.areas.domain, "keys", {"strong": strong}, 60, beside=True)
 
     async def rule(self, **fields: object) -> None:
         """Add a login rule to the domain."""

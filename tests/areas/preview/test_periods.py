@@ -11,7 +11,7 @@ from sallyport.areas.policy.rules.facts import AccountKind, Facts
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import DAYS, Window
-from sallyport.areas.preview.periods import MOST_COMPARED, Span, spans_of
+from sallyport.areas.preview.periods import MAX_COMPARED, Span, spans_of
 from sallyport.areas.preview.service import DAY
 from sallyport.areas.preview.traffic import SLICE_SPANS, parts_of
 from sallyport.base.clock import SECOND
@@ -105,9 +105,9 @@ def test_spans_follow_a_clock_change(month: int, day: int) -> None:
 
 def test_too_many_times_of_day_are_not_grouped() -> None:
     """If the rules have too many times of day, times are not grouped: each span is a period of its own."""
-    rules = [rule(n, Window(start=clock(n), until=clock(n + 60))) for n in range(MOST_COMPARED + 1)]
+    rules = [rule(n, Window(start=clock(n), until=clock(n + 60))) for n in range(MAX_COMPARED + 1)]
     spans = spans_of(rules, NOW, NOW + DAY)
-    assert len({span.period for span in spans}) == len(spans) > MOST_COMPARED
+    assert len({span.period for span in spans}) == len(spans) > MAX_COMPARED
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=1200), st.lists(st.integers(0, 10**9), max_size=5))

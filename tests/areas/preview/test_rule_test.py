@@ -21,7 +21,7 @@ from tests.areas import Areas
 from tests.areas.login.conftest import Answers, FakeListener
 from tests.areas.login.listen.conftest import Wire
 from tests.areas.login.listen.limits import record, sends_interims
-from tests.areas.preview.conftest import Scripted
+from tests.areas.preview.conftest import Keys, Scripted
 from tests.packets import attributes, pap
 from tests.waiting import until
 
@@ -50,6 +50,21 @@ async def office(areas: Areas) -> Areas:
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client("192.0.2.1/32", name="vpn", product="Cisco ASA")
     return areas
+
+
+async def test_the_provider_of_the_rule_is_named(office: Areas) -> None:
+    """The answer has the provider that the rule names, and the result of asking it."""
+    office.kinds.update(scripted=Scripted, keys=Keys)
+    await office.providers.set(office.domain, "scripted", {"enrolled": "ann,bob"}, 60)
+    await office.providers.set(office.domain, "keys", {"strong": "eve"}, 60, beside=True)
+    await office.add_user(office.domain, "bob", b"hello")
+    assert ((await ask(office)).provider, (await ask(office)).second) == ("scripted", Reason.ASKED)
+    await rule(office, "keys", "mfa_required", users=["ann"], provider="keys", strength="phishing_resistant")
+    answer = await ask(office)
+    assert (answer.provider, answer.second, answer.decision.decision) == (
+        "keys", Reason.NOT_STRONG_ENOUGH, Verdict.REJECT,
+    )  # fmt: skip
+    assert (await ask(office, "bob")).provider == "scripted"
 
 
 async def test_each_rule_before_the_deciding_one_has_its_reason(office: Areas) -> None:

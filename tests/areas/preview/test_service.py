@@ -10,6 +10,8 @@ from sallyport.areas.domains.domain import Domain, Effect, FirstFactor
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.forecast import Standing
 from sallyport.areas.mfa.circuit import Guarded
+from sallyport.areas.policy.roles.role import ReplySet
+from sallyport.areas.policy.rules.rule import Reply
 from sallyport.areas.preview.bodies import ProposedRule
 from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.preview.repo import PASSED
@@ -19,7 +21,7 @@ from sallyport.areas.sessions.report import Status
 from sallyport.areas.sessions.service import Record, write_records
 from sallyport.areas.users.groups.group import Group
 from sallyport.areas.users.membership import Action as AssignmentAction
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Invalid, NotFound
 from sallyport.metrics import MfaMetrics
 from sallyport.radius.password import Method
 from tests.areas import Areas
@@ -66,6 +68,45 @@ async def test_outcomes_of_users(book: Book) -> None:
     assert impact.counts.users.model_dump() == {"accept": 1, "challenge": 2, "reject": 2, "unknown": 0}
     assert (impact.counts.denied, impact.logins) == (2, 8)
     assert {each.lastSeen for each in impact.users} == {"2025-12-31T23:00:00.000000Z"}
+
+
+async def test_rules_choose_the_provider_and_the_strength(book: Book) -> None:
+    """Each user is looked up at the provider of the rule that decides the user's logins. A factor that is too weak has
+    its reason."""
+    await book.provider(enrolled="ann,cy")
+    await book.keys(strong="cy,dan")
+    await book.users("ann", "bob", "cy", "dan", "eve")
+    await book.rule(action="mfa_required", users=["cy", "eve"], provider="keys", strength="phishing_resistant")
+    await book.rule(action="mfa_required", users=["dan"], provider="keys")
+    await book.events(["ann", "bob", "cy", "dan", "eve"])
+    Scripted.calls.clear()
+    survey = await book.areas.preview.survey(book.areas.domain)
+    assert (survey.users, survey.left) == (5, 0)
+    assert sorted(Scripted.calls) == ["ann", "bob", "cy", "dan", "eve"]
+    asked = "second factor asked for"
+    assert {name: reason for name, (_, reason, _) in (await book.outcomes()).items()} == {
+        "ann": asked, "bob": "not enrolled", "cy": asked, "dan": asked, "eve": "not strong enough",
+    }  # fmt: skip
+    assert sorted(Scripted.calls) == ["ann", "bob", "cy", "dan", "eve"]
+
+
+async def test_the_effect_of_a_rule_that_names_a_provider(book: Book) -> None:
+    """A proposed rule is decided with its own provider, also before it is stored. A provider that the domain does not
+    have is refused."""
+    await book.provider(enrolled="ann,bob")
+    await book.keys(strong="ann")
+    await book.users("ann", "bob")
+    await book.events(["ann", "bob"])
+    fields = {"name": "keys", "action": "mfa_required", "users": ["ann", "bob"], "strength": "phishing_resistant"}
+    proposed = ProposedRule.model_validate({**fields, "provider": "keys"})
+    impact = await book.impact(proposed=proposed)
+    assert {each.user: each.reason for each in impact.users} == {
+        "ann": "second factor asked for", "bob": "not strong enough",
+    }  # fmt: skip
+    for wrong, field in (({"provider": "duo", "strength": "any"}, "provider"), ({}, "strength")):
+        with pytest.raises(Invalid) as raised:
+            await book.impact(proposed=ProposedRule.model_validate({**fields, **wrong}))
+        assert raised.value.fields[0].field == field
 
 
 async def test_logins_with_a_wrong_first_factor_are_ignored(book: Book) -> None:
@@ -228,7 +269,7 @@ class HalfAMinute(Guarded):
 class Slow(SecondFactors):
     """A view of the providers in which users take half a minute to answer."""
 
-    def of(self, domain: Domain) -> Standing:
+    def of(self, domain: Domain, provider: str = "") -> Standing:
         found = super().of(domain)
         assert found.attached is not None
         provider = HalfAMinute(found.attached.provider.provider, MfaMetrics(CollectorRegistry()))
@@ -405,6 +446,41 @@ async def test_a_proposed_rule(book: Book) -> None:
     assert list(book.areas.rules.all_of(book.areas.domain)) == [stored]
     with pytest.raises(NotFound):
         await book.impact(proposed=ProposedRule.model_validate({"ruleId": stored.id + 1, "action": "allow"}))
+
+
+async def test_a_proposed_rule_with_a_missing_role_is_refused(book: Book) -> None:
+    """AddLoginRule would refuse it too. A wrong reply attribute is an error of its field."""
+    await book.users("ann")
+    await book.areas.roles.set(book.areas.domain, "staff", ReplySet(vlan="20"))
+    given = {"name": "x", "action": "allow", "users": ["ann"]}
+    assert (await book.impact(proposed=ProposedRule.model_validate({**given, "role": "STAFF"}))).logins == 0
+    with pytest.raises(Invalid, match="role"):
+        await book.impact(proposed=ProposedRule.model_validate({**given, "role": "staf"}))
+    wrong = [{"name": "No-Such", "value": "1"}]
+    with pytest.raises(Invalid):
+        await book.impact(proposed=ProposedRule.model_validate({**given, "replyAttributes": wrong}))
+
+
+@pytest.mark.parametrize("by_role", [True, False], ids=["of the role", "of a proposed rule"])
+async def test_an_interval_that_the_answer_sends_counts(book: Book, *, by_role: bool) -> None:
+    """A device that sends no interim updates by itself does so with Acct-Interim-Interval. If it has had sessions
+    before, the limit is applied there."""
+    await book.users("ann")
+    sent = (Reply("Acct-Interim-Interval", "300"),)
+    await book.areas.roles.set(book.areas.domain, "staff", ReplySet(reply_attributes=sent))
+    await book.rule(action="allow", users=["ann"], maxSessions=2)
+    (stored,) = book.areas.rules.all_of(book.areas.domain)
+    device = await book.device("ap-7")
+    await book.events(["ann"], device_id=device)
+    for number, status in enumerate((Status.START, Status.STOP)):
+        accounted = Record(book.areas.domain, device, report(status, 300 * number, b"s", USER_NAME="bob"))
+        await book.areas.store.write(lambda tx, accounted=accounted: write_records(tx, [accounted]))  # type: ignore[misc]
+    (shown,) = (await book.impact()).rules
+    assert shown.unlimitedDevices == ["ap-7"]
+    reply = {"replyAttributes": [{"name": "Acct-Interim-Interval", "value": "300"}]}
+    change = {"ruleId": stored.id, **({"role": "staff"} if by_role else reply)}
+    (shown,) = (await book.impact(proposed=ProposedRule.model_validate(change))).rules
+    assert (shown.maxSessions, shown.unlimitedDevices) == (2, [])
 
 
 async def test_devices_without_interim_updates_are_named(book: Book) -> None:

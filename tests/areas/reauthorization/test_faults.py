@@ -5,8 +5,12 @@ import trio
 import trio.testing
 
 from sallyport.areas.domains.domain import Mode
+from sallyport.areas.reauthorization import repo
 from sallyport.areas.reauthorization.reauthorization import Reauthorization
+from sallyport.areas.reauthorization.repo import Live
 from sallyport.areas.reauthorization.service import RUNS_AT_ONCE
+from sallyport.base.errors import TookTooLong
+from sallyport.store.model import Tx
 from tests.areas import allow, refuse
 from tests.areas.reauthorization.conftest import Office
 from tests.waiting import until
@@ -36,6 +40,30 @@ async def test_a_failure_of_the_store(office: Office) -> None:
         nursery.cancel_scope.cancel()
     run = await office.carried_out(run_id)
     assert (run.state, run.changed, run.done) == ("done", 2, 2)
+
+
+async def test_a_slice_that_takes_too_long(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that exceeds its time limit is repeated with half of its sessions. One session that takes too long is an
+    error, so that the loop ends."""
+    await office.rule("staff", "block", users=["ann", "bob"], priority=1, serviceTypes=["Framed"])
+    await office.rule("rest", "allow", everyone=True)
+    for user in ("cy", "cy", "cy"):
+        await office.log_in(user)
+    live, asked, most = repo.live, list[int](), [1]
+
+    def slow(tx: Tx, place: int, after: int, limit: int) -> list[Live]:
+        asked.append(limit)
+        if limit > most[0]:
+            raise TookTooLong(1)
+        return live(tx, place, after, limit)
+
+    monkeypatch.setattr(repo, "live", slow)
+    found = await office.service.preview(office.areas.domain)
+    assert found.examined == 3
+    assert asked[:7] == [50, 25, 12, 6, 3, 1, 2]
+    most[0] = 0
+    with pytest.raises(TookTooLong):
+        await office.service.preview(office.areas.domain)
 
 
 async def test_a_stop_while_a_request_waits(office: Office) -> None:

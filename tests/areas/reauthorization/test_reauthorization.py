@@ -18,7 +18,7 @@ from sallyport.areas.reauthorization.deciding import (
     NOT_RECORDED,
     OTHER_ATTRIBUTES,
 )
-from sallyport.areas.reauthorization.reauthorization import MOST_KEPT
+from sallyport.areas.reauthorization.reauthorization import MAX_KEPT
 from sallyport.areas.reauthorization.repo import Live, PastLogin, login_of
 from sallyport.areas.sessions.report import Status
 from sallyport.base.errors import Conflict, NotFound
@@ -118,6 +118,28 @@ async def test_an_attribute_that_only_the_event_has(office: Office) -> None:
     found = await office.preview()
     assert found[after] == ("disconnect", "blocked by rule")
     assert found[before] == ("undecided", MISSING_FACT)
+
+
+async def test_a_rule_about_certificates(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login by password surely has no certificate: a rule that allows by one does not match, and a rule that blocks
+    by one matches, as for a new login. If the method may have a certificate that was not recorded, or if another fact
+    is missing too, the session is undecided."""
+    methods = {"ann": "pap", "bob": "eap-tls", "cy": "eap"}
+
+    def of_method(tx: Tx, domain_id: int, user_key: str, session: Live) -> PastLogin | None:
+        past = login_of(tx, domain_id, user_key, session)
+        return None if past is None else replace(past, method=methods[user_key])
+
+    monkeypatch.setattr(repo, "login_of", of_method)
+    await office.rule("rest", "allow", users=["ann", "bob", "cy"])
+    ann, bob, cy = [await office.log_in(user) for user in methods]
+    laptops = await office.rule("laptops", "allow", users=[*methods], certificates=["issuer=Corp CA"], priority=1)
+    undecided = dict.fromkeys((bob, cy), ("undecided", MISSING_FACT))
+    assert await office.preview() == undecided
+    await office.change(laptops, action="block")
+    assert await office.preview() == {ann: ("disconnect", "blocked by rule"), **undecided}
+    await office.change(laptops, action="allow", attributes=["Connect-Info=x"])
+    assert await office.preview() == {ann: ("undecided", MISSING_FACT), **undecided}
 
 
 async def test_a_resumed_session_has_the_method_of_its_full_login(
@@ -224,7 +246,7 @@ async def test_a_stopped_run_sends_nothing_more(office: Office) -> None:
     rule = await office.rule("staff", "allow", users=["ann"], vlan="20")
     await office.log_in("ann")
     await office.change(rule, vlan="30")
-    for _ in range(MOST_KEPT + 2):
+    for _ in range(MAX_KEPT + 2):
         run_id = await office.service.start(domain)
         await office.service.stop(domain, run_id)
     async with trio.open_nursery() as nursery:
@@ -232,7 +254,7 @@ async def test_a_stopped_run_sends_nothing_more(office: Office) -> None:
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     assert office.nas.requests == []
-    assert len(await office.service.page(domain)) == MOST_KEPT
+    assert len(await office.service.page(domain)) == MAX_KEPT
     with pytest.raises(NotFound):
         await office.service.stop(domain, 99999)
 

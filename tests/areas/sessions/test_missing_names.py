@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.areas.sessions.repo import MOST_SIBLINGS
+from sallyport.areas.sessions.repo import MAX_SIBLINGS
 from sallyport.areas.sessions.report import Report
 from sallyport.areas.sessions.service import Record, write_records
 from sallyport.areas.sessions.session import SessionQuery
@@ -100,7 +100,7 @@ async def test_an_id_that_is_used_again(areas: Areas) -> None:
 async def test_an_address_with_many_devices(areas: Areas) -> None:
     """At an address with very many names, no search among them delays other records."""
     client = await areas.client(SOURCE)
-    names = [b"ap-%d" % number for number in range(MOST_SIBLINGS + 1)]
+    names = [b"ap-%d" % number for number in range(MAX_SIBLINGS + 1)]
     devices = [await device(areas, client, SOURCE, NAS_IDENTIFIER=name) for name in names]
     await write(areas, (devices[0], started()))
     await write(areas, (await device(areas, client, SOURCE), stopped(90)))

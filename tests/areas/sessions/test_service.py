@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.devices.sightings import write_first_sightings
-from sallyport.areas.sessions import repo
+from sallyport.areas.sessions import parallel, repo
 from sallyport.areas.sessions.report import Report, Status
 from sallyport.areas.sessions.service import COUNT_S, Record, write_records
 from sallyport.areas.sessions.session import NAS_REBOOT, SessionQuery, SessionRow
@@ -209,7 +209,7 @@ async def test_sessions_are_searched(areas: Areas) -> None:
     await write(areas, report(1, 20, b"c", USER_NAME="Zoë", CALLED_STATION_ID="AA:guest"), device=2)
     await write(areas, report(2, 30, b"b"), device=1)
     cases: list[tuple[dict[str, object], list[bytes]]] = [
-        ({"user_name": "ANN"}, [b"a"]),
+        ({"user_name": " ANN"}, [b"a"]),
         ({"user_name": "ZOË"}, [b"c"]),
         ({"user_name": "an"}, []),
         ({"device_id": 1}, [b"b", b"a"]),
@@ -353,4 +353,14 @@ async def test_a_page_of_sessions_uses_an_index(areas: Areas, live: bool | None)
         assert any("COVERING INDEX sessions_" in plan for plan in found)
         assert not [plan for plan in found if plan.startswith("SCAN sessions")]
     users = plans(areas.store.path, lambda tx: repo.page(tx, SessionQuery(areas.domain, live=live, user_name="Ann")))
-    assert any("sessions_user" in plan for plan in users)
+    assert any("sessions_user_key" in plan for plan in users)
+
+
+@only_sqlite
+async def test_a_count_of_parallel_sessions_reads_no_other_users(areas: Areas) -> None:
+    """The live sessions of a user, and those that are over, are found by their indexes."""
+    places = [(areas.domain, "ann")]
+    live = plans(areas.store.path, lambda tx: parallel._live(tx, places))
+    over = plans(areas.store.path, lambda tx: parallel._over(tx, places, 3))
+    assert any("USING INDEX sessions_live (domain_id=? AND user_key=?)" in plan for plan in live)
+    assert any("USING INDEX sessions_user_key (domain_id=? AND user_key=? AND id>?)" in plan for plan in over)

@@ -8,9 +8,10 @@ import httpx
 import pytest
 import trio
 
-from sallyport.areas.signin.openid import AT_ONCE, TIMEOUT_S, OpenId, ProviderDown, Started
+from sallyport.areas.signin.openid import OpenId, Started
 from sallyport.base.clock import SECOND
 from sallyport.outgoing.http import HttpFactory
+from sallyport.outgoing.openid.client import AT_ONCE, TIMEOUT_S, ProviderDown
 from sallyport.outgoing.pool import MAX_BODY
 from sallyport.settings.identity_provider import IdentityProvider
 from sallyport.settings.values import ANYWHERE

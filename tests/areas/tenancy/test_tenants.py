@@ -2,7 +2,8 @@
 
 import pytest
 
-from sallyport.areas.tenancy.tenants import _SLICES, Tenants
+from sallyport.areas.tenancy.tenant_repo import SLICES
+from sallyport.areas.tenancy.tenants import Tenants
 from sallyport.base.errors import Conflict, Invalid, NotFound, Unauthenticated
 from sallyport.store.model import Tx
 from sallyport.web.scope import Role
@@ -98,7 +99,7 @@ async def test_many_tokens_are_removed_in_slices(areas: Areas, tenants: Tenants)
 @only_sqlite
 async def test_a_slice_of_sessions_does_not_read_all_tokens(areas: Areas) -> None:
     """The owner of each session is looked up by its id. Each slice would otherwise read all tokens of the tenant."""
-    found = plans(areas.store.path, lambda tx: _SLICES[0](tx, areas.tenant))
+    found = plans(areas.store.path, lambda tx: SLICES[0](tx, areas.tenant))
     assert any("SEARCH a USING INTEGER PRIMARY KEY" in plan for plan in found)
     assert [plan for plan in found if "access_tokens_tenant" in plan] == []
 

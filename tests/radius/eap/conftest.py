@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.radius.eap.server import TlsConfiguration, TlsServer
+from sallyport.radius.eap.server_certificate import ServerCertificate
 from tests.radius.eap.certificates import Authority, Issued
 from tests.radius.eap.users import Users
 
@@ -17,7 +18,9 @@ class Site:
     def __init__(self, directory: Path) -> None:
         self.authority = Authority(directory)
         server = self.authority.certificate("radius.example.com")
-        self.configuration = TlsConfiguration(server.file, server.file, ca_file=self.authority.file)
+        self.configuration = TlsConfiguration(
+            ServerCertificate.read(server.file, server.file), ca_file=self.authority.file
+        )
         self.server = TlsServer(self.configuration)
         self.issued: Issued = self.authority.certificate("ann")
         self.users = Users({USER: PASSWORD})

@@ -28,7 +28,7 @@ from tests.radius.eap.users import Users
 
 PEER_CHALLENGE = bytes(range(16))
 RESULT_SUCCESS = b"\x80\x03\x00\x02\x00\x01"
-MOST_ROUNDS = 300
+MAX_ROUNDS = 300
 
 
 class Side(Protocol):
@@ -69,7 +69,7 @@ class Supplicant:
 def log_in(conversation: Conversation, users: Users, supplicant: Supplicant) -> Done:
     """Run a conversation between server and client until it ends."""
     outcome = conversation.begin()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if isinstance(outcome, Done):
             return outcome
         assert isinstance(outcome, Send)
@@ -238,7 +238,7 @@ def _context(version: int, shows: Issued | None) -> SSL.Context:
     context.set_max_proto_version(version)
     context.set_info_callback(_watch)
     if shows is not None:
-        context.use_certificate_file(str(shows.file))
+        context.use_certificate_chain_file(str(shows.file))
         context.use_privatekey_file(str(shows.file))
     return context
 

@@ -1,19 +1,31 @@
 """Tests of the user that a certificate names, and of the verification of certificates."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from sallyport.base.errors import ConfigError
 from sallyport.radius.eap import packet as eap
-from sallyport.radius.eap.certificate import UPN, NamedBy, UserNames
+from sallyport.radius.eap.certificate import MAX_NAME, UPN, UserNames, check_serial, check_size
+from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
-from sallyport.radius.eap.model import Done, Failure
+from sallyport.radius.eap.model import Done, Failed, Failure
 from sallyport.radius.eap.server import TlsServer
+from sallyport.radius.eap.tls import TlsPhase
+from sallyport.radius.eap.trust import Trust
+from sallyport.radius.eap.tunnel import Tunnel
+from tests.areas.authorities.revocation.issuer import Issuer, with_serial
 from tests.radius.eap.certificates import NOW, Authority, Issued, upn
 from tests.radius.eap.conftest import Site
 from tests.radius.eap.supplicant import Supplicant, TlsSide, log_in, silent
@@ -30,7 +42,7 @@ def test_the_order_of_names(site: Site) -> None:
     certificate = site.authority.certificate("Ann", ALL).certificate
     assert UserNames().of(certificate).name == "ann@example.com"
     assert [UserNames((each,)).of(certificate).name for each in NamedBy] == [
-        "ann@example.com", "ann@mail.example.com", "pc.example.com", "Ann",
+        "", "", "ann@example.com", "ann@mail.example.com", "pc.example.com", "Ann", "",
     ]  # fmt: skip
     assert UserNames((NamedBy.UPN, NamedBy.DNS)).of(site.authority.certificate("Ann").certificate).name == ""
     assert UserNames().of(site.authority.certificate("Ann", ALL[:1]).certificate).name == "pc.example.com"
@@ -112,7 +124,7 @@ def test_a_certificate_of_another_authority(site: Site, tmp_path: Path) -> None:
     assert (done.success, done.reason) == refused("its issuer is unknown")
 
 
-@pytest.mark.parametrize("field", ["certificate_file", "key_file", "ca_file", "crl_file"])
+@pytest.mark.parametrize("field", ["ca_file", "crl_file"])
 def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> None:
     """The error names the file, whether the file is missing or has the wrong content."""
     empty = tmp_path / "empty.pem"
@@ -122,7 +134,78 @@ def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> No
             TlsServer(replace(site.configuration, **{field: file}))
 
 
-def test_a_key_of_another_certificate(site: Site) -> None:
-    """A key that does not belong to the server's certificate is refused when the configuration is read."""
-    with pytest.raises(ConfigError, match="the file does not contain the key of the server's certificate"):
-        TlsServer(replace(site.configuration, key_file=site.authority.certificate("other").file))
+def test_a_name_that_is_too_long_is_an_error(site: Site) -> None:
+    """The octets count, because a user name in RADIUS has at most 253 octets."""
+    name = "a" * (MAX_NAME - len("@example.com")) + "@example.com"
+    assert UserNames().of(site.authority.certificate("", [x509.RFC822Name(name)]).certificate).name == name
+    for long in (x509.RFC822Name(f"a{name}"), upn("ä" * 127)):
+        with pytest.raises(ValueError, match="longer than 253 octets"):
+            UserNames().of(site.authority.certificate("", [long]).certificate)
+
+
+@pytest.mark.parametrize(
+    ("count", "padding", "message"),
+    [(101, 0, "more than 100 alternative names"), (1, 16_384, "larger than 16,384 octets"), (100, 8_000, "")],
+    ids=["names", "octets", "within the limits"],
+)
+def test_a_certificate_that_is_too_large_is_refused(site: Site, count: int, padding: int, message: str) -> None:
+    names = [x509.DNSName(f"n{number}.example.com") for number in range(count)]
+    certificate = site.authority.certificate("ann", names, padding=padding).certificate
+    if not message:
+        check_size(certificate)
+        return
+    with pytest.raises(ValueError, match=message):
+        check_size(certificate)
+
+
+def _built(subject: str, *extensions: x509.ExtensionType) -> x509.Certificate:
+    """Return a certificate that has signed itself."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)] * 64)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    for each in extensions:
+        made = made.add_extension(each, critical=False)
+    return made.sign(key, hashes.SHA256())
+
+
+def _points(count: int) -> list[x509.DistributionPoint]:
+    names = [x509.UniformResourceIdentifier("http://pki.example/a.crl")]
+    return [x509.DistributionPoint(names, None, None, None)] * count
+
+
+def _tree(count: int) -> list[x509.GeneralName]:
+    return [x509.DNSName("example.com")] * count
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (partial(_built, "a" * 64), "subject is longer than 2,048 octets"),
+        (partial(_built, "a", x509.CRLDistributionPoints(_points(101))), "more than 100 addresses"),
+        (partial(_built, "a", x509.FreshestCRL(_points(101))), "more than 100 addresses"),
+        (partial(_built, "a", x509.NameConstraints(_tree(60), _tree(60))), "more than 100 name constraints"),
+    ],
+    ids=["subject", "lists", "deltas", "constraints"],
+)
+def test_a_certificate_with_too_many_parts_is_refused(made: Callable[[], x509.Certificate], message: str) -> None:
+    """An intermediate certificate of a client costs the event loop time for each of its parts."""
+    with pytest.raises(ValueError, match=message):
+        check_size(made())
+    allowed = _built("a", x509.CRLDistributionPoints(_points(100)), x509.NameConstraints(_tree(50), _tree(50)))
+    check_size(allowed)
+
+
+SERIALS = {"zero": b"\0", "negative": b"\xfb", "21 octets": b"\x11" * 21, "4000 octets": b"\x11" * 4000}
+
+
+@pytest.mark.parametrize("serial", SERIALS.values(), ids=SERIALS)
+@pytest.mark.filterwarnings("ignore")  # `cryptography` warns of numbers that are not positive
+def test_a_bad_serial_number_is_refused(serial: bytes) -> None:
+    """OpenSSL accepts such a certificate, but no revocation list and no responder can be asked about it."""
+    root = Issuer.new()
+    bad, good = with_serial(root, serial), root.issue()
+    check_serial(good)
+    for chain in ([bad, root.certificate], [good, bad, root.certificate]):
+        tunnel = SimpleNamespace(certificate=chain[0], verified_chain=chain, has_verified=True)
+        step = TlsPhase(cast(Tunnel, tunnel), UserNames(), Trust([root.certificate])).established(None)
+        assert isinstance(step, Failed) and step.failure is Failure.CERTIFICATE and "serial number" in step.reason

@@ -8,7 +8,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.radius.eap.certificate import MAX_FACT, MAX_FACTS, _of_microsoft, certificate_facts
+from sallyport.radius.eap.certificate import _of_microsoft, certificate_facts
+from sallyport.radius.eap.certificate_names import MAX_FACT, MAX_FACTS
 from tests.radius.eap.certificates import Authority, upn
 
 SID = "S-1-5-21-1004336348-1177238915-682003330-512"
@@ -77,9 +78,17 @@ def test_a_huge_certificate_has_few_facts(authority: Authority) -> None:
     """Long names are left out, and the number is limited."""
     names = [x509.DNSName("x" * (MAX_FACT + 1)), *(x509.DNSName(f"host{number}") for number in range(200))]
     facts = certificate_facts(authority.certificate("pc1", names).certificate)
-    assert len(facts) == MAX_FACTS
+    assert len(facts) == MAX_FACTS + 1
     assert max(map(len, facts)) < MAX_FACT
     assert facts[2] == "san=host0"
+    assert facts[-1] == "more=san"
+
+
+def test_a_name_that_is_too_long_is_said_to_be_left_out(authority: Authority) -> None:
+    """A rule must not treat it as absent."""
+    names = [x509.DNSName("x" * (MAX_FACT + 1)), x509.DNSName("pc1")]
+    facts = certificate_facts(authority.certificate("pc1", names).certificate)
+    assert facts[2:] == ("san=pc1", "more=san")
 
 
 def test_an_unreadable_extension_leaves_the_issuer(authority: Authority) -> None:

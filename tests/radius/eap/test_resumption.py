@@ -125,8 +125,8 @@ def server_contexts(site: Site) -> Contexts:
 
     def context() -> SSL.Context:
         made = SSL.Context(SSL.TLS_SERVER_METHOD)
-        made.use_certificate_chain_file(str(site.configuration.certificate_file))
-        made.use_privatekey_file(str(site.configuration.key_file))
+        made.use_certificate(site.configuration.certificate.chain[0])
+        made.use_privatekey(site.configuration.certificate.key)
         made.set_session_id(b"test")
         made.set_session_cache_mode(SSL.SESS_CACHE_SERVER)
         made.set_tmp_ecdh(ec.SECP521R1())

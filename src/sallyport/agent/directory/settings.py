@@ -16,8 +16,8 @@ from sallyport.areas.directory.reading.server import Server
 from sallyport.base.validation import refusal
 from sallyport.outgoing.fields import Certificates
 
-MOST_SERVERS: Final = 8
-MOST_ATTRIBUTES: Final = 64
+MAX_SERVERS: Final = 8
+MAX_ATTRIBUTES: Final = 64
 _MAX_ID: Final = 2**63 - 1
 _MAX_PEM: Final = 65_536
 
@@ -51,16 +51,16 @@ def settings_of(file: AgentFile) -> DirectorySettings:
 def _source(table: SettingsTable) -> LdapSource:
     start_tls = table.flag("start_tls", False)
     urls = [_checked(LdapUrl, table, "servers", url) for url in table.texts("servers")]
-    if not 1 <= len(urls) <= MOST_SERVERS:
-        raise table.wrong("servers", f"must be 1 to {MOST_SERVERS} URLs such as ldaps://dc1.example.com")
+    if not 1 <= len(urls) <= MAX_SERVERS:
+        raise table.wrong("servers", f"must be 1 to {MAX_SERVERS} URLs such as ldaps://dc1.example.com")
     if any(in_clear(url) for url in urls) and not start_tls:
         raise table.wrong(
             "servers",
             "must begin with ldaps://, or start_tls must be true; otherwise passwords would be sent unencrypted",
         )
     attributes = table.texts("attributes")
-    if len(attributes) > MOST_ATTRIBUTES or not all(each.isascii() and _is_attribute(each) for each in attributes):
-        raise table.wrong("attributes", f"must be at most {MOST_ATTRIBUTES} names of attributes")
+    if len(attributes) > MAX_ATTRIBUTES or not all(each.isascii() and _is_attribute(each) for each in attributes):
+        raise table.wrong("attributes", f"must be at most {MAX_ATTRIBUTES} names of attributes")
     pattern = table.text("filter", "")
     return LdapSource(
         servers=[Server(url, start_tls, trusted="ca_certificate") for url in urls],

@@ -118,7 +118,7 @@ def authorized_keys(*, user: str, keys_dir: Path) -> int:
     """Print the SSH keys of a user for sshd (AuthorizedKeysCommand). If the user has expired, print no keys."""
     import re
 
-    from sallyport.agent.endpoint.keys import LONGEST, authorized
+    from sallyport.agent.endpoint.keys import MAX_LENGTH, authorized
     from sallyport.agentwire.fields import NAME
     from sallyport.base.clock import now_us
 
@@ -126,7 +126,7 @@ def authorized_keys(*, user: str, keys_dir: Path) -> int:
         return 0
     try:
         with (keys_dir / user).open("rb") as file:
-            octets = file.read(LONGEST)
+            octets = file.read(MAX_LENGTH)
     except FileNotFoundError:
         return 0
     except OSError as error:

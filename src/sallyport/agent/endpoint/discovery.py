@@ -28,9 +28,9 @@ address."""
 _USER_PROCESS: Final = 7
 _NEWEST_LOGINS: Final = 5000
 """Number of records that are read from the end of wtmp (2 MB)."""
-_MOST_KEYS: Final = 100
+_MAX_KEYS: Final = 100
 """Maximum number of SSH keys that are reported for each account."""
-_MOST_OCTETS: Final = MAX_REPORT // 2
+_MAX_OCTETS: Final = MAX_REPORT // 2
 """Maximum size of a discovery in octets. It is half of a report's maximum size, because a report also has other
 content."""
 
@@ -136,7 +136,7 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
     except HostError:
         return ()
     lines = [(line, True) for line in there.managed] + [(line, False) for line in there.unknown]
-    return tuple(found(line, managed=managed) for line, managed in lines[:_MOST_KEYS])
+    return tuple(found(line, managed=managed) for line, managed in lines[:_MAX_KEYS])
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
@@ -176,8 +176,8 @@ def _id(number: int) -> int:
 
 
 def _within(discovery: Discovery) -> Discovery:
-    """Return a discovery truncated to _MOST_OCTETS octets. The accounts and groups with the lowest ids are kept."""
-    while len(dumps(discovery)) > _MOST_OCTETS:
+    """Return a discovery truncated to _MAX_OCTETS octets. The accounts and groups with the lowest ids are kept."""
+    while len(dumps(discovery)) > _MAX_OCTETS:
         accounts, groups = discovery.accounts, discovery.groups
         kept = (accounts[: len(accounts) * 3 // 4], groups[: len(groups) * 3 // 4])
         discovery = replace(discovery, accounts=kept[0], groups=kept[1], complete=False)

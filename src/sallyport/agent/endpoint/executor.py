@@ -30,7 +30,7 @@ from sallyport.base.text import counted
 HANDED_OVER: Final = Mode(0o700)
 """Mode of the home directory of a deleted account. The agent also gives the directory to root, so that a later account
 with the same uid does not own it."""
-LONGEST_S: Final = 90.0
+MAX_S: Final = 90.0
 """Time limit of a program, in seconds. The programs of the shadow package wait up to 15 s for a lock. The remaining
 time is needed to move a home directory."""
 _ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
@@ -101,10 +101,10 @@ class Tools:
         program = arguments[0]
         try:
             done = subprocess.run(  # noqa: S603  an argument list of checked names
-                arguments, input=stdin, env=_ENVIRONMENT, cwd="/", capture_output=True, timeout=LONGEST_S, check=False
+                arguments, input=stdin, env=_ENVIRONMENT, cwd="/", capture_output=True, timeout=MAX_S, check=False
             )
         except subprocess.TimeoutExpired:
-            raise ToolError(f"{program}: took longer than {LONGEST_S:.0f} s", -1) from None
+            raise ToolError(f"{program}: took longer than {MAX_S:.0f} s", -1) from None
         except OSError as error:
             raise ToolError(f"{program}: {error.strerror}", 127) from None
         if done.returncode != 0:

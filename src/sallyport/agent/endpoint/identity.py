@@ -25,7 +25,7 @@ from sallyport.host import disk
 
 FILE: Final = "identity.json"
 REGISTER: Final = "/api/v1/machine/add-machine"
-_MOST: Final = 10_000
+_MAX_OCTETS: Final = 10_000
 _LINUX: Final = 1
 _MACHINE_ID: Final = Path("/etc/machine-id")
 _APPLICATION: Final = b"sallyport agent endpoint\0"
@@ -55,7 +55,7 @@ class Identity:
         ConfigError if the file is invalid."""
         path = directory / FILE
         try:
-            known = decode(StoredIdentity, loads(path.read_bytes(), most=_MOST))
+            known = decode(StoredIdentity, loads(path.read_bytes(), most=_MAX_OCTETS))
         except FileNotFoundError:
             return None
         except (OSError, WireError) as error:

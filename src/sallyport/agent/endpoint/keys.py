@@ -26,7 +26,7 @@ from sallyport.base.errors import HostError
 
 BEGIN: Final = "# BEGIN sallyport: what stands between these lines is rewritten"
 END: Final = "# END sallyport"
-LONGEST: Final = 1_000_000
+MAX_LENGTH: Final = 1_000_000
 _FILE: Final = "authorized_keys"
 _SECOND: Final = "authorized_keys2"
 """The second file that sshd reads by default (AuthorizedKeysFile in sshd_config(5))."""
@@ -136,7 +136,7 @@ class UserKeys:
             self._files.directory(account.home, owners) as home,
             self._files.within(home, _SSH, mode, make=False) as ssh,
         ):
-            first, second = (self._files.look(ssh, each, owners=owners, most=LONGEST) for each in (_FILE, _SECOND))
+            first, second = (self._files.look(ssh, each, owners=owners, most=MAX_LENGTH) for each in (_FILE, _SECOND))
         there = parse(first.octets) if first else KeyFile((), ())
         lines = _lines(second.octets) if second else ()
         wholes = [each is None or each.is_whole for each in (first, second)]
@@ -166,8 +166,8 @@ class UserKeys:
             if not alone:
                 with suppress(HostError):  # there may be a directory with that name
                     self._files.keep_as(ssh, _FILE, _LONG)
-            # Keep only the first lines, so that the file with the keys is shorter than LONGEST.
-            there = there[: there.rfind(b"\n", 0, LONGEST // 2) + 1]
+            # Keep only the first lines, so that the file with the keys is shorter than MAX_LENGTH.
+            there = there[: there.rfind(b"\n", 0, MAX_LENGTH // 2) + 1]
         octets = parse(there).with_keys(keys, alone=alone)
         if before != Content(octets, is_whole=True) and (before is not None or octets):
             self._files.put(ssh, _FILE, octets, Mode(0o600, account.uid, account.gid))
@@ -181,7 +181,7 @@ class UserKeys:
         """Return the content of a file in .ssh, or None if the file does not exist. alone: whether the file will be
         replaced completely. In this case, a file that cannot be read counts as empty."""
         try:
-            return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
+            return self._files.look(ssh, name, owners=frozenset({account.uid}), most=MAX_LENGTH)
         except HostError:
             if not alone:
                 raise
@@ -198,7 +198,7 @@ class CommandKeys:
 
     def read(self, name: str) -> bytes:
         """Return the content of an account's file. Return empty octets if the file does not exist."""
-        return self._files.read(f"{self._directory}/{name}", most=LONGEST * 4) or b""
+        return self._files.read(f"{self._directory}/{name}", most=MAX_LENGTH * 4) or b""
 
     def write(self, name: str, octets: bytes) -> None:
         """Write the file of an account. If the content is empty, remove the file. Raises HostError."""

@@ -23,7 +23,7 @@ from sallyport.base.errors import ConfigError, WireError
 from sallyport.base.wire import Many, Text, decode, dumps, loads
 from sallyport.host import disk
 
-_MOST: Final = 8_000_000
+_MAX_OCTETS: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
 """The value in place of the user's name if the user of an unfinished rotation is unknown."""
@@ -133,7 +133,7 @@ class MemoryFile:
         except OSError as error:
             raise ConfigError(f"{self._path}: {error.strerror}") from None
         try:
-            return decode(Memory, loads(octets, most=_MOST))
+            return decode(Memory, loads(octets, most=_MAX_OCTETS))
         except WireError as error:
             raise ConfigError(
                 f"{self._path}: {error}; remove the file, and the agent takes over the accounts in the managed group"
@@ -149,7 +149,7 @@ class MemoryFile:
             return
         lists = memory.kept, memory.groups, *(each.granted for each in memory.kept)
         octets = dumps(memory)
-        if max(map(len, lists)) > MAX_FOUND or len(octets) > _MOST:
+        if max(map(len, lists)) > MAX_FOUND or len(octets) > _MAX_OCTETS:
             raise ConfigError(
                 f"{self._path}: the agent has more than {MAX_FOUND} accounts or groups; delete accounts that are no "
                 "longer needed"

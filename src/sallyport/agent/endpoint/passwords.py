@@ -21,7 +21,7 @@ from sallyport.base.sha512crypt import sha512_crypt
 LENGTH: Final = 24
 """Default length of a password in characters. A policy may require another length. A password of this length, made of
 digits and letters of both cases, has 140 random bits."""
-_LONGEST: Final = 128  # maximum length of a User-Password in RADIUS, in octets (RFC 2865 section 5.2)
+_MAX_LENGTH: Final = 128  # maximum length of a User-Password in RADIUS, in octets (RFC 2865 section 5.2)
 # Quotes, backslash and colon are excluded, because configuration files give them a special meaning.
 _SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"
 _TRIES: Final = 300
@@ -44,7 +44,7 @@ def _length(policies: Sequence[Rules]) -> int:
     shortest = [policy.min_length or 0 for policy in policies]
     shortest += [policy.quality.minlen or 0 for policy in policies if policy.quality]
     longest = [policy.max_length for policy in policies if policy.max_length is not None]
-    return min([max([LENGTH, *shortest]), _LONGEST, *longest])
+    return min([max([LENGTH, *shortest]), _MAX_LENGTH, *longest])
 
 
 def _choices(policies: Sequence[Rules]) -> list[list[str]]:

@@ -31,7 +31,7 @@ from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRe
 from sallyport.base.wire import Text, decode, dumps, loads
 from sallyport.host import disk
 
-_MOST: Final = 10_000
+_MAX_OCTETS: Final = 10_000
 KIND: Final = "rotate"
 
 
@@ -66,7 +66,7 @@ class Journal:
     def read(self) -> JournalEntry | None:
         """Return the unfinished rotation, or None if there is none. Raises ConfigError if the file is invalid."""
         try:
-            return decode(JournalEntry, loads(self._path.read_bytes(), most=_MOST))
+            return decode(JournalEntry, loads(self._path.read_bytes(), most=_MAX_OCTETS))
         except FileNotFoundError:
             return None
         except (OSError, WireError) as error:

@@ -19,8 +19,8 @@ BITS: Final = 0o440
 ROOT_GROUPS: Final = frozenset({"root", "disk", "shadow", "docker", "lxd", "incus", "incus-admin", "libvirt"})
 """Groups whose members can become root without sudo."""
 _HEAD: Final = "# Written by sallyport agent endpoint; changes are overwritten.\n"
-_DEEPEST: Final = 8
-_MOST_FILES: Final = 500
+_MAX_DEPTH: Final = 8
+_MAX_FILES: Final = 500
 _ALIAS: Final = re.compile(r"User_Alias\s+(.*)")
 _INCLUDE: Final = re.compile(r"[@#](include|includedir)\s+(\S+)")
 _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas_Alias)\b")
@@ -90,7 +90,7 @@ def _lines(files: Files, path: str, seen: set[str]) -> Iterator[tuple[str, str]]
     lines.
     """
     try:
-        octets = None if path in seen or len(seen) > _MOST_FILES else files.read(path, most=1_000_000)
+        octets = None if path in seen or len(seen) > _MAX_FILES else files.read(path, most=1_000_000)
     except HostError:
         return
     seen.add(path)
@@ -132,7 +132,7 @@ def _is(who: str, account: Account, accounts: Accounts, aliases: dict[str, tuple
     if who.startswith("%"):
         return any(who in {f"%{group.name}", f"%#{group.gid}"} for group in _groups(account, accounts))
     members = aliases.get(who, ())
-    return depth < _DEEPEST and any(_is(member, account, accounts, aliases, depth + 1) for member in members)
+    return depth < _MAX_DEPTH and any(_is(member, account, accounts, aliases, depth + 1) for member in members)
 
 
 def _groups(account: Account, accounts: Accounts) -> Iterator[LocalGroup]:

@@ -186,7 +186,7 @@ def _host_names(value: list[str]) -> list[str]:
     return value
 
 
-MOST_WAIT_S = 60
+MAX_WAIT_S = 60
 """Longest time that a request for an order waits for the outcome."""
 
 
@@ -208,7 +208,7 @@ class GiveOrder(OfDomain):
         max_length=1000,
         description="Accounts whose passwords are rotated. If it is empty, all accounts with a password are rotated.",
     )
-    waitSeconds: Annotated[Whole, Between(0, MOST_WAIT_S)] = Field(
+    waitSeconds: Annotated[Whole, Between(0, MAX_WAIT_S)] = Field(
         default=0, description="Longest time that the request waits for the outcome, in seconds."
     )
 

@@ -3,7 +3,7 @@
 import click
 
 from sallyport.areas.agents.bodies import GiveOrder, SetSettings
-from sallyport.areas.users import files
+from sallyport.areas.users import commands
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
@@ -33,7 +33,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
     """Show the status of a machine as JSON: its accounts, its newest report and its orders."""
-    body = {"instanceId": files.instance_id(line, domain, instance)}
+    body = {"instanceId": commands.instance_id(line, domain, instance)}
     line.print_json(line.run("/api/v1/agent/agentStatus", body, domain=domain))
 
 
@@ -47,7 +47,7 @@ def drift(line: CommandLine, *, domain: str, instance: str | None, everything: b
     """List drift: changes that were made on machines, but not by agents."""
     body: Row = {"lasting": not everything}
     if instance is not None:
-        body["instanceId"] = files.instance_id(line, domain, instance)
+        body["instanceId"] = commands.instance_id(line, domain, instance)
     line.print_rows(line.listed("/api/v1/agent/listDrift", "drift", body, domain=domain), DRIFT, form)
 
 
@@ -60,7 +60,7 @@ def drift(line: CommandLine, *, domain: str, instance: str | None, everything: b
 def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: Form | None) -> None:
     """List the local accounts of a machine, or its groups, as its agent discovered them."""
     kind = "group" if groups else "account"
-    body: Row = {"instanceId": files.instance_id(line, domain, instance), "kind": kind}
+    body: Row = {"instanceId": commands.instance_id(line, domain, instance), "kind": kind}
     rows = line.listed("/api/v1/agent/listDiscovered", "discovered", body, domain=domain)
     line.print_rows(rows if form == "json" else map(_flat, rows), FOUND[kind], form)
 
@@ -74,7 +74,7 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
     """Let a machine's agent manage accounts that the agent has discovered on the machine."""
     body: Row = {
-        "instanceId": files.instance_id(line, domain, instance),
+        "instanceId": commands.instance_id(line, domain, instance),
         "userNames": list[JSON](account),
         "action": "remove" if undo else "add",
     }
@@ -91,7 +91,7 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @pass_body
 def order(line: CommandLine, body: Row, *, instance: str, domain: str) -> None:
     """Order a machine's agent to act now, and wait for the outcome. The exit status is 1 if the order failed."""
-    body = {"instanceId": files.instance_id(line, domain, instance), "waitSeconds": 20, **body}
+    body = {"instanceId": commands.instance_id(line, domain, instance), "waitSeconds": 20, **body}
     (given,) = entries(line.run("/api/v1/agent/order", body, domain=domain)["orders"])
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
@@ -110,7 +110,7 @@ def order(line: CommandLine, body: Row, *, instance: str, domain: str) -> None:
 @pass_body
 def settings(line: CommandLine, body: Row, *, domain: str, instance: str | None, form: Form | None) -> None:
     """Change the given settings of a domain's agents, or of one machine's agent, and show all settings."""
-    scope: Row = {"instanceId": 0 if instance is None else files.instance_id(line, domain, instance)}
+    scope: Row = {"instanceId": 0 if instance is None else commands.instance_id(line, domain, instance)}
     if body:
         line.run("/api/v1/agent/setSettings", {**scope, **body}, domain=domain)
     shown = line.run("/api/v1/agent/getSettings", scope, domain=domain)
@@ -134,7 +134,7 @@ def rotate_state_key(line: CommandLine, *, domain: str) -> None:
 @pass_body
 def password(line: CommandLine, body: Row, *, instance: str, domain: str, form: Form | None) -> None:
     """Show the passwords that may be valid for an account on a machine. The audit trail records each call."""
-    body |= {"instanceId": files.instance_id(line, domain, instance)}
+    body |= {"instanceId": commands.instance_id(line, domain, instance)}
     found = entries(line.run("/api/v1/agent/getPassword", body, domain=domain)["passwords"])
     line.print_rows(found, PASSWORDS, form)
 

@@ -13,9 +13,9 @@ import trio
 
 from sallyport.agentwire.state import TriggerKind
 from sallyport.areas.agents import repo
-from sallyport.areas.agents.bodies import MOST_WAIT_S
+from sallyport.areas.agents.bodies import MAX_WAIT_S
 from sallyport.areas.agents.grants import account_name
-from sallyport.areas.agents.repo import MOST_OPEN, Order
+from sallyport.areas.agents.repo import MAX_OPEN, Order
 from sallyport.areas.agents.states import States
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, invalid_field
@@ -28,7 +28,7 @@ from sallyport.web.connections import parked
 
 CHECK_S: Final = 0.25
 SWEEP_S: Final = 60.0
-LONGEST_US: Final = 86_400 * SECOND
+MAX_US: Final = 86_400 * SECOND
 
 
 class Orders:
@@ -53,7 +53,7 @@ class Orders:
 
         accounts: the names of the accounts whose passwords are to be rotated. If `accounts` is empty, an order to
         rotate passwords applies to all accounts that have a password. If no account has one, the order fails. wait_s:
-        the longest time to wait for the outcomes, in seconds, at most MOST_WAIT_S. An order that has no outcome by then
+        the longest time to wait for the outcomes, in seconds, at most MAX_WAIT_S. An order that has no outcome by then
         stays open.
 
         Raises NotFound if an instance has no agent. Raises Invalid if a name is not a valid name of an account. Raises
@@ -69,7 +69,7 @@ class Orders:
         ids = await self._store.write(transaction)
         for each in instance_ids:
             self._states.touch(each)
-        return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
+        return await self._outcomes(ids, min(wait_s, MAX_WAIT_S))
 
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
         """Give an order to the agent of one machine in a transaction, and return the order's id. An order to rotate
@@ -83,7 +83,7 @@ class Orders:
         order_id = repo.add_order(tx, instance_id, kind, accounts, at)
         if not order_id:
             raise Conflict(
-                f"{MOST_OPEN} orders wait for this instance already; try again when its agent has carried out "
+                f"{MAX_OPEN} orders wait for this instance already; try again when its agent has carried out "
                 "some of them"
             )
         changes: dict[str, JSON] = {"order": order_id, "kind": kind.value}
@@ -121,7 +121,7 @@ class Orders:
     async def sweep(self) -> None:
         """End the overdue orders. Raises StoreError."""
         at = self._clock()
-        overdue = await self._store.read(partial(repo.overdue_orders, before=at - LONGEST_US))
+        overdue = await self._store.read(partial(repo.overdue_orders, before=at - MAX_US))
 
         def end(tx: Tx, orders: Iterator[Order]) -> None:
             for each in orders:

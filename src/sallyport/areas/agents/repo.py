@@ -14,7 +14,7 @@ from sallyport.base.wire import JSON, decode
 from sallyport.store.inserts import insert_row, put_row
 from sallyport.store.model import ListQuery, Tx, Value, columns_of
 
-MOST_OPEN: Final = 50
+MAX_OPEN: Final = 50
 """Maximum number of open orders of a machine. The limit exists because the desired state contains all open orders."""
 KEPT_ORDERS: Final = 50
 """Number of ended orders that are stored for a machine."""
@@ -273,7 +273,7 @@ def open_triggers(tx: Tx, instance_id: int) -> tuple[Trigger, ...]:
 def open_orders(tx: Tx, instance_id: int) -> list[Order]:
     """Return the open orders of a machine, ordered by id."""
     sql = f"select {_ORDER} from agent_orders where instance_id = :i and ended_at is null order by id limit :most"
-    return tx.all(_order, sql, i=instance_id, most=MOST_OPEN)
+    return tx.all(_order, sql, i=instance_id, most=MAX_OPEN)
 
 
 def order(tx: Tx, order_id: int) -> Order | None:
@@ -294,7 +294,7 @@ def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[st
     for each in waiting:
         if each.kind is kind and json.dumps(list(each.accounts)) == text:
             return each.id
-    if len(waiting) >= MOST_OPEN:
+    if len(waiting) >= MAX_OPEN:
         return 0
     return insert_row(tx, "agent_orders", instance_id=instance_id, kind=kind.value, accounts=text, ordered_at=at)
 

@@ -26,14 +26,14 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.slices import in_batches
 
 T = TypeVar("T")
-LONGEST: Final = 32_768
+MAX_LENGTH: Final = 32_768
 """Maximum total length of the lists that are stored for a report or a privilege status, in characters of JSON."""
-MOST_FORGOTTEN: Final = 20
+MAX_FORGOTTEN: Final = 20
 """Maximum number of discovered accounts that one transaction deletes when a machine is deleted. Deleting an account
 takes up to 0.5 ms."""
-MOST_PEOPLE: Final = 200
+MAX_PEOPLE: Final = 200
 """Maximum number of users with the source `discovered` that the accounts of one machine add."""
-LOWEST_UID, HIGHEST_UID = 1000, 59_999
+MIN_UID, MAX_UID = 1000, 59_999
 """Lowest and highest uid of accounts of people (login.defs(5)). System accounts of Debian have lower uids, or uids from
 60000 on."""
 _PRIVILEGES: Final = (DriftKind.PRIVILEGE, DriftKind.SUDOERS)
@@ -170,7 +170,7 @@ class Reports:
         )
         known = {(ACCOUNT, each.name) for each in people}
         staying = known & found.keys() if discovery.complete else known
-        capacity = MOST_PEOPLE - len(staying)
+        capacity = MAX_PEOPLE - len(staying)
         by_name = {each.name: each for each in discovery.accounts}
 
         def put(tx: Tx, entries: Iterator[Discovered]) -> None:
@@ -218,12 +218,12 @@ class Reports:
         """Delete the accounts and groups that an agent discovered on an instance, before the instance is deleted.
 
         Users that were discovered only on this instance are deleted too, unless an admin has enrolled or assigned them.
-        One call deletes at most MOST_FORGOTTEN accounts and groups, and returns their number. The deleted users may
+        One call deletes at most MAX_FORGOTTEN accounts and groups, and returns their number. The deleted users may
         remain in the cache of users. This is harmless, because a login treats a user without password, seed and groups
         like an unknown user.
         """
         agent = repo.get(tx, instance_id)
-        found = stored.discovered_users(tx, instance_id, MOST_FORGOTTEN)
+        found = stored.discovered_users(tx, instance_id, MAX_FORGOTTEN)
         for key in found:
             stored.forget_discovered(tx, instance_id, *key)
         if agent is not None:
@@ -280,7 +280,7 @@ class Reports:
 
 def is_persons(uid: int) -> bool:
     """Return whether an account with this uid belongs to a person and is not a system account."""
-    return LOWEST_UID <= uid <= HIGHEST_UID
+    return MIN_UID <= uid <= MAX_UID
 
 
 def _found(discovery: Discovery | None, at: int) -> dict[_Key, Discovered]:
@@ -309,8 +309,8 @@ def _content(report: Report) -> tuple[str, str]:
 
 def _put_lists(value: dict[str, JSON], lists: Iterable[tuple[str, Sequence[object]]]) -> None:
     """Add lists to a JSON object, and set the field `more` to true if entries are left out. Entries are left out as
-    soon as the entries of all lists together are longer than LONGEST characters."""
-    left = LONGEST
+    soon as the entries of all lists together are longer than MAX_LENGTH characters."""
+    left = MAX_LENGTH
     for name, entries in lists:
         texts: list[JSON] = []
         for each in entries:

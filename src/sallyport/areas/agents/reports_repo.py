@@ -16,9 +16,9 @@ from sallyport.store.slices import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
 """Number of reports that are stored for each machine."""
-MOST_OF_KIND: Final = 300
+MAX_OF_KIND: Final = 300
 """Maximum number of drift entries of one machine and one kind that have not ended."""
-MOST_DRIFT: Final = 1000
+MAX_DRIFT: Final = 1000
 """Maximum number of stored drift entries of one machine, including ended drift."""
 ALL: Final = 2**62
 """A limit so high that it has no effect."""
@@ -149,14 +149,14 @@ def within_limits(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]
 
 def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
     """Store new drift. Then delete drift of the machine if it has ended and is not among the machine's newest
-    MOST_DRIFT entries."""
+    MAX_DRIFT entries."""
     for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
         "delete from agent_drift where instance_id = :i and ended_at is not null and id <= (select id from "
         "agent_drift where instance_id = :i order by id desc limit 1 offset :most)",
         i=instance_id,
-        most=MOST_DRIFT,
+        most=MAX_DRIFT,
     )
 
 
@@ -166,7 +166,7 @@ def _within_limit(tx: Tx, instance_id: int, kind: DriftKind, new: Sequence[Drift
         return []
     sql = "select count(*) from agent_drift where instance_id = :i and kind = :kind and ended_at is null"
     lasting = tx.value(int, sql, i=instance_id, kind=kind.value) or 0
-    return wanted[: max(0, MOST_OF_KIND - lasting)]
+    return wanted[: max(0, MAX_OF_KIND - lasting)]
 
 
 def _add(tx: Tx, domain_id: int, instance_id: int, drift: Drift, at: int) -> None:

@@ -40,11 +40,11 @@ from sallyport.store.inserts import insert_row
 from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
-MOST_CANDIDATES: Final = 20
+MAX_CANDIDATES: Final = 20
 """Maximum number of candidates of an account. If another candidate arrives, the oldest becomes a former password. The
 agent can still confirm it."""
 KEPT_FORMER: Final = 5
-MOST_ACCOUNTS: Final = 5 * MAX_USERS
+MAX_ACCOUNTS: Final = 5 * MAX_USERS
 """Maximum number of accounts of a machine for which passwords are stored, including deleted accounts. The limit exists
 because the current passwords are read each time the desired state of the machine is built."""
 SWEEP_S: Final = 60.0
@@ -116,11 +116,11 @@ class Rotations:
             return
         if not _is_there_room(tx, agent.instance_id, message.user):
             raise Conflict(
-                f"{MOST_ACCOUNTS} accounts of this instance have generated passwords already; no other account "
+                f"{MAX_ACCOUNTS} accounts of this instance have generated passwords already; no other account "
                 "can get one"
             )
         open_ones = _of_account(tx, agent.instance_id, message.user, "candidate")
-        for old in open_ones[: max(0, len(open_ones) + 1 - MOST_CANDIDATES)]:
+        for old in open_ones[: max(0, len(open_ones) + 1 - MAX_CANDIDATES)]:
             tx.execute("update agent_passwords set state = 'former' where id = :id", id=old.id)
             self._forget_former(tx, agent.instance_id, message.user)
         row_id = insert_row(
@@ -273,12 +273,12 @@ def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stor
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
     """Return whether another password of an account can be stored. This is the case if a password of the account is
-    stored already, or if fewer than MOST_ACCOUNTS accounts of the machine have a stored password."""
+    stored already, or if fewer than MAX_ACCOUNTS accounts of the machine have a stored password."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"
     )
-    return bool(tx.value(int, sql, i=instance_id, account=account, most=MOST_ACCOUNTS))
+    return bool(tx.value(int, sql, i=instance_id, account=account, most=MAX_ACCOUNTS))
 
 
 _SELECT: Final = "select id, account, rotation, password, state, stored_at, ended_at from agent_passwords"

@@ -31,10 +31,10 @@ SLICE: Final = 25
 """Number of machines whose fingerprints are read in one transaction. The transaction takes some milliseconds."""
 DOMAIN_S: Final = 5.0
 """Time limit in seconds for reading the fingerprints of one domain's machines."""
-SHORTEST_WAIT: Final = 0.75
+MIN_WAIT_FRACTION: Final = 0.75
 """Minimum time that a poll waits, as a fraction of the requested time. The actual time is random between this minimum
 and the requested time. Otherwise, agents that reconnected together after an outage would always poll together."""
-MOST_WAITING: Final = 20_000
+MAX_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
 """Maximum time by which an agent's version may be in the future, in microseconds. A version is a time, so the service
 cannot have issued a version that is further in the future."""
@@ -97,7 +97,7 @@ class States:
         policies: PolicyRules,
         clock: Clock = now_us,
         *,
-        most_waiting: int = MOST_WAITING,
+        most_waiting: int = MAX_WAITING,
     ) -> None:
         self._store = store
         self._vault = vault
@@ -127,7 +127,7 @@ class States:
         A new poll for a machine ends the previous poll for the same machine. Raises NotFound if the instance has no
         agent. Raises StoreError, SecretError.
         """
-        deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
+        deadline = trio.current_time() + wait_s * uniform(MIN_WAIT_FRACTION, 1)  # noqa: S311  no secret
         self._end(instance_id)
         waiter = _Waiter(domain_id)
         displaced = self._waiting.put(instance_id, waiter, tenant_id)  # first, so that no change is missed

@@ -9,7 +9,7 @@ from sallyport.areas.users.user import UserRef, name_key
 from sallyport.base.text import fold
 from sallyport.store.model import Tx
 
-MOST_MEMBERS = 500
+MAX_MEMBERS = 500
 _INSTANCE = (
     "select i.id, i.domain_id, i.name, i.auth_type as methods, 0 as is_group, 'Active' as status, '' as ttl "
     "from endpoint_instances i join domains d on d.id = i.domain_id where d.tenant_id = :t and "
@@ -84,13 +84,13 @@ class AccessTargets:
         return None
 
     def members(self, tx: Tx, group_id: int) -> list[UserRef]:
-        """Return the users of a group, ordered by id, at most MOST_MEMBERS + 1."""
+        """Return the users of a group, ordered by id, at most MAX_MEMBERS + 1."""
         return tx.all(
             UserRef,
             "select u.id, u.domain_id, u.name from endpoint_group_users m join endpoint_users u on u.id = m.user_id "
             "where m.group_id = :group order by u.id limit :most",
             group=group_id,
-            most=MOST_MEMBERS + 1,
+            most=MAX_MEMBERS + 1,
         )
 
 

@@ -25,7 +25,7 @@ ALL_COLUMNS = (
     "target",
     "changes",
 )
-_LONGEST_CELL = 60
+_MAX_CELL_LENGTH = 60
 
 
 @click.group(cls=Group)
@@ -84,4 +84,4 @@ def _in_one_line(changes: JSON) -> str:
 
 def _cell(value: JSON) -> str:
     text = "-" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..."
+    return text if len(text) <= _MAX_CELL_LENGTH else f"{text[:_MAX_CELL_LENGTH]}..."

@@ -19,7 +19,7 @@ from sallyport.web.bodies import AddressOrText, Plain, totals
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate
 
-MOST_CHARACTERS: Final = 1 << 20
+MAX_CHARACTERS: Final = 1 << 20
 """Maximum number of characters of the changes on a page. More would hold up the event loop."""
 
 
@@ -63,9 +63,9 @@ async def shown(rows: Sequence[AuditRow]) -> list[dict[str, JSON]]:
     """Return the entries of a page with the fields of `AuditEntry`.
 
     An entry of a rule or a policy can be a hundred times as long as others. If a page has more than
-    MOST_CHARACTERS, the values of the longest entries are truncated.
+    MAX_CHARACTERS, the values of the longest entries are truncated.
     """
-    most = _fair_share([len(row.changes) for row in rows], MOST_CHARACTERS)
+    most = _fair_share([len(row.changes) for row in rows], MAX_CHARACTERS)
     return await in_parts(partial(answer, most=most), rows)
 
 
@@ -81,7 +81,7 @@ def _fair_share(lengths: Sequence[int], total: int) -> int:
 
 PAGE = 100  # entries in one answer of the local operation
 
-MOST_LEFT_OUT = 100_000
+MAX_LEFT_OUT = 100_000
 
 Stored = Annotated[int, Field(ge=0, le=FOREVER)]
 """A number that the store can have."""
@@ -103,7 +103,7 @@ class ListWholeAudit(Arguments):
     since: Moment = Field(default=0, validation_alias="from")
     until: Moment = Field(default=FOREVER, validation_alias="to")
     after: tuple[Stored, Stored] | None = None
-    offset: int = Field(default=0, ge=0, le=MOST_LEFT_OUT)
+    offset: int = Field(default=0, ge=0, le=MAX_LEFT_OUT)
     limit: int = Field(default=PAGE, ge=1, le=PAGE)
 
 

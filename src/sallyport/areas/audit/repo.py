@@ -24,7 +24,7 @@ class AuditRow:
         int | None, Wire("Id of the domain, or null if the change concerns no domain.", "domainId", after="target")
     ]
     actor_kind: Annotated[
-        str, Wire("Kind of the actor: token, administrator, agent, command line or service.", "actorKind")
+        str, Wire("Kind of the actor: token, administrator, person, agent, command line or service.", "actorKind")
     ]
     actor: Annotated[str, Wire("Name of the actor.")]
     token_id: Annotated[int | None, Wire("Id of the actor's token, or null if the actor is not a token.", "tokenId")]
@@ -105,7 +105,7 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
 
 def matching(tx: Tx, query: AuditQuery, found: int) -> int:
     """Return the number of entries that match the query. If the query has no filter, or filters only by domain or
-    tenant, the number is read from the stored totals. Otherwise at most MOST_COUNTED entries are counted, and the
+    tenant, the number is read from the stored totals. Otherwise at most MAX_COUNTED entries are counted, and the
     number may be a `Minimum`. found: the number of entries on the page."""
     if query.narrowed:
         where, parameters = _filter(query)

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from sallyport.areas.clients import operations as api
+from sallyport.areas.clients.activity import Heard
 from sallyport.areas.clients.issued import IssuedCertificates
-from sallyport.areas.clients.service import Clients, Heard
+from sallyport.areas.clients.service import Clients
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.shell.command import Command, Tenants
@@ -34,7 +35,7 @@ class ClientsArea(Area):
         self._tenants, self._domains, self._heard = tenants, domains, heard
         self.service = Clients(parts.configuration, parts.vault, domains.tenant_of, parts.clock)
         self.issued = IssuedCertificates(parts.configuration, lambda: self.service.table.issued)
-        self.node_tasks = (self.service.run,)
+        self.node_tasks = (self.service.latches.run,)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of RADIUS clients."""

@@ -40,8 +40,8 @@ COLUMNS = (
     "tags",
 )
 SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
-STRANGER = "unknown_client"
-MOST_REMEDIES = 20
+UNKNOWN_CLIENT = "unknown_client"
+MAX_REMEDIES = 20
 PLAN = ("action", "name", "address", "what")
 
 domains = field_option(
@@ -138,7 +138,7 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
     senders = line.rows("listen.senders")
     line.print_rows(senders, SENDERS, form)
     if form != "json":
-        for each in senders[:MOST_REMEDIES]:
+        for each in senders[:MAX_REMEDIES]:
             if each["remedy"]:
                 line.note(f"{each['address']}: {each['verdict']}: {each['remedy']}")
 
@@ -274,7 +274,7 @@ def _unknown_sender(line: CommandLine, address: str | None) -> Row:
 
     Raises StartError if no sender matches, or if `address` is None and there are several unknown senders.
     """
-    senders = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
+    senders = [each for each in line.rows("listen.senders") if each["reason"] == UNKNOWN_CLIENT and each["packet"]]
     wanted = None if address is None else canonical(address)
     found = [each for each in senders if wanted in (None, each["address"])]
     if len(found) == 1:

@@ -7,6 +7,7 @@ import trio
 from pydantic import Field, SecretBytes
 
 from sallyport.areas.clients import weakness
+from sallyport.areas.clients.activity import Heard, Times
 from sallyport.areas.clients.bodies import (
     AddClient,
     AnySignatures,
@@ -24,7 +25,7 @@ from sallyport.areas.clients.bodies import (
 from sallyport.areas.clients.client import Client, joined_forms
 from sallyport.areas.clients.plan import Action, Step, Wanted
 from sallyport.areas.clients.repo import API_NAMES
-from sallyport.areas.clients.service import Clients, Heard, NewClient, Times
+from sallyport.areas.clients.service import Clients, NewClient
 from sallyport.base.answer import answers
 from sallyport.base.clock import iso
 from sallyport.base.model import Done
@@ -127,7 +128,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
             by=None if caller.is_installation else caller.role,
         )
         if body.unlatch:
-            await service.unlatch(client)
+            await service.latches.unlatch(client)
             client = service.table.present(client.id)
         return ClientUpdated(
             message="client updated",
@@ -220,7 +221,7 @@ def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain
 
     @local("client.unlatch")
     async def unlatch(wanted: UnlatchClient) -> JSON:
-        await service.unlatch(service.table.present(wanted.client))
+        await service.latches.unlatch(service.table.present(wanted.client))
         return None
 
     @local("client.import")

@@ -1,38 +1,33 @@
-"""The service for RADIUS clients: it changes and imports clients, stores learned settings, and enforces the rules
-for clients."""
+"""The service for RADIUS clients: it changes, imports and searches them."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import ip_network
-from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import structlog
 import trio
 
-from sallyport.areas.clients import issued, repo
+from sallyport.areas.clients import repo
+from sallyport.areas.clients.activity import NEVER, Heard, Times, times_of
+from sallyport.areas.clients.changes import CERTIFICATE, check_certificate, check_ranges, record, target_of
 from sallyport.areas.clients.client import (
-    LIMITED,
-    SIGNED,
     Client,
     ClientTable,
-    Signatures,
     State,
     check_mac_forms,
     finder,
 )
+from sallyport.areas.clients.latches import Latches
 from sallyport.areas.clients.plan import Action, Step, Wanted, plan
 from sallyport.areas.clients.repo import Change, NewRow
-from sallyport.base.addresses import Network
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import Conflict, Forbidden, StoreError
+from sallyport.base.errors import Conflict, Forbidden
 from sallyport.base.fair import FairLimiter
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.tags import MAX_CHARACTERS, NO_TAGS, Tags, as_stored, changed_tags, folded_tag, is_selected
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
-from sallyport.nodes.periodic import every
 from sallyport.radius.duplicates import Source
 from sallyport.radius.dynamic import PORT
 from sallyport.store import audit
@@ -43,18 +38,12 @@ from sallyport.web.scope import ADMINS, Role, not_allowed
 
 log = structlog.get_logger()
 
-KEEP_S = 1.0
-LATCHES = 32
-"""Maximum number of learned settings in one transaction; each takes up to 0.15 ms."""
 IMPORTED: Final = 100
 """Maximum number of imported clients in one transaction; each takes up to 0.3 ms."""
-WIDEST: Final = {4: 24, 6: 64}
-"""The shortest prefix that a tenant may register if the installation has several tenants."""
 SEARCHING: Final = 1
 """Maximum number of searches at the same time. All threads share one interpreter lock, so several searches would delay
 logins."""
 DAY_US: Final = 86_400 * SECOND
-CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
@@ -89,33 +78,6 @@ class NewClient:
     note: str = ""
 
 
-class Heard(Protocol):
-    """When a source address has sent requests, in microseconds; see `devices.rows.Heard`."""
-
-    @property
-    def ip_address(self) -> str: ...
-
-    @property
-    def last_seen(self) -> int: ...
-
-    @property
-    def last_unsigned(self) -> int | None: ...
-
-
-class Times(NamedTuple):
-    """The times of a client's last request and of its last unsigned request, in microseconds; 0 if there was none."""
-
-    seen: int = 0
-    unsigned: int = 0
-
-    def is_in(self, state: State, since: int) -> bool:
-        """Return whether a client with these times is in a state. since: the beginning of the last day."""
-        return 0 < self.seen < since if state is State.SILENT else self.unsigned >= since
-
-
-NEVER: Final = Times()
-
-
 class Clients:
     """The RADIUS clients of all tenants, in memory. When a method that changes a client returns, the change has taken
     effect."""
@@ -132,9 +94,8 @@ class Clients:
         self._tenant_of_domain = tenant_of_domain
         self._clock = clock
         self._turns: FairLimiter[int] = FairLimiter(SEARCHING)
-        self._learned: list[tuple[Client, str]] = []
-        self._kept: list[tuple[Client, str]] = []
-        self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
+        self.latches = Latches(configuration, clock)
+        self._table = configuration.hold(self._load, ClientTable(), self.latches.carry_over)
         self.find = finder(self._table)
 
     def _load(self, tx: Tx) -> ClientTable:
@@ -189,7 +150,7 @@ class Clients:
         day_ago, chosen = self._clock() - DAY_US, frozenset(ids)
 
         def select() -> list[tuple[Client, Times]]:
-            times = _times(self.table, heard)
+            times = times_of(self.table, heard)
             return [
                 (client, each)
                 for client in self.of_tenant(tenant_id)
@@ -222,9 +183,9 @@ class Clients:
         rows = await trio.to_thread.run_sync(_rows, clients)
 
         def transaction(tx: Tx) -> list[tuple[int, bytes]]:
-            _check_ranges(tx, tenant_id, [row.network for row in rows], by)
+            check_ranges(tx, tenant_id, [row.network for row in rows], by)
             for row in rows:
-                _check_certificate(tx, tenant_id, row.settings, by)
+                check_certificate(tx, tenant_id, row.settings, by)
             return self._add(tx, tenant_id, rows)
 
         return await self._configuration.change(transaction)
@@ -232,7 +193,7 @@ class Clients:
     def _add(self, tx: Tx, tenant_id: int, rows: Sequence[NewRow]) -> list[tuple[int, bytes]]:
         at = self._clock()
         added = list(zip(repo.add_all(tx, self._vault, tenant_id, rows, at), rows, strict=True))
-        entries = [(_target(client_id, row.settings["name"]), row.changes) for client_id, row in added]
+        entries = [(target_of(client_id, row.settings["name"]), row.changes) for client_id, row in added]
         audit.record_all(tx, "client.add", entries, at=at, tenant_id=tenant_id)
         return [(client_id, row.secret) for client_id, row in added]
 
@@ -272,7 +233,7 @@ class Clients:
         rows = _rows(_new(step.wanted) for step in steps if step.action is Action.NEW)
 
         def transaction(tx: Tx) -> None:
-            _check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)], None)
+            check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)], None)
             self._update(tx, tenant_id, changes)
             self._add(tx, tenant_id, rows)
 
@@ -319,9 +280,9 @@ class Clients:
             if by is not None and by not in ADMINS and changed & TRUST:
                 raise not_allowed(by, ADMINS)
             if "address" in changed:
-                _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
+                check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
             certificate = {column: changes[column] for column in CERTIFICATE if repo.API_NAMES[column] in changed}
-            _check_certificate(tx, tenant_id, certificate, by)
+            check_certificate(tx, tenant_id, certificate, by)
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids, mac_password)])
 
         await self._configuration.change(transaction)
@@ -335,7 +296,7 @@ class Clients:
                 name: [audit.HIDDEN, audit.HIDDEN] for name, value in secrets.items() if value is not None
             }
             if fields := changed.fields | hidden:
-                entries.append((_target(change.client_id, changed.name), audit.as_kept(fields)))
+                entries.append((target_of(change.client_id, changed.name), audit.as_kept(fields)))
         audit.record_all(tx, "client.update", entries, at=self._clock(), tenant_id=tenant_id)
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
@@ -345,108 +306,13 @@ class Clients:
         def transaction(tx: Tx) -> None:
             removed = repo.described(tx, tenant_id, client_id)
             repo.delete(tx, tenant_id, client_id)
-            _record(tx, "client.delete", tenant_id, client_id, at, before=removed)
-
-        await self._configuration.change(transaction)
-
-    def latch(self, client: Client, what: str) -> None:
-        """Apply a setting that the service has learned from an authentic request of the client. The setting applies at
-        once, and stays in force after a reload. `run` stores the setting later.
-
-        what: SIGNED or LIMITED; see `Client.latch`.
-        """
-        client.latch(what)
-        self._learned.append((client, what))
-
-    async def run(self) -> None:
-        """Store learned settings once a second, until cancelled.
-
-        The settings are stored in batches, because the service may learn about thousands of clients soon after a start.
-        """
-        await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
-
-    async def keep_learned(self) -> None:
-        """Store learned settings. No reload is needed, because the settings already apply in memory.
-
-        Raises StoreError if the store fails. The settings then stay in memory, and the next call stores them.
-        """
-        if self._learned:
-            self._kept = []
-        while self._learned:
-            part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
-            self._kept += part  # a concurrent reload may miss this write, so `_carry_over` applies these settings again
-            try:
-                await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
-            except StoreError:
-                self._learned = [each for each in part if each in self._kept] + self._learned
-                raise
-            for client, what in part:
-                log.info("radius_client_latched", client=client.name, what=what)
-
-    def _carry_over(self, table: ClientTable) -> None:
-        """Apply the learned settings to the clients of a reloaded table. Drop a learned setting if the client's setting
-        is no longer `auto`."""
-        self._kept = [each for each in self._kept if _learns_still(*each, table)]
-        self._learned = [each for each in self._learned if _learns_still(*each, table)]
-        for client, what in (*self._kept, *self._learned):
-            table.by_id[client.id].latch(what)
-
-    def _forget_learned(self, client_id: int) -> None:
-        self._kept = [each for each in self._kept if each[0].id != client_id]
-        self._learned = [each for each in self._learned if each[0].id != client_id]
-
-    async def unlatch(self, client: Client) -> None:
-        """Reset both learned settings of a client. The service may learn them again. Raises NotFound."""
-        self._forget_learned(client.id)
-        at = self._clock()
-
-        def transaction(tx: Tx) -> None:
-            before = repo.described(tx, client.tenant_id, client.id)
-            for what in (SIGNED, LIMITED):
-                repo.learn(tx, client, what, None)
-            repo.remember(tx, client, "unlatched", at)
-            after = repo.described(tx, client.tenant_id, client.id)
-            _record(tx, "client.unlatch", client.tenant_id, client.id, at, before=before, after=after)
+            record(tx, "client.delete", tenant_id, client_id, at, before=removed)
 
         await self._configuration.change(transaction)
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
-
-
-def _keep(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:
-    for client, what in part:
-        if repo.learn(tx, client, what, at):
-            repo.remember(tx, client, what, at)
-            after = repo.described(tx, client.tenant_id, client.id)
-            before = {**after, repo.LEARNED[what]: False}
-            _record(tx, "client.latch", client.tenant_id, client.id, at, before=before, after=after)
-
-
-def _learns_still(client: Client, what: str, table: ClientTable) -> bool:
-    now = table.by_id.get(client.id)
-    if now is None:
-        return False
-    return (now.require_message_authenticator if what == SIGNED else now.limit_proxy_state) is Signatures.AUTO
-
-
-def _record(
-    tx: Tx,
-    action: str,
-    tenant_id: int,
-    client_id: int,
-    at: int,
-    *,
-    before: Mapping[str, JSON] = MappingProxyType({}),
-    after: Mapping[str, JSON] = MappingProxyType({}),
-) -> None:
-    target = _target(client_id, before.get("name") or after.get("name"))
-    audit.record(tx, action, at=at, tenant_id=tenant_id, target=target, changes=audit.changed(before, after))
-
-
-def _target(client_id: int, name: JSON) -> str:
-    return f"client {client_id} {name}"
 
 
 def _characters(clients: Iterable[Client]) -> int:
@@ -457,17 +323,6 @@ def _characters(clients: Iterable[Client]) -> int:
 def _containing(clients: Iterable[Client], text: str, tag: str) -> list[Client]:
     folded, wanted = fold(text), folded_tag(tag)
     return [client for client in clients if client.contains(folded) and (not tag or is_selected(client.tags, wanted))]
-
-
-def _times(table: ClientTable, heard: Iterable[Heard]) -> dict[int, Times]:
-    """Return the times of those clients that have sent requests, by client id."""
-    times = dict[int, Times]()
-    for each in heard:
-        client = table.look_up(each.ip_address)
-        if client is not None:
-            before = times.get(client.id, NEVER)
-            times[client.id] = Times(max(before.seen, each.last_seen), max(before.unsigned, each.last_unsigned or 0))
-    return times
 
 
 def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
@@ -485,41 +340,6 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
         changes = audit.as_kept(audit.changed({}, after))
         rows.append(NewRow(network, settings, secret, new.domain_ids, changes, new.mac_password))
     return rows
-
-
-def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
-    """Raise Forbidden or Conflict if one of the networks is not allowed for a client of the tenant.
-
-    The messages reveal nothing about other tenants. Call the function in the transaction of the change, because two
-    tenants may request the same network at the same time.
-    """
-    wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
-    if by is not None and wide and repo.has_others(tx, tenant_id):
-        raise Forbidden(
-            "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
-            "the installation's administrator adds wider networks with `sallyport client add`"
-        )
-    if repo.touch_others(tx, tenant_id, networks):
-        raise Conflict("address is not available: choose another one, or ask the installation's administrator")
-
-
-def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by: Role | None) -> None:
-    """Raise Forbidden or Conflict if a client of the tenant must not have the TLS name or fingerprint.
-
-    The messages reveal nothing about other tenants.
-    """
-    for column, tenant_of in CERTIFICATE.items():
-        value, field = str(columns.get(column, "")), repo.API_NAMES[column]
-        owner = tenant_of(tx, value)
-        if not value or owner == tenant_id:
-            continue
-        if by is not None and repo.has_others(tx, tenant_id):
-            raise Forbidden(
-                f"the installation has several tenants: {field} must belong to a certificate that the "
-                "installation has issued for this tenant; its administrator adds others with `sallyport client add`"
-            )
-        if owner is not None:
-            raise Conflict(f"{field} belongs to a certificate of another tenant: see `cert show`")
 
 
 def _new(wanted: Wanted) -> NewClient:

@@ -42,7 +42,7 @@ class DevicesArea(Area):
         metrics.watch_domains(domains.shown)
         self._attribute_name = parts.dictionary.name
         tags = DeviceTags(parts.configuration, clients, domains.tenant_of)
-        self.service = Devices(parts.store, Sightings(tags.tags_of, tags.claims_tags), metrics, tags, parts.clock)
+        self.service = Devices(parts.store, Sightings(tags.tags_of, tags.has_claimed_tags), metrics, tags, parts.clock)
         self.node_tasks = (self.service.run,)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

@@ -4,8 +4,8 @@ from typing import Annotated, Final, Self
 
 from pydantic import AliasChoices, Field, model_validator
 
-from sallyport.areas.devices.comparison import MAX_FILE, MOST_SHOWN, ComparedDevice, Line
-from sallyport.areas.devices.rows import MAX_DELETED, DeviceRow, HistoryRow, StationRow
+from sallyport.areas.devices.comparison import MAX_FILE, MAX_SHOWN, ComparedDevice, Line
+from sallyport.areas.devices.rows import MAX_SELECTED, DeviceRow, HistoryRow, StationRow
 from sallyport.areas.devices.usage import SsidRow
 from sallyport.base.model import Model, answer_of
 from sallyport.base.validation import Between, unfit
@@ -90,7 +90,7 @@ class ChosenDevices(InDomain):
 
     deviceId: Many[Id] = Field(
         default_factory=list,
-        max_length=MAX_DELETED,
+        max_length=MAX_SELECTED,
         validation_alias=AliasChoices("deviceId", "device_id", "deviceIds"),
         description="Ids of the devices; required unless ip_address and client_ip are given.",
     )
@@ -199,9 +199,9 @@ class DevicesCompared(Model):
 
     listCount: int = Field(description="Devices in the list.")
     silentCount: int = Field(description="Devices of the list without a request for silentDays, or without any.")
-    silent: list[SilentLine] = Field(description=f"The first {MOST_SHOWN:,} of them.")
+    silent: list[SilentLine] = Field(description=f"The first {MAX_SHOWN:,} of them.")
     unknownCount: int = Field(description="Devices of the inventory that the list does not have.")
-    unknown: list[UnknownDevice] = Field(description=f"The first {MOST_SHOWN:,} of them.")
+    unknown: list[UnknownDevice] = Field(description=f"The first {MAX_SHOWN:,} of them.")
 
 
 class DeviceHistory(InDomain, Paged):

@@ -89,10 +89,10 @@ def list_(line: CommandLine, body: Row, *, domain: str | None, form: Form | None
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_json: bool) -> None:
     """Show a device: evidence for its product, posture, sessions, latest logins, stations, and history."""
-    body, place = _find(line, name, domain)
-    found = line.run("/network_device/GetDevice", body, domain=place)
+    body, own_domain = _find(line, name, domain)
+    found = line.run("/network_device/GetDevice", body, domain=own_domain)
     for field, path, _ in SHOWN:
-        found[_LISTS.get(field, field)] = line.run(path, {**body, "pageSize": limit}, domain=place)[field]
+        found[_LISTS.get(field, field)] = line.run(path, {**body, "pageSize": limit}, domain=own_domain)[field]
     if as_json:
         line.print_json(found)
         return
@@ -133,8 +133,8 @@ def set_(line: CommandLine, given: Row, *, name: str, domain: str | None) -> Non
     """Change the tags and the note of a device. Its client's tags with other keys apply too."""
     if not given:
         raise click.UsageError("nothing to change: give --tag or --note")
-    body, place = _find(line, name, domain)
-    line.note(str(line.run("/network_device/UpdateDevice", {**body, **given}, domain=place)["message"]))
+    body, own_domain = _find(line, name, domain)
+    line.note(str(line.run("/network_device/UpdateDevice", {**body, **given}, domain=own_domain)["message"]))
 
 
 @device.command()
@@ -143,8 +143,8 @@ def set_(line: CommandLine, given: Row, *, name: str, domain: str | None) -> Non
 @click.pass_obj
 def reset(line: CommandLine, *, name: str, domain: str | None) -> None:
     """Forget the learned values of a device: timeouts, challenges, signatures."""
-    body, place = _find(line, name, domain)
-    line.note(str(line.run("/network_device/ResetDevice", body, domain=place)["message"]))
+    body, own_domain = _find(line, name, domain)
+    line.note(str(line.run("/network_device/ResetDevice", body, domain=own_domain)["message"]))
 
 
 @device.command()
@@ -153,8 +153,8 @@ def reset(line: CommandLine, *, name: str, domain: str | None) -> None:
 @click.pass_obj
 def delete(line: CommandLine, *, name: str, domain: str | None) -> None:
     """Delete a device. Its next request registers it again."""
-    body, place = _find(line, name, domain)
-    line.note(str(line.run("/network_device/DeleteDevice", body, domain=place)["message"]))
+    body, own_domain = _find(line, name, domain)
+    line.note(str(line.run("/network_device/DeleteDevice", body, domain=own_domain)["message"]))
 
 
 @click.group(cls=Group)

@@ -1,7 +1,7 @@
 """Devices and stations in memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sallyport.areas.devices.rows import ABOUT, LEARNED_US, UNKNOWN, Learned
@@ -94,7 +94,9 @@ class Posture(Learned):
 
     def take(self) -> "Posture":
         """Return a copy for the store, and reset the counts to 0. The measurements stay."""
-        taken = replace(self)
+        taken = Posture(self.signed, self.unsigned, self.unsigned_proxied, self.last_unsigned)
+        taken.challenges, taken.challenge_answers = self.challenges, self.challenge_answers
+        taken.take_newer(self)
         self.signed = self.unsigned = self.unsigned_proxied = self.challenges = self.challenge_answers = 0
         return taken
 
@@ -119,9 +121,9 @@ class Device:
 
     id: None until the device has a row. requests: the number of requests that are not in the store yet. client: the
     device's RADIUS client. tenant_id: the tenant of this client. registered: whether the product comes from the
-    configuration of the RADIUS client. gone: whether the device was deleted. own_tags: returns the tags of the device
-    itself. claims_tags: returns whether the tags depend on a name in the request. uses: the logins that are not in the
-    store yet, by SSID, method and transport.
+    configuration of the RADIUS client. model, firmware: what a request told last; empty if none told it. gone: whether
+    the device was deleted. find_own_tags: returns the tags of the device itself. has_claimed_tags: returns whether the
+    tags depend on a name in the request. uses: the logins that are not in the store yet, by SSID, method and transport.
     """
 
     domain_id: int
@@ -135,6 +137,8 @@ class Device:
     certainty: str = ""
     nas_device_type: str = UNKNOWN
     evidence: str = "{}"
+    model: str = ""
+    firmware: str = ""
     nas_port_type: str = UNKNOWN
     port_type: bytes | None = None
     last_seen: int = field(init=False)
@@ -146,8 +150,8 @@ class Device:
     posture: Posture = field(default_factory=Posture)
     gone: bool = False
     uses: Uses = field(default_factory=dict)
-    own_tags: Callable[["Device"], Tags] = no_tags
-    claims_tags: Callable[["Device"], bool] = no_claim
+    find_own_tags: Callable[["Device"], Tags] = no_tags
+    has_claimed_tags: Callable[["Device"], bool] = no_claim
 
     def __post_init__(self) -> None:
         self.device_name = self.nas_identifier or UNKNOWN
@@ -166,7 +170,10 @@ class Device:
     @property
     def tags(self) -> Tags:
         """The tags of the device: its own, and those of its RADIUS client with other keys."""
-        return effective_tags(self.own_tags(self), self.client.tags if self.client is not None else NO_TAGS)
+        own, client = self.find_own_tags(self), self.client
+        if client is None or not client.tags:
+            return own
+        return effective_tags(own, client.tags) if own else client.tags
 
 
 @dataclass(slots=True, eq=False)

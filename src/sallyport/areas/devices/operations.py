@@ -19,7 +19,7 @@ from sallyport.areas.devices.bodies import (
     SsidList,
     UpdateDevice,
 )
-from sallyport.areas.devices.comparison import MOST_SHOWN
+from sallyport.areas.devices.comparison import MAX_SHOWN
 from sallyport.areas.devices.rows import AttributeName, DeviceQuery
 from sallyport.areas.devices.service import Devices
 from sallyport.base.addresses import canonical
@@ -130,9 +130,9 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             {
                 "listCount": found.lines,
                 "silentCount": len(found.silent),
-                "silent": answers(found.silent[:MOST_SHOWN]),
+                "silent": answers(found.silent[:MAX_SHOWN]),
                 "unknownCount": len(found.unknown),
-                "unknown": answers(found.unknown[:MOST_SHOWN]),
+                "unknown": answers(found.unknown[:MAX_SHOWN]),
             }
         )
 
@@ -175,7 +175,7 @@ def filter_column(filter_by: str) -> str:
     return column
 
 
-MOST = 10_000  # maximum number of addresses that `sallyport doctor` examines
+MAX_EXAMINED = 10_000  # maximum number of addresses that `sallyport doctor` examines
 
 
 class DomainOf(Arguments):
@@ -203,7 +203,7 @@ def local_operations(service: Devices) -> LocalOperations:
                 "product": each.device_type,
                 "devices": each.devices,
             }
-            for each in await service.forwarders(MOST)
+            for each in await service.forwarders(MAX_EXAMINED)
         ]
 
     return local

@@ -8,12 +8,13 @@ columns.
 from collections.abc import Callable, Sequence
 
 from sallyport.areas.clients.client import CHECK
+from sallyport.areas.devices.comparison import ComparedDevice
 from sallyport.areas.devices.rows import DeviceQuery, DeviceRow, Forwarder, Heard, HistoryRow, TagSelection
 from sallyport.areas.devices.usage import UsageRow
 from sallyport.base.text import fold
 from sallyport.store.counters import whole_page
 from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
-from sallyport.store.search import MOST_COUNTED, SearchIndex
+from sallyport.store.search import MAX_COUNTED, SearchIndex
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -141,9 +142,9 @@ def _conditions(query: DeviceQuery, tagged: Callable[[int, str], TagSelection]) 
 
 
 def _is_long(tx: Tx, ids: str, parameters: dict[str, Value]) -> bool:
-    """Return whether SQL selects more than MOST_COUNTED ids."""
+    """Return whether SQL selects more than MAX_COUNTED ids."""
     sql = f"select 1 from ({ids} limit 1 offset :most) as found"
-    return tx.value(int, sql, most=MOST_COUNTED, **parameters) is not None
+    return tx.value(int, sql, most=MAX_COUNTED, **parameters) is not None
 
 
 def of_device(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
@@ -179,6 +180,15 @@ def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
     return tx.all(Forwarder, sql, limit=limit)
 
 
+def products(tx: Tx, domain_id: int) -> list[str]:
+    """Return the products of a domain's devices: that of the NAS, if a forwarder sends its requests."""
+    sql = (
+        "select distinct case when nas_device_type in ('', 'Unknown') then device_type else nas_device_type end "
+        "from devices where domain_id = :d"
+    )
+    return [str(row[0]) for row in tx.rows(sql, d=domain_id)]
+
+
 def heard_addresses(tx: Tx, tenant_id: int, limit: int) -> list[Heard]:
     """Return when each source address of a tenant's devices has sent requests, at most `limit` addresses. Requests of
     `sallyport check` do not count, because they do not come from the device."""
@@ -203,3 +213,10 @@ def usage(tx: Tx, device_ids: Sequence[int]) -> dict[int, list[UsageRow]]:
     for row in tx.all(UsageRow, _USAGE, ids=listed(device_ids)):
         found.setdefault(row.device_id, []).append(row)
     return found
+
+
+def compared_devices(tx: Tx, domain_id: int, most: int) -> list[ComparedDevice]:
+    """Return the devices of a domain for a comparison, ordered by id."""
+    columns = ", ".join(columns_of(ComparedDevice))
+    sql = f"select {columns} from devices where domain_id = :d order by id limit :most"
+    return tx.all(ComparedDevice, sql, d=domain_id, most=most)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sallyport.areas.devices.device import Device
 
 UNKNOWN: Final = "Unknown"
-MAX_DELETED: Final = 200
+MAX_SELECTED: Final = 200
 """Maximum number of devices in one delete request. Logins wait for the transaction of the request, which takes up to
 0.1 ms for each device."""
 QUIET_US: Final = 7 * 86_400 * SECOND
@@ -243,6 +243,12 @@ class DeviceRow(Learned):
         ),
     ]
     note: Annotated[str, Wire("Note about the device.", after="tags", look="text")]
+    model: Annotated[
+        str, Wire("Model of the NAS, if its vendor sends it (Huawei, H3C and others).", after="silent_since")
+    ]
+    firmware: Annotated[
+        str, Wire("Firmware of the NAS, if its vendor sends it (Huawei, Microsoft and others).", after="model")
+    ]
 
     @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="challenge_support")
     def tags(self, client_tags: ClientTags) -> list[str]:
@@ -292,6 +298,7 @@ class DeviceRow(Learned):
         self.device_name, self.device_type = device.device_name, device.device_type
         self.device_type_certainty, self.nas_device_type = device.certainty, device.nas_device_type
         self.evidence, self.nas_port_type = device.evidence, device.nas_port_type
+        self.model, self.firmware = device.model, device.firmware
         self.client_id = device.client_id
         self.last_seen = max(self.last_seen, device.last_seen)
         self.request_count += device.requests

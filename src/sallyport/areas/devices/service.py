@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sallyport.areas.devices import comparison, repo, station_repo, tag_repo, usage_repo, write_repo
-from sallyport.areas.devices.comparison import Comparison, compare, read_list
-from sallyport.areas.devices.rows import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, Heard, HistoryRow, StationRow
+from sallyport.areas.devices import repo, station_repo, tag_repo, usage_repo, write_repo
+from sallyport.areas.devices.comparison import MAX_DEVICES, Comparison, compare, read_list
+from sallyport.areas.devices.rows import MAX_SELECTED, DeviceQuery, DeviceRow, Forwarder, Heard, HistoryRow, StationRow
 from sallyport.areas.devices.sightings import Changes, LearnedElsewhere, Refused, Sighting, Sightings, write_counts
 from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow, with_uses
@@ -27,9 +27,9 @@ from sallyport.store.snapshot import stamp
 from sallyport.web.bodies import SHORT
 
 FLUSH_S = 1.0
-MOST_HEARD = 100_000  # maximum number of source addresses of a tenant whose times are read
+MAX_HEARD = 100_000  # maximum number of source addresses of a tenant whose times are read
 HEARD_US = 60 * SECOND  # the lifetime of these times in memory; reading them takes 0.3 s for 100,000 devices
-MOST_TENANTS = 20  # maximum number of tenants whose times are in memory
+MAX_TENANTS = 20  # maximum number of tenants whose times are in memory
 PORTS = 100
 COMPARING = 1
 """Maximum number of comparisons at the same time. All threads share one interpreter lock."""
@@ -58,7 +58,7 @@ class Devices:
         self._writing: Changes = NOTHING
         self._written = trio.Event()
         self._counts: dict[tuple[str, ...], float] = {}
-        self._heard = BoundedMap[int, tuple[int, list[Heard]]](MOST_TENANTS)
+        self._heard = BoundedMap[int, tuple[int, list[Heard]]](MAX_TENANTS)
         self._counted = -1  # the value of `store.changes` at the last count
         self._warned = ExpiringMap[tuple[int, str], bool](MAX_WARNED, WARN_AGAIN_US)
         metrics.watch(lambda: self._counts)
@@ -142,7 +142,7 @@ class Devices:
             identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
             for device in self.sightings.changed_devices.get(identity, ()):
                 if device.uses:
-                    stored[row.id] = with_uses(row.id, stored.get(row.id, ()), device.uses)
+                    stored[row.id] = with_uses(row.id, stored.get(row.id, ()), device.uses, device.last_seen)
         return stored
 
     async def ports(self, domain_id: int, device_id: int) -> list[PortRow]:
@@ -159,9 +159,11 @@ class Devices:
         silent, in microseconds. Raises Invalid, Conflict."""
         await self._flush_or_log()
         since = self._clock() - silent_us
-        async with self._comparing.slot(tenant_id):  # a comparison takes up to 2 s
+        async with self._comparing.slot(tenant_id):  # a comparison takes up to 1 s
             lines = await trio.to_thread.run_sync(read_list, text)
-            found = await self._store.search(lambda tx: comparison.devices(tx, domain_id))
+            found = await self._store.search(lambda tx: repo.compared_devices(tx, domain_id, MAX_DEVICES + 1))
+            if len(found) > MAX_DEVICES:
+                raise Conflict(f"the domain has over {MAX_DEVICES} devices: it cannot be compared")
             return await trio.to_thread.run_sync(compare, lines, found, since)
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
@@ -177,12 +179,16 @@ class Devices:
         devices."""
         return await self._store.search(lambda tx: repo.forwarders(tx, limit))
 
+    async def products(self, domain_id: int) -> list[str]:
+        """Return the products of a domain's devices. Raises StoreError if the search reaches its time limit."""
+        return await self._store.search(lambda tx: repo.products(tx, domain_id))
+
     async def heard_addresses(self, tenant_id: int) -> list[Heard]:
         """Return when each source address of a tenant's devices has sent requests. The times lag by up to a minute.
         Raises StoreError if the tenant has so many devices that the search reaches its time limit."""
         kept, now = self._heard.get(tenant_id), self._clock()
         if kept is None or not 0 <= now - kept[0] < HEARD_US:
-            kept = now, await self._store.search(lambda tx: repo.heard_addresses(tx, tenant_id, MOST_HEARD))
+            kept = now, await self._store.search(lambda tx: repo.heard_addresses(tx, tenant_id, MAX_HEARD))
             self._heard.put(tenant_id, kept)
         return kept[1]
 
@@ -360,8 +366,8 @@ def _selected(tx: Tx, *, domain_id: int, device_ids: list[int], addresses: tuple
         rows += [row for row in repo.by_addresses(tx, domain_id, *addresses) if row.id not in known]
     if not rows:
         raise NotFound("device not found")
-    if len(rows) > MAX_DELETED:
-        raise Conflict(f"over {MAX_DELETED} devices have these addresses: select them by deviceId")
+    if len(rows) > MAX_SELECTED:
+        raise Conflict(f"over {MAX_SELECTED} devices have these addresses: select them by deviceId")
     return rows
 
 

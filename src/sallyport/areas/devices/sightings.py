@@ -16,23 +16,14 @@ from sallyport.areas.clients.client import RADSEC, Client
 from sallyport.areas.devices import station_repo, usage_repo, write_repo
 from sallyport.areas.devices.device import Device, Identity, Posture, Station, no_claim, no_tags
 from sallyport.areas.devices.rows import UNKNOWN, Learned
-from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Count, Uses, merge
+from sallyport.areas.devices.usage import RADSEC_TRANSPORT, UDP, Uses, add
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.tags import Tags
-from sallyport.radius.attributes import (
-    CALLED_STATION_ID,
-    NAS_IDENTIFIER,
-    NAS_IP_ADDRESS,
-    NAS_IPV6_ADDRESS,
-    NAS_PORT_ID,
-    NAS_PORT_TYPE,
-    VENDOR_SPECIFIC,
-)
-from sallyport.radius.packet import Request, as_text
+from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
+from sallyport.radius.packet import Request
 from sallyport.radius.vendors import Finding, identify, medium
-from sallyport.radius.vendors.ssid import ssid
 from sallyport.store.model import Tx
 
 LOOK_AGAIN_US = 60 * SECOND
@@ -90,17 +81,17 @@ Sighting = Registered | Refused | LearnedElsewhere
 
 
 class Sightings:
-    """The devices and stations in memory. own_tags, claims_tags: the functions of `Device`."""
+    """The devices and stations in memory. find_own_tags, has_claimed_tags: the functions of `Device`."""
 
     def __init__(
         self,
-        own_tags: Callable[[Device], Tags] = no_tags,
-        claims_tags: Callable[[Device], bool] = no_claim,
+        find_own_tags: Callable[[Device], Tags] = no_tags,
+        has_claimed_tags: Callable[[Device], bool] = no_claim,
         *,
         max_devices: int = MAX_DEVICES,
         max_stations: int = MAX_STATIONS,
     ) -> None:
-        self._own_tags, self.claims_tags = own_tags, claims_tags
+        self._find_own_tags, self.has_claimed_tags = find_own_tags, has_claimed_tags
         self._devices = BoundedMap[DeviceKey, Device](max_devices)
         self._stations = BoundedMap[tuple[Device, str], Station](max_stations)
         self.changed_devices: dict[Identity, list[Device]] = {}
@@ -117,7 +108,7 @@ class Sightings:
         device = self._devices.get(key)
         if device is None:
             device = new_device(request, source, domain_id, at)
-            device.own_tags, device.claims_tags = self._own_tags, self.claims_tags
+            device.find_own_tags, device.has_claimed_tags = self._find_own_tags, self.has_claimed_tags
             dropped = self._devices.put(key, device, client.tenant_id)
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)
@@ -148,23 +139,21 @@ class Sightings:
         station.user = user
         return station
 
-    def use(self, device: Device, station: Station | None, request: Request, client: Client, method: str) -> None:
-        """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station."""
-        first = request.first
-        name = ssid(request) if CALLED_STATION_ID in first or VENDOR_SPECIFIC in first else ""
+    def use(
+        self, device: Device, station: Station | None, network: tuple[str, str], client: Client, method: str
+    ) -> None:
+        """Count a decided login by its SSID, method and transport, and note the SSID and the port of its station.
+        network: the SSID and the port."""
         if station is not None:
-            station.ssid = name
-            station.port = as_text(first[NAS_PORT_ID]) if NAS_PORT_ID in first else ""
-        use, uses = (name, method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP), device.uses
-        if use in uses:
-            known = uses[use]
-            known.logins += 1
-            if device.last_seen > known.last_seen:  # noqa: PLR1730  # cheaper than max; the clock may have been set back
-                known.last_seen = device.last_seen
+            station.ssid, station.port = network
+        uses, use = device.uses, (network[0], method, RADSEC_TRANSPORT if client.secret is RADSEC else UDP)
+        count = uses.get(use)
+        if count is not None:
+            uses[use] = count + 1
             return
         if not uses:
             self.touch(device)  # a flush may have written the device since its request
-        merge(uses, use, Count(1, device.last_seen, device.last_seen))
+        add(uses, use, 1)
 
     def touch(self, device: Device) -> None:
         """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
@@ -221,8 +210,8 @@ class Sightings:
             device.requests += requests
             device.posture.put_back(taken)
         for device, uses in changes.uses:
-            for use, count in uses.items():
-                merge(device.uses, use, count)
+            for use, logins in uses.items():
+                add(device.uses, use, logins)
         for station, requests in changes.stations:
             self._changed_stations[station] = None
             station.requests += requests
@@ -258,9 +247,9 @@ class Sightings:
             self._drop(device)
         for station in [each for each in self._changed_stations if is_deleted(each.device)]:
             del self._changed_stations[station]
-        for place, _ in self._stations.items():
-            if is_deleted(place[0]):
-                self._stations.pop(place)
+        for station_key, _ in self._stations.items():
+            if is_deleted(station_key[0]):
+                self._stations.pop(station_key)
 
     def forget_all(self) -> None:
         """Drop all devices and stations after the store was replaced."""
@@ -288,7 +277,7 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 
 
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
-    """Set the product of a device.
+    """Set the product of a device, and its model and firmware if the request tells them.
 
     If a product is configured for the RADIUS client, the device gets this product. Otherwise the device gets the
     product that the request shows. If the request shows no product, the device keeps its previous product, unless the
@@ -309,6 +298,8 @@ def find_product(device: Device, request: Request, client: Client, at: int) -> N
         device.nas_device_type = device.device_type
     elif identity.nas is not None:
         device.nas_device_type = identity.nas.product
+    if identity.model or identity.firmware:
+        device.model, device.firmware = identity.model or device.model, identity.firmware or device.firmware
     if not device.nas_identifier:
         device.device_name = device.device_type
     evidence = {

@@ -113,7 +113,7 @@ def page(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int, newest: int = 0
 ) -> tuple[list[StationRow], int]:
     """Return one page of the stations behind a device, ordered by id, and the number of all matches. At most
-    MOST_COUNTED stations are counted; the number is then a `Minimum`.
+    MAX_COUNTED stations are counted; the number is then a `Minimum`.
 
     device_id: the id of the device, or 0 for all devices of the domain. newest: the number of the domain's newest
     stations to which the page is limited, or 0 for all stations.

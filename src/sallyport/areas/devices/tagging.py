@@ -55,12 +55,13 @@ class DeviceTags:
 
     def tags_of(self, device: Device) -> Tags:
         """Return the tags of a device itself. A device that registers again after its deletion has none."""
-        found = self._tagged.value.tags.get(
-            (device.domain_id, device.ip_address, device.client_ip, device.nas_identifier)
-        )
+        tagged = self._tagged.value.tags
+        if not tagged:
+            return NO_TAGS
+        found = tagged.get((device.domain_id, device.ip_address, device.client_ip, device.nas_identifier))
         return NO_TAGS if found is None or device.id not in (None, found[0]) else found[1]
 
-    def are_claims(self, domain_id: int, ip_address: str, *, is_named: bool) -> bool:
+    def are_claimed(self, domain_id: int, ip_address: str, *, is_named: bool) -> bool:
         """Return whether the tags of a device depend on a name in its requests: another NAS-IP-Address or
         NAS-Identifier, or none, would give it other tags. is_named: whether the device is known by one of them."""
         tagged = self._tagged.value
@@ -69,9 +70,9 @@ class DeviceTags:
         nameless = tagged.tags.get((domain_id, ip_address, ip_address, "")) if is_named else None
         return nameless is not None and bool(nameless[1])
 
-    def claims_tags(self, device: Device) -> bool:
-        """Return `are_claims` for a device in memory."""
-        return self.are_claims(device.domain_id, device.ip_address, is_named=device.is_named)
+    def has_claimed_tags(self, device: Device) -> bool:
+        """Return `are_claimed` for a device in memory."""
+        return self.are_claimed(device.domain_id, device.ip_address, is_named=device.is_named)
 
     @cached_property
     def clients(self) -> TagsOfClients:

@@ -1,8 +1,9 @@
 """The devices of a domain as targets of Prometheus (`http_sd_config`), with their tags as labels.
 
 Prometheus requests the targets with GET, and sends the token as `Authorization: Bearer`. So this is a route, and not an
-operation of the API. The target is the address of the device without a port. The labels `tag_KEY` are the tags of the
-device. The other labels begin with `__meta_sallyport_`: Prometheus drops them unless a relabelling keeps them.
+operation of the API. The target is the address of the device without a port, with brackets around an IPv6 address. The
+labels `tag_KEY` are the tags of the device. The other labels begin with `__meta_sallyport_`: Prometheus drops them
+unless a relabelling keeps them.
 """
 
 import re
@@ -19,7 +20,7 @@ from sallyport.areas.devices.service import Devices
 from sallyport.base.actor import acting_as
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.fair import FairLimiter
-from sallyport.base.tags import MAX_TAG, canonical_tag, effective_tags, key_of, of_store, value_of
+from sallyport.base.tags import MAX_TAG, Tags, canonical_tag, effective_tags, key_of, of_store, value_of
 from sallyport.base.wire import JSON
 from sallyport.web import problem
 from sallyport.web.bodies import OfDomain
@@ -27,9 +28,9 @@ from sallyport.web.handling import TemplateRoute, source_of, token_of
 from sallyport.web.scope import READERS, Gate
 
 PATH: Final = "/api/v1/network_device/targets/"
-MOST: Final = 20_000
+MAX_TARGETS: Final = 20_000
 """Maximum number of targets of a domain."""
-MOST_CHARACTERS: Final = 16_000_000
+MAX_CHARACTERS: Final = 16_000_000
 """Maximum number of characters of the labels of these targets. A device may take over 32 tags of its client, so without
 this limit an answer could have 100 MB."""
 BUILDING: Final = 1
@@ -74,9 +75,9 @@ def _tag(request: Request) -> str:
 
 
 async def _rows(service: Devices, domain_id: int, tag: str) -> list[DeviceRow]:
-    """Return the devices of a domain that a tag selects, at most MOST."""
+    """Return the devices of a domain that a tag selects, at most MAX_TARGETS."""
     found = list[DeviceRow]()
-    while len(found) < MOST:
+    while len(found) < MAX_TARGETS:
         query = DeviceQuery(domain_id, tag=tag, offset=len(found), limit=PAGE)
         rows, _ = await service.page(query)
         found += rows
@@ -92,19 +93,40 @@ def answer_of(rows: Sequence[DeviceRow], client_tags: ClientTags) -> Response:
     for row in rows:
         labels = _labels(row, client_tags)
         size += sum(map(len, labels.values()))
-        if size > MOST_CHARACTERS:
-            raise Conflict(f"the labels have over {MOST_CHARACTERS} characters: select fewer devices with the tag")
-        found.append({"targets": [row.client_ip], "labels": dict[str, JSON](labels)})
+        if size > MAX_CHARACTERS:
+            raise Conflict(f"the labels have over {MAX_CHARACTERS} characters: select fewer devices with the tag")
+        found.append({"targets": [_host(row.client_ip)], "labels": dict[str, JSON](labels)})
     return JSONResponse(found, headers={"cache-control": "no-store"})
+
+
+def _host(address: str) -> str:
+    """Return an address as the host of a URL, because Prometheus appends a port to it."""
+    return f"[{address}]" if ":" in address else address
+
+
+def _tag_labels(tags: Tags) -> dict[str, str]:
+    """Return a label for each tag. If two keys give one label, such as `a-b` and `a_b`, the key without a `-` keeps it,
+    and the other ones get a number: `tag_a_b_2`."""
+    labels = dict[str, str]()
+    for tag in sorted(tags, key=lambda each: "-" in key_of(each)):
+        name = same = f"tag_{_NO_LETTER.sub('_', key_of(tag))}"
+        number = 1
+        while name in labels:
+            number += 1
+            name = f"{same}_{number}"
+        labels[name] = value_of(tag)
+    return labels
 
 
 def _labels(row: DeviceRow, client_tags: ClientTags) -> dict[str, str]:
     tags = effective_tags(of_store(row.own_tags), client_tags(row.client_id))
-    labels = {f"tag_{_NO_LETTER.sub('_', key_of(tag))}": value_of(tag) for tag in tags}
-    return labels | {
+    return _tag_labels(tags) | {
         "__meta_sallyport_device_id": str(row.id),
         "__meta_sallyport_device": row.device_name,
         "__meta_sallyport_product": row.device_type,
+        "__meta_sallyport_model": row.model,
+        "__meta_sallyport_firmware": row.firmware,
+        "__meta_sallyport_address": row.client_ip,
         "__meta_sallyport_source": row.ip_address,
         "__meta_sallyport_medium": row.nas_port_type,
         "__meta_sallyport_last_seen": str(row.last_seen // 1_000_000),

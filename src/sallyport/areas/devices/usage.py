@@ -11,30 +11,15 @@ from typing import Annotated, Final
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 
-MOST_OF_DEVICE: Final = 32
+MAX_OF_DEVICE: Final = 32
 """Maximum number of combinations of SSID, method and transport of a device with an SSID."""
 UDP: Final = "udp"
 RADSEC_TRANSPORT: Final = "radsec"
 Use = tuple[str, str, str]
 """SSID, method, transport."""
-
-
-@dataclass(slots=True)
-class Count:
-    """The logins of one use that are not in the store yet. Times are in microseconds."""
-
-    logins: int
-    first_seen: int
-    last_seen: int
-
-    def add(self, other: "Count") -> None:
-        """Add the logins of another count."""
-        self.logins += other.logins
-        self.first_seen = min(self.first_seen, other.first_seen)
-        self.last_seen = max(self.last_seen, other.last_seen)
-
-
-Uses = dict[Use, Count]
+Uses = dict[Use, int]
+"""The number of logins of each use that are not in the store yet. The flush takes the time of the device's last request
+as the time of the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +56,24 @@ class SsidRow:
     last_seen: Annotated[int, Wire("Last login, ISO 8601 UTC.", convert=iso, title="Last login", look="age")]
 
 
-def merge(uses: Uses, use: Use, count: Count) -> None:
-    """Add a count to uses. If the device has too many uses with an SSID, count it without the SSID."""
-    if use not in uses and use[0] and sum(1 for each in uses if each[0]) >= MOST_OF_DEVICE:
+def add(uses: Uses, use: Use, logins: int) -> None:
+    """Add logins to uses. If the device has too many uses with an SSID, count them without the SSID."""
+    if use not in uses and use[0] and sum(1 for each in uses if each[0]) >= MAX_OF_DEVICE:
         use = ("", *use[1:])
-    known = uses.get(use)
-    if known is None:
-        uses[use] = count
-    else:
-        known.add(count)
+    uses[use] = uses.get(use, 0) + logins
 
 
-def with_uses(device_id: int, rows: Iterable[UsageRow], uses: Uses) -> list[UsageRow]:
-    """Return the stored uses of a device together with those in memory, the last one first."""
-    known: Uses = {
-        (each.ssid, each.method, each.transport): Count(each.logins, each.first_seen, each.last_seen) for each in rows
-    }
+def with_uses(device_id: int, rows: Iterable[UsageRow], uses: Uses, at: int) -> list[UsageRow]:
+    """Return the stored uses of a device together with those in memory, the last one first. at: the time of the
+    device's last request, in microseconds."""
+    known: dict[Use, UsageRow] = {(each.ssid, each.method, each.transport): each for each in rows}
+    logins = {use: each.logins for use, each in known.items()}
     for use, count in uses.items():
-        merge(known, use, replace(count))
-    found = [UsageRow(device_id, *use, count.logins, count.first_seen, count.last_seen) for use, count in known.items()]
+        add(logins, use, count)
+    found = []
+    for use, count in logins.items():
+        row = known.get(use) or UsageRow(device_id, *use, 0, at, at)
+        found.append(row if count == row.logins else replace(row, logins=count, last_seen=max(at, row.last_seen)))
     return sorted(found, key=lambda each: -each.last_seen)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.devices.device import Device
-from sallyport.areas.devices.usage import MOST_OF_DEVICE, Count, PortRow, SsidRow, Use, Uses
+from sallyport.areas.devices.usage import MAX_OF_DEVICE, PortRow, SsidRow, Use, Uses
 from sallyport.base.text import fold
 from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
-from sallyport.store.search import MOST_COUNTED
+from sallyport.store.search import MAX_COUNTED
 
-MOST_OF_DOMAIN: Final = 20_000
+MAX_OF_DOMAIN: Final = 20_000
 """Maximum number of combinations of device, SSID, method and transport of a domain, with an SSID."""
 _KEY: Final = "device_id, ssid, method, transport"
 _COLUMNS: Final = ("device_id", "domain_id", "ssid", "method", "transport", "logins", "first_seen", "last_seen")
@@ -47,32 +47,35 @@ def write(tx: Tx, used: Sequence[tuple[Device, Uses]]) -> None:
         for each in tx.all(_Known, sql, ids=listed(ids)):
             known.setdefault(each.device_id, set()).add((each.ssid, each.method, each.transport))
     room = dict[int, int]()
-    domains = dict[int, int]()
-    added = dict[tuple[int, Use], Count]()
+    last = dict[int, tuple[int, int]]()
+    added = dict[tuple[int, Use], int]()
     for device, uses in used:
         number = device.id or 0
-        domains[number] = device.domain_id
+        _, before = last.get(number, (0, 0))
+        last[number] = device.domain_id, max(before, device.last_seen)
         of_device = known.setdefault(number, set())
-        for use, count in uses.items():
+        for use, logins in uses.items():
             if use[0] and use not in of_device and not _has_room(tx, of_device, device.domain_id, room):
                 use = ("", *use[1:])  # noqa: PLW2901
             of_device.add(use)
-            before = added.setdefault((number, use), Count(0, count.first_seen, count.last_seen))
-            before.add(count)
+            added[number, use] = added.get((number, use), 0) + logins
     rows = [
-        (number, domains[number], *use, count.logins, count.first_seen, count.last_seen)
-        for (number, use), count in sorted(added.items(), key=lambda each: each[0])
+        (number, last[number][0], *use, logins, last[number][1], last[number][1])
+        for (number, use), logins in sorted(added.items())
     ]
     tx.insert("device_usage", _COLUMNS, rows, on_conflict=_SEEN_AGAIN)
 
 
 def _has_room(tx: Tx, of_device: set[Use], domain_id: int, room: dict[int, int]) -> bool:
-    """Return whether a device and its domain may have one more use with an SSID. room: the known room of domains."""
+    """Return whether a device and its domain may have one more use with an SSID. room: the known room of domains, of
+    which a use that the device may not have takes nothing."""
+    if sum(1 for each in of_device if each[0]) >= MAX_OF_DEVICE:
+        return False
     if domain_id not in room:
-        some = f"select 1 from device_usage where domain_id = :d and ssid <> '' limit {MOST_OF_DOMAIN}"
-        room[domain_id] = MOST_OF_DOMAIN - (tx.value(int, f"select count(*) from ({some}) as found", d=domain_id) or 0)
+        some = f"select 1 from device_usage where domain_id = :d and ssid <> '' limit {MAX_OF_DOMAIN}"
+        room[domain_id] = MAX_OF_DOMAIN - (tx.value(int, f"select count(*) from ({some}) as found", d=domain_id) or 0)
     room[domain_id] -= 1
-    return room[domain_id] >= 0 and sum(1 for each in of_device if each[0]) < MOST_OF_DEVICE
+    return room[domain_id] >= 0
 
 
 def forget(tx: Tx, device_id: int) -> None:
@@ -81,11 +84,11 @@ def forget(tx: Tx, device_id: int) -> None:
 
 
 def ports(tx: Tx, domain_id: int, device_id: int, limit: int) -> list[PortRow]:
-    """Return the ports of a device with the number of their stations, the last one first. At most MOST_COUNTED stations
+    """Return the ports of a device with the number of their stations, the last one first. At most MAX_COUNTED stations
     of the device are read."""
     sql = (
         "select port, count(*) as stations, max(last_seen) as last_seen from (select port, last_seen from stations "
-        f"where domain_id = :d and device_id = :device limit {MOST_COUNTED}) as found "
+        f"where domain_id = :d and device_id = :device limit {MAX_COUNTED}) as found "
         "where port <> '' group by port order by max(last_seen) desc, port limit :limit"
     )
     return tx.all(PortRow, sql, d=domain_id, device=device_id, limit=limit)

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 
 from sallyport.areas.devices import usage_repo
 from sallyport.areas.devices.device import Device, Posture
@@ -17,6 +18,13 @@ from sallyport.store.search import IndexEntry
 _TOO_MANY = exceeds("devices", ":d")
 _TIMES = ("retransmit_ms", "give_up_ms", "measured_at", "gave_up_at")
 _POSTURE = (*COUNTS, "last_unsigned", *_TIMES, *CHALLENGES)
+_posture_of = attrgetter(*_POSTURE)
+_DESCRIPTION = (
+    *("device_name", "device_type", "certainty", "nas_device_type", "evidence", "nas_port_type", "client_id", "model"),
+    "firmware",
+)
+_description_in_memory = attrgetter(*_DESCRIPTION)
+_description_in_row = attrgetter(*("device_type_certainty" if name == "certainty" else name for name in _DESCRIPTION))
 _HISTORY = ("domain_id", "ip_address", "client_ip", "nas_identifier", "device_id", "event", "at", "actor")
 
 
@@ -97,9 +105,9 @@ def _insert(tx: Tx, device: Device) -> Inserted | None:
         Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
         "device_type, device_type_key, device_type_certainty, nas_device_type, evidence, nas_port_type, "
-        "nas_port_type_key, client_id, first_seen, last_seen, request_count, registrations) select :d, :ip, :client, "
-        ":nas, :nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, :medium_key, :by, :first, "
-        ":last, 0, "
+        "nas_port_type_key, client_id, model, firmware, first_seen, last_seen, request_count, registrations) "
+        "select :d, :ip, :client, :nas, :nas_key, :name, :type, :type_key, :certainty, :nas_type, :evidence, :medium, "
+        ":medium_key, :by, :model, :firmware, :first, :last, 0, "
         f"1 + (select count(*) from device_history where {IDENTITY} and event = 'deleted') where not {_TOO_MANY} "
         "on conflict (domain_id, ip_address, client_ip, nas_identifier) do nothing returning id, registrations",
         **_identity(device),
@@ -127,6 +135,7 @@ def _recall(device: Device, row: DeviceRow) -> None:
         device.posture.take_newer(row)
     if device.port_type is None:
         device.nas_port_type = row.nas_port_type
+    device.model, device.firmware = device.model or row.model, device.firmware or row.firmware
     if device.device_type == UNKNOWN and "registered" not in json.loads(row.evidence):
         device.device_type, device.certainty = row.device_type, row.device_type_certainty
         device.nas_device_type, device.evidence = row.nas_device_type, row.evidence
@@ -162,10 +171,11 @@ def flush(tx: Tx, changes: Sequence[tuple[Device, int, Posture]]) -> Flushed:
             continue
         if row.is_newer(taken):
             flushed.learned.append((device, row))
-        if _description(row) != _description(device):
+        if _description_in_row(row) != _description_in_memory(device):
             _describe(tx, row, device)
             row.add(device)
-        counts.setdefault(row.id, _Counts()).add(device.last_seen, requests, taken)
+        own, before = _Counts(device.last_seen, requests, taken), counts.get(row.id)
+        counts[row.id] = own if before is None else own.added_to(before)
     if counts:
         _add(tx, counts)
     return flushed
@@ -175,14 +185,16 @@ def flush(tx: Tx, changes: Sequence[tuple[Device, int, Posture]]) -> Flushed:
 class _Counts:
     """The changes of one row. last: the time of the last request."""
 
-    last: int = 0
-    requests: int = 0
-    posture: Posture = field(default_factory=Posture)
+    last: int
+    requests: int
+    posture: Posture
 
-    def add(self, last: int, requests: int, taken: Posture) -> None:
-        self.last = max(self.last, last)
-        self.requests += requests
-        self.posture.merge(taken)
+    def added_to(self, before: "_Counts") -> "_Counts":
+        """Return the sum of the changes by two devices in memory that share the row. Neither of the two changes."""
+        posture = Posture()
+        posture.merge(before.posture)
+        posture.merge(self.posture)
+        return _Counts(max(before.last, self.last), before.requests + self.requests, posture)
 
 
 def _add(tx: Tx, counts: dict[int, _Counts]) -> None:
@@ -202,7 +214,7 @@ def _add(tx: Tx, counts: dict[int, _Counts]) -> None:
     tx.insert(
         "device_posture",
         ("device_id", *_POSTURE),
-        [(id, *(getattr(each.posture, name) for name in _POSTURE)) for id, each in sorted(counts.items())],
+        [(id, *_posture_of(each.posture)) for id, each in sorted(counts.items())],
         on_conflict=_ADD_POSTURE,
     )
 
@@ -218,23 +230,26 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
     tx.execute(
         "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
         "device_type_certainty = :certainty, nas_device_type = :nas_type, evidence = :evidence, "
-        "nas_port_type = :medium, nas_port_type_key = :medium_key, client_id = :by where id = :id",
+        "nas_port_type = :medium, nas_port_type_key = :medium_key, client_id = :by, model = :model, "
+        "firmware = :firmware where id = :id",
         id=row.id,
         **_description(device),
     )
 
 
-def _description(device: Device | DeviceRow) -> dict[str, Value]:
+def _description(device: Device) -> dict[str, Value]:
     return {
         "name": device.device_name,
         "type": device.device_type,
         "type_key": fold(device.device_type),
-        "certainty": device.certainty if isinstance(device, Device) else device.device_type_certainty,
+        "certainty": device.certainty,
         "nas_type": device.nas_device_type,
         "evidence": device.evidence,
         "medium": device.nas_port_type,
         "medium_key": fold(device.nas_port_type),
         "by": device.client_id,
+        "model": device.model,
+        "firmware": device.firmware,
     }
 
 
@@ -252,7 +267,7 @@ def reset(tx: Tx, row: DeviceRow, at: int) -> None:
     tx.execute("delete from device_posture where device_id = :id", id=row.id)
     usage_repo.forget(tx, row.id)
     fresh = Posture(measured_at=at, challenged_at=at)
-    tx.insert("device_posture", ("device_id", *_POSTURE), [(row.id, *(getattr(fresh, name) for name in _POSTURE))])
+    tx.insert("device_posture", ("device_id", *_POSTURE), [(row.id, *_posture_of(fresh))])
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:

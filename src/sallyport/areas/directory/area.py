@@ -12,6 +12,7 @@ from sallyport.areas.directory.local_operations import local_operations
 from sallyport.areas.directory.mappings.service import Mappings
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.directory.runs.service import Runs
+from sallyport.areas.directory.schedules.ages import Ages
 from sallyport.areas.directory.schedules.service import Schedules
 from sallyport.areas.directory.service import Directories, DirectoryTrials
 from sallyport.areas.domains.area import DomainsArea
@@ -72,7 +73,7 @@ class DirectoryArea(Area):
         read = readers(http_of, clock) if read is None else read
         check = checks(http_of, clock) if check is None else check
         files = ImportFiles(parts.settings.data_dir)
-        self.principals = Principals(store)
+        self.principals = Principals(store, clock)
         changed = self.principals.changed
         self.jobs = Jobs(store, vault, files, cluster, revocations, read, clock, metrics=metrics, changed=changed)
         self.handover = Handover(parts.leader_store, cluster, self.jobs)
@@ -82,9 +83,10 @@ class DirectoryArea(Area):
         )
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
+        self.ages = Ages(store, lambda: self._domains.table, metrics, clock)
         self.runs = Runs(store, files, cluster, self.directories, clock)
         self.node_tasks = (self.jobs.run,)  # the node's own files, and jobs without a file
-        self.leader_tasks = (self.schedules.run, self.handover.run)
+        self.leader_tasks = (self.schedules.run, self.ages.run, self.handover.run)
         self.foreign = {PRINCIPALS: self.principals.changed_elsewhere}
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

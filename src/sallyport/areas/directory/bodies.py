@@ -163,6 +163,11 @@ class SaveDirectory(OfDomain):
         default=None,
         description="Graph and Okta: client id of the application. Leave it empty for Okta with an API token.",
     )
+    readDevices: Flag | None = Field(
+        default=None,
+        description="Graph: read the devices of Entra ID too, for certificates of computers. The application needs the "
+        "permission Device.Read.All.",
+    )
     secret: Secret | None = Field(
         default=None,
         validation_alias=AliasChoices("bindPassword", "bindSecret", "clientSecret", "apiToken"),
@@ -180,6 +185,7 @@ class SaveDirectory(OfDomain):
             "caCertificate": self.caCertificate,
             "tenant": self.tenant,
             "clientId": self.clientId,
+            "readDevices": None if self.readDevices is None else "true" if self.readDevices else "",
         }
 
 

@@ -29,6 +29,7 @@ COLUMNS = (
     "bindDN",
     "accountName",
     "clientId",
+    "readAt",
     "hasSecret",
 )
 COUNTS = ("total", "added", "updated", "removed", "skipped", "failed")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from sallyport.base.addresses import is_host, is_loopback
 from sallyport.base.answer import Wire
-from sallyport.base.clock import iso
+from sallyport.base.clock import iso, iso_or_empty
 
 
 class DirectoryKind(StrEnum):
@@ -75,6 +75,16 @@ class Directory:
         int, Wire("Time when the directory was added, ISO 8601.", "createdAt", convert=iso, after="fieldMappings")
     ]
     updated_at: Annotated[int, Wire("Time of the last change, ISO 8601.", "updatedAt", convert=iso, after="createdAt")]
+    read_at: Annotated[
+        int,
+        Wire(
+            "Time of the data: when the last successful reading of the directory began, ISO 8601. Empty if it was "
+            "never read completely.",
+            "readAt",
+            convert=iso_or_empty,
+            after="updatedAt",
+        ),
+    ]
 
     @Wire("true: a password, a token or a key is stored.", "hasSecret", after="settings")
     def has_secret(self) -> bool:

@@ -13,16 +13,16 @@ from sallyport.web.bodies import Text
 
 FindDomain = Callable[[str], int]
 """A function that returns the id of a domain, given the name or the id of the domain. Raises NotFound."""
-MOST: int = 1000
+MAX_SHOWN: int = 1000
 
 
-class OfDomain(Arguments):
+class NamedDomain(Arguments):
     """A domain, given by name or id."""
 
     domain: str
 
 
-class ImportLdif(OfDomain):
+class ImportLdif(NamedDomain):
     """An LDIF file on this machine. directory: the name of the directory that gets the entries (default: LDIF)."""
 
     path: str
@@ -52,8 +52,8 @@ def local_operations(service: Directories, find_domain: FindDomain) -> LocalOper
             raise
 
     @local("directory.jobs")
-    async def jobs(wanted: OfDomain) -> JSON:
-        return [job_entry(job) for job in await service.jobs.page(find_domain(wanted.domain), 0, MOST)]
+    async def jobs(wanted: NamedDomain) -> JSON:
+        return [job_entry(job) for job in await service.jobs.page(find_domain(wanted.domain), 0, MAX_SHOWN)]
 
     @local("directory.job")
     async def job(wanted: OneJob) -> JSON:

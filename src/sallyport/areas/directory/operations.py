@@ -62,8 +62,8 @@ from sallyport.web.upload import Upload
 AnswerT = TypeVar("AnswerT")
 ListBody: TypeAlias = ListDirectoryGroups | ListDirectoryUsers | ListMappings
 
-MOST_ENTRIES: Final = 100
-LARGEST_LDIF: Final = 64 << 20
+MAX_ENTRIES: Final = 100
+MAX_LDIF_SIZE: Final = 64 << 20
 SENDERS: Final = DIRECTORY_AGENTS | OPERATORS
 DomainsOf = Callable[[int], Collection[int]]
 """Return the ids of a tenant's domains."""
@@ -183,7 +183,7 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
         roles=OPERATORS,
         form=ImportLdif,
         keeper=Uploads(service.files),
-        limit=LARGEST_LDIF,
+        limit=MAX_LDIF_SIZE,
     )
     async def import_ldif(upload: Upload[ImportLdif], caller: Caller) -> str:
         """Queue the import of an LDIF file (RFC 2849) of at most 64 MiB. If the file has an error, nothing is
@@ -299,8 +299,8 @@ async def _import(service: Directories, body: OneImport) -> Job:
 
 
 def _check_size(body: Sequence[object]) -> None:
-    if not 1 <= len(body) <= MOST_ENTRIES:
-        raise invalid_field(BODY, f"must be an array of 1 to {MOST_ENTRIES} entries")
+    if not 1 <= len(body) <= MAX_ENTRIES:
+        raise invalid_field(BODY, f"must be an array of 1 to {MAX_ENTRIES} entries")
 
 
 async def _mapping_owner(

@@ -73,7 +73,7 @@ def settings_with_certificates(tx: Tx) -> list[tuple[int, str]]:
 
 def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
     """Add a directory without settings."""
-    new = Directory(0, domain_id, name, kind, "", "", "{}", None, "", "{}", at, at)
+    new = Directory(0, domain_id, name, kind, "", "", "{}", None, "", "{}", at, at, 0)
     columns = {column: value for column, value in asdict(new).items() if column != "id"}
     return replace(new, id=insert_row(tx, "directories", name_key=fold(name), **columns))
 
@@ -82,6 +82,32 @@ def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> 
     """Set the given columns: kind, account_name, app_url, settings, secret, cursor, mapping."""
     changes = ", ".join(f"{name} = :{name}" for name in columns)
     tx.execute(f"update directories set {changes}, updated_at = :at where id = :id", id=directory_id, at=at, **columns)
+
+
+def set_read_at(tx: Tx, directory_id: int, at: int) -> None:
+    """Set the time at which a directory had the state that is stored now, in microseconds. This is no change of its
+    settings. An import that was confirmed late does not set an earlier time."""
+    tx.execute("update directories set read_at = :at where id = :id and read_at < :at", id=directory_id, at=at)
+
+
+@dataclass(frozen=True, slots=True)
+class DataAge:
+    """The time of the data of a cloud directory, in microseconds. at: the time when it was added, if it was never
+    read."""
+
+    id: int
+    domain_id: int
+    name: str
+    at: int
+
+
+def data_ages(tx: Tx) -> list[DataAge]:
+    """Return the times of the data of all cloud directories."""
+    sql = (
+        "select id, domain_id, name, case when read_at > 0 then read_at else created_at end as at from directories "
+        "where kind in ('graph', 'okta') order by id"
+    )
+    return tx.all(DataAge, sql)
 
 
 def delete(tx: Tx, directory_id: int) -> list[str]:

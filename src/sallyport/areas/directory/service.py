@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 PREVIEWED: Final = 10
 SHOWN_JOBS: Final = 20
-MOST_DIRECTORIES: Final = 100
+MAX_DIRECTORIES: Final = 100
 TRIAL_S: Final = 30.0
 TRIALS_PER_MINUTE: Final = 5
 NO_DIRECTORY: Final = "directory not found"
@@ -163,8 +163,8 @@ class Directories:
         known = repo.named_for_use(tx, domain_id, name)
         if known is not None:
             return known
-        if len(repo.of_domain(tx, domain_id)) >= MOST_DIRECTORIES:
-            raise Conflict(f"a domain has at most {MOST_DIRECTORIES} directories: remove one first")
+        if len(repo.of_domain(tx, domain_id)) >= MAX_DIRECTORIES:
+            raise Conflict(f"a domain has at most {MAX_DIRECTORIES} directories: remove one first")
         directory = repo.add(tx, domain_id, name, kind.value, self._clock())
         repo.note(tx, "directory.add", directory, self._clock(), changed({}, {"kind": kind.value}))
         return directory

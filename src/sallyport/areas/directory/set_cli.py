@@ -19,7 +19,7 @@ from sallyport.shell.fields import by_options, check_is_dash, field_argument, fi
 from sallyport.shell.options import in_domain
 
 LIST = ("/api/v1/directory/list", "directories")
-_LARGEST = 1 << 20
+_MAX_FILE_SIZE = 1 << 20
 _NEXT = {
     DirectoryKind.AGENT: "sallyport agent key create --kind directory --directory-name {name} --domain {domain} ...",
     DirectoryKind.LDIF: "sallyport directory import-ldif FILE --domain {domain} --directory {name}",
@@ -55,6 +55,7 @@ _OPTIONS = (
     option(SaveDirectory, "tenant", "--entra-tenant", metavar="TENANT"),
     option(SaveDirectory, "clientId", metavar="ID"),
     option(SaveDirectory, "accountName", "--account", metavar="NAME"),
+    option(SaveDirectory, "readDevices", "--read-devices/--no-read-devices"),
     field_option(
         "bindPassword",
         "--bind-password",
@@ -186,7 +187,7 @@ def _text(path: str) -> str:
     """Return the text of a file. Raises StartError."""
     try:
         with Path(path).open("rb") as file:
-            octets = file.read(_LARGEST)
+            octets = file.read(_MAX_FILE_SIZE)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from None
     return _utf8(octets, path)

@@ -10,10 +10,18 @@ from sallyport.areas.domains.domain import (
     FALLBACK_TEXT,
     FIRST_FACTOR_TEXT,
     ISSUER_TEXT,
-    LONGEST_ISSUER,
+    LOCK_TEXT,
+    MAX_AGE_H,
+    MAX_AGE_TEXT,
+    MAX_ISSUER_LENGTH,
     MAX_REALMS,
+    MAX_REMEMBER_H,
     MODE_TEXT,
+    NAMES_TEXT,
+    REMEMBER_TEXT,
+    STALE_TEXT,
     UNKNOWN_TEXT,
+    CertificateNames,
     Domain,
     Effect,
     Fallback,
@@ -51,9 +59,9 @@ def _realm(value: str) -> str:
 
 
 def _issuer(value: str) -> str:
-    if ":" in value or value != value.strip() or len(value.encode()) > LONGEST_ISSUER:
+    if ":" in value or value != value.strip() or len(value.encode()) > MAX_ISSUER_LENGTH:
         raise unfit(
-            f"must be text of at most {LONGEST_ISSUER} octets without a colon; empty means the name of the domain"
+            f"must be text of at most {MAX_ISSUER_LENGTH} octets without a colon; empty means the name of the domain"
         )
     return value
 
@@ -63,7 +71,7 @@ Realm = Annotated[Name, AfterValidator(_realm)]
 IssuerName = Annotated[
     PlainText,
     AfterValidator(_issuer),
-    Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
+    Field(json_schema_extra={"maxLength": MAX_ISSUER_LENGTH, "pattern": "^[^:]*$"}),
 ]
 """The issuer that authenticator apps show. A colon is not allowed, because a colon ends the issuer in the otpauth
 URI."""
@@ -126,11 +134,19 @@ class UpdateDomain(InDomain):
     unknownStations: Annotated[UnknownStations, BeforeValidator(_lower)] | None = Field(
         default=None, description=UNKNOWN_TEXT
     )
+    directoryMaxAgeHours: Annotated[Whole, Between(1, MAX_AGE_H)] | None = Field(default=None, description=MAX_AGE_TEXT)
+    staleDirectoryAction: AnyFallback | None = Field(default=None, description=STALE_TEXT)
+    certificateNames: Annotated[CertificateNames, BeforeValidator(_lower)] | None = Field(
+        default=None, description=NAMES_TEXT
+    )
+    rememberHours: Annotated[Whole, Between(0, MAX_REMEMBER_H)] | None = Field(default=None, description=REMEMBER_TEXT)
+    lockOnNotMe: Flag | None = Field(default=None, description=LOCK_TEXT)
 
 
 @answer_of(
-    Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName", "unknownStations"
-)
+    Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName", "unknownStations",
+    "directoryMaxAgeHours", "staleDirectoryAction", "certificateNames", "lockOnNotMe", "rememberHours",
+)  # fmt: skip
 class DomainUpdated(Done):
     """Response body of the operation `UpdateDomain`: the state that is stored."""
 

@@ -192,14 +192,17 @@ def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: b
 @option(UpdateDomain, "issuerName", metavar="TEXT")
 @option(UpdateDomain, "directoryName", metavar="TEXT")
 @option(UpdateDomain, "disconnectOnRevoke", type=bool, callback=None, metavar="yes|no")
-@options(UpdateDomain, "unknownStations")
+@options(UpdateDomain, "unknownStations", "directoryMaxAgeHours", "staleDirectoryAction", "certificateNames")
+@options(UpdateDomain, "rememberHours")
+@option(UpdateDomain, "lockOnNotMe", type=bool, callback=None, metavar="yes|no")
 @pass_body
 def set_(line: CommandLine, body: Row, *, name: str) -> None:
     """Change settings and realms of a domain. The next login uses them."""
     if not body:
         raise click.UsageError(
-            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name, --disconnect-on-revoke "
-            "or --unknown-stations"
+            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name, "
+            "--disconnect-on-revoke, --unknown-stations, --directory-max-age-hours, --stale-directory-action, "
+            "--certificate-names, --lock-on-not-me or --remember-hours"
         )
     _note_settings(line, line.run("/ad/UpdateDomain", body, domain=name))
 
@@ -319,7 +322,11 @@ def _note_settings(line: CommandLine, domain: Row) -> None:
         f"domain {domain['domainName']} ({domain['domainId']}): realms {told};"
         f" issuer {domain['issuerName'] or domain['domainName']};"
         f" disconnect on revoke: {'yes' if domain['disconnectOnRevoke'] else 'no'};"
-        f" unknown stations: {domain['unknownStations']}"
+        f" unknown stations: {domain['unknownStations']};"
+        f" directory data older than {domain['directoryMaxAgeHours']} h: {domain['staleDirectoryAction']};"
+        f" names in certificates: {domain['certificateNames']};"
+        f" lock on not me: {'yes' if domain['lockOnNotMe'] else 'no'};"
+        f" stations remembered for {domain['rememberHours']} h"
     )
 
 

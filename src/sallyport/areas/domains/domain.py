@@ -44,6 +44,14 @@ class UnknownStations(StrEnum):
     RULES = "rules"
 
 
+class CertificateNames(StrEnum):
+    """The names of users in client certificates that a domain accepts. A strong name never belongs to another user
+    later."""
+
+    ANY = "any"
+    STRONG = "strong"
+
+
 class Effect(StrEnum):
     """The effect of enforcing on the logins of a user or a device.
 
@@ -58,8 +66,11 @@ class Effect(StrEnum):
 
 MAX_REALMS: Final = 64
 """Maximum number of realms that a domain has in addition to its name."""
-LONGEST_ISSUER: Final = 64
+MAX_ISSUER_LENGTH: Final = 64
 """Maximum size of an issuer name in octets of UTF-8. A longer name would not fit into a QR code."""
+DAY_H: Final = 24
+MAX_AGE_H: Final = 720
+"""Default and maximum of the age in hours that the data of a cloud directory may have."""
 LOCAL: Final = FirstFactor.LOCAL
 RULES: Final = UnknownStations.RULES
 MONITOR: Final = Mode.MONITOR
@@ -70,6 +81,26 @@ ISSUER_TEXT: Final = "Issuer that authenticator apps show. If it is empty, they 
 UNKNOWN_TEXT: Final = (
     "Stations that ask for admission by their MAC address and are not on the list: reject, or rules. With rules, an "
     "allow rule that names the kind unknown and has a VLAN or role admits them."
+)
+MAX_AGE_TEXT: Final = (
+    "Hours after which the data of a cloud directory are too old for logins by certificate, from 1 to 720."
+)
+STALE_TEXT: Final = (
+    "Outcome of a login by certificate if the data of the user's cloud directory are older: deny or allow."
+)
+NAMES_TEXT: Final = (
+    "Names of users in client certificates (EAP-TLS) that are accepted: any, or strong ones alone, which are the SID "
+    "and the object id of Entra ID. Only authorities of the domain can give strong names."
+)
+MAX_REMEMBER_H: Final = 2160
+"""Maximum of the hours for which a domain remembers stations: 90 days."""
+REMEMBER_TEXT: Final = (
+    "Hours for which a user is not asked again at the same station after a strong second factor, from 0 (never) to "
+    "2160. A station is a MAC address from a switch or an access point, or a client certificate."
+)
+LOCK_TEXT: Final = (
+    'Whether a user who says "not me" to a prompt is locked until an operator unlocks the user. Otherwise the user '
+    "gets no prompt for ten minutes."
 )
 DIRECTORY_TEXT: Final = "Display name of the domain's directory."
 
@@ -135,7 +166,20 @@ class Domain:
     unknown_stations: Annotated[
         UnknownStations, Wire(UNKNOWN_TEXT, "unknownStations", title="Unknown stations", look="none")
     ] = UnknownStations.REJECT
-    warnings: ClassVar[Annotated[list[str], Wire("Hints on the domain's mode, such as a missing MFA provider.")]]
+    directory_max_age_h: Annotated[
+        int, Wire(MAX_AGE_TEXT, "directoryMaxAgeHours", title="Longest age of directory data", look="none")
+    ] = DAY_H
+    stale_directory: Annotated[
+        Fallback, Wire(STALE_TEXT, "staleDirectoryAction", title="With older directory data", look="none")
+    ] = Fallback.DENY
+    certificate_names: Annotated[
+        CertificateNames, Wire(NAMES_TEXT, "certificateNames", title="Names in certificates", look="none")
+    ] = CertificateNames.ANY
+    remember_h: Annotated[int, Wire(REMEMBER_TEXT, "rememberHours", title="Remembers stations for", look="none")] = 0
+    lock_on_not_me: Annotated[bool, Wire(LOCK_TEXT, "lockOnNotMe", title='Locks after "not me"', look="none")] = False
+    warnings: ClassVar[
+        Annotated[list[str], Wire("Hints on the domain's mode and MFA provider, such as a missing provider.")]
+    ]
     revert_set_at: int | None = None
     realm_keys: tuple[str, ...] = ()
     factor: str = field(init=False)

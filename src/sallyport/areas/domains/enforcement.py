@@ -27,7 +27,7 @@ from sallyport.nodes.service import Cluster
 
 LOOK_S: Final = 1.0
 DEFAULT_DAYS: Final = 30
-LONGEST_DAYS: Final = 365
+MAX_DAYS: Final = 365
 IMPACT_UNKNOWN: Final = "the impact of enforcing could not be computed: request the domain's preview"
 
 log = structlog.get_logger()
@@ -55,6 +55,10 @@ class ProviderState(Protocol):
     """The result of a check of an MFA provider."""
 
     @property
+    def provider(self) -> str:
+        """The name of the provider."""
+
+    @property
     def problem(self) -> str:
         """The provider's error and its remedy, or an empty string if the provider works."""
 
@@ -63,10 +67,10 @@ class ProviderChecks(Protocol):
     """The service that checks the MFA providers of domains."""
 
     def has(self, domain_id: int) -> bool:
-        """Return whether a domain has an MFA provider."""
+        """Return whether a domain has a default MFA provider."""
 
-    async def check(self, domain_id: int) -> ProviderState:
-        """Check whether the MFA provider of a domain works. Raises NotFound if the domain has no provider."""
+    async def check_all(self, domain_id: int) -> Sequence[ProviderState]:
+        """Check whether the MFA providers of a domain work: the default one, and those beside it."""
 
 
 class ProviderFails(Conflict):
@@ -153,17 +157,17 @@ class Enforcement:
     async def _clean_impact(self, domain_id: int, switch: Switch) -> Impact:
         """Return the impact of enforcing. Raises ProviderFails, NotClean or StoreError if the switch must not be
         made."""
-        has_provider = self._providers.has(domain_id)
-        if has_provider:
-            problem = (await self._providers.check(domain_id)).problem
-            if problem:
-                raise ProviderFails(f"the MFA provider does not work: {problem}")
+        checked = await self._providers.check_all(domain_id)
+        for each in checked:
+            if each.problem:
+                raise ProviderFails(f"the MFA provider {each.provider} does not work: {each.problem}")
+        if checked:
             await self._previews.survey(domain_id)
         impact = await self._previews.impact(domain_id, fallback=switch.fallback)
         if impact.counts.denied or (impact.counts.users.unknown and not switch.accept_unknown):
             raise NotClean(impact)
         fallback = switch.fallback or self._domains.table.present(domain_id).fallback
-        if not has_provider and fallback is Fallback.DENY:
+        if not self._providers.has(domain_id) and fallback is Fallback.DENY:
             raise ProviderFails("the domain has no MFA provider: set one first")
         return impact
 

@@ -70,11 +70,20 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         A renamed domain keeps its former name as a realm, so that user@former still works. It is not an error to add an
         existing realm or to remove a missing realm.
 
-        A change of unknownStations requires the role admin.
+        A change of unknownStations, directoryMaxAgeHours, staleDirectoryAction, certificateNames, lockOnNotMe or
+        rememberHours requires the role admin.
 
         409: another domain of the tenant has the name or a realm.
         """
-        if body.unknownStations is not None and caller.role not in ADMINS:
+        decided = (
+            body.unknownStations,
+            body.directoryMaxAgeHours,
+            body.staleDirectoryAction,
+            body.certificateNames,
+            body.rememberHours,
+            body.lockOnNotMe,
+        )
+        if any(each is not None for each in decided) and caller.role not in ADMINS:
             raise not_allowed(caller.role, ADMINS)
         change = Update(body.domainName, body.addRealms, body.removeRealms, given(body, SETTINGS))
         domain = await service.update(body.domainId, change)

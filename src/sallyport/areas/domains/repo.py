@@ -4,14 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from sallyport.areas.domains.domain import MAX_REALMS, Domain, DomainTable, Fallback, FirstFactor, Mode, UnknownStations
+from sallyport.areas.domains.domain import (
+    MAX_REALMS,
+    CertificateNames,
+    Domain,
+    DomainTable,
+    Fallback,
+    FirstFactor,
+    Mode,
+    UnknownStations,
+)
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
-    "disconnect_on_revoke, directory_name, issuer_name, glass_mode, unknown_stations"
+    "disconnect_on_revoke, directory_name, issuer_name, glass_mode, unknown_stations, "
+    "directory_max_age_h, stale_directory, certificate_names, lock_on_not_me, remember_h"
 )
 
 
@@ -48,6 +58,9 @@ def _domain(
     disconnect_on_revoke: int,
     glass_mode: str | None,
     unknown_stations: str,
+    stale_directory: str,
+    certificate_names: str,
+    lock_on_not_me: int,
     **others: Value,
 ) -> Domain:
     return Domain(
@@ -61,6 +74,9 @@ def _domain(
         realm_keys=_folded(keys, id, name, realms),
         glass_mode=None if glass_mode is None else Mode(glass_mode),
         unknown_stations=UnknownStations(unknown_stations),
+        stale_directory=Fallback(stale_directory),
+        certificate_names=CertificateNames(certificate_names),
+        lock_on_not_me=bool(lock_on_not_me),
         **others,  # type: ignore[arg-type]  # columns that are stored as they are
     )
 
@@ -83,9 +99,11 @@ def add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
-        "first_factor, status, realms, disconnect_on_revoke, issuer_name, unknown_stations, created_at) values "
+        "first_factor, status, realms, disconnect_on_revoke, issuer_name, unknown_stations, directory_max_age_h, "
+        "stale_directory, certificate_names, lock_on_not_me, remember_h, created_at) values "
         "(:tenant_id, :name, :name_key, :directory_name, :mode, :fallback, :first_factor, :status, :realms, "
-        ":disconnect_on_revoke, :issuer_name, :unknown_stations, :at) returning id",
+        ":disconnect_on_revoke, :issuer_name, :unknown_stations, :directory_max_age_h, :stale_directory, "
+        ":certificate_names, :lock_on_not_me, :remember_h, :at) returning id",
         tenant_id=domain.tenant_id,
         mode=domain.mode,
         fallback=domain.fallback,
@@ -109,6 +127,11 @@ def _settings(domain: Domain, name_key: str) -> dict[str, Value]:
         "disconnect_on_revoke": int(domain.disconnect_on_revoke),
         "issuer_name": domain.issuer_name,
         "unknown_stations": domain.unknown_stations,
+        "directory_max_age_h": domain.directory_max_age_h,
+        "stale_directory": domain.stale_directory,
+        "certificate_names": domain.certificate_names,
+        "remember_h": domain.remember_h,
+        "lock_on_not_me": int(domain.lock_on_not_me),
     }
 
 
@@ -133,9 +156,9 @@ def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, entry: str, keys: Sequ
         ids=listed(dict.fromkeys(keys)),
     )
     taken = {str(key): str(other) for key, other in rows}
-    for place, key in enumerate(keys):
+    for index, key in enumerate(keys):
         if key in taken:
-            which = entry.format(place) if place else "the name"
+            which = entry.format(index) if index else "the name"
             raise Conflict(f"{which} belongs to domain {taken[key]}: choose another one")
 
 
@@ -349,7 +372,15 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
         key=f"\n{domain_id}",  # a line end, because no name contains one
         id=domain_id,
     )
-    for table in ("domain_realms", "mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):
+    for table in (
+        "domain_realms",
+        "mfa_providers",
+        "further_providers",
+        "first_factors",
+        "server_certificates",
+        "directory_schedules",
+        "radius_client_domains",
+    ):
         tx.execute(f"delete from {table} where domain_id = :id", id=domain_id)
 
 

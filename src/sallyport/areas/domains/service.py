@@ -29,7 +29,8 @@ log = structlog.get_logger()
 class Domains:
     """The domains of all tenants. A read never waits for the store. A change is in effect when its call returns.
 
-    has_provider: a function that returns whether a domain has an MFA provider; the area of MFA providers replaces it.
+    has_provider, provider_hints: functions that return whether a domain has an MFA provider, and hints on it; the area
+    of MFA providers replaces them.
     snapshot: the current domains, for the login path.
     """
 
@@ -41,6 +42,7 @@ class Domains:
     ) -> None:
         self._configuration = configuration
         self.has_provider: Callable[[int], bool] = lambda _domain_id: False
+        self.provider_hints: Callable[[int], Sequence[str]] = lambda _domain_id: ()
         self._clock = clock
         self.snapshot = configuration.hold(repo.load, DomainTable())
         metrics.watch(self._modes, self._names)
@@ -230,10 +232,10 @@ class Domains:
         return await self._configuration.change(recorded)
 
     def warnings(self, domain_id: int) -> list[str]:
-        """Return hints on a domain's mode, such as a missing MFA provider."""
+        """Return hints on a domain's mode and MFA provider, such as a missing provider."""
         domain = self.table.present(domain_id)
         alone = domain.mode is Mode.ENFORCE and not self.has_provider(domain_id)
-        return [NO_PROVIDER.format(domain.fallback)] if alone else []
+        return [NO_PROVIDER.format(domain.fallback)] if alone else list(self.provider_hints(domain_id))
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the label and the mode of each domain that has its own label in metrics.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sallyport.areas.sessions.session import SessionState
+from sallyport.base.text import fold_name
 from sallyport.store.model import Tx, Value, columns_of, without_case
 
 
@@ -45,22 +46,18 @@ def one(tx: Tx, session_id: int) -> Target | None:
 def targets_of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
     """Return live sessions of a user at the devices of a domain, ordered by id.
 
-    names: the user's names; case is ignored. after: only sessions with a higher id are returned.
+    names: the user's names; case and surrounding spaces are ignored. after: only sessions with a higher id are
+    returned.
     """
-    columns: dict[str, list[str]] = {}
     parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
-    for number, name in enumerate(names):
-        column, parameters[f"n{number}"] = without_case("s.user_name", name)
-        columns.setdefault(column, []).append(f":n{number}")
-    found = " or ".join(f"{column} in ({', '.join(given)})" for column, given in columns.items())
-    # For ASCII names the index on users is faster than the index on states. `coalesce` prevents the use of
-    # the index on states.
-    state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
-    return tx.all(
+    keys = {f"n{number}": fold_name(name) for number, name in enumerate(names)}
+    return tx.all(  # `coalesce` prevents the use of the index on states, because the index on users is faster
         Target,
-        f"{_TARGETS} s.domain_id = :d and ({found}) and {state} = '{SessionState.LIVE}' and s.id > :after "
+        f"{_TARGETS} s.domain_id = :d and s.user_key in ({', '.join(f':{key}' for key in keys)}) "
+        f"and coalesce(s.state, '') = '{SessionState.LIVE}' and s.id > :after "
         "order by s.id limit :limit",
         **parameters,
+        **keys,
     )
 
 

@@ -16,7 +16,7 @@ store revocations, and only one of them runs at a time.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -24,12 +24,13 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.areas.domains.domain import Mode
+from sallyport.areas.domains.domain import Domain, Mode
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.dynamic import repo
 from sallyport.areas.dynamic.repo import Revocation
-from sallyport.areas.dynamic.service import MOST, DynamicAuthorization
+from sallyport.areas.dynamic.service import MAX_SESSIONS, DynamicAuthorization
 from sallyport.areas.login.identity import bearers, qualified
+from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.session import SessionState
 from sallyport.base.clock import Clock, now_us
@@ -71,15 +72,37 @@ class Revocations:
         self._begun: set[int] = set()  # the ids of started revocations whose rows are not deleted yet
         self._seen = -1  # the store's `changes` at the last complete search
         self._waiting = Counter[int]()  # by tenant
+        self._on_revoke: list[Callable[[Tx, int, Sequence[str]], None]] = []
+        self._on_release: list[Callable[[Tx, int, str], None]] = []
+
+    def on_revoke(self, forget: Callable[[Tx, int, Sequence[str]], None]) -> None:
+        """Register a function that is called with the domain and the names of users that lose their access, in the
+        transaction of this change."""
+        self._on_revoke.append(forget)
+
+    def on_release(self, forget: Callable[[Tx, int, str], None]) -> None:
+        """Register a function that is called with the domain and the case-folded login name of a person whom a
+        directory does not have any more, or has under another name, in the transaction of this change."""
+        self._on_release.append(forget)
 
     # --- in the transaction of a change -------------------------------------------------------------------------
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Store that users of a domain have lost their access, if the domain has `disconnectOnRevoke`. The caller
-        revokes the access in the same transaction. reason: a text for the audit trail."""
+        revokes the access in the same transaction. reason: a text for the audit trail.
+
+        The functions of `on_revoke` are called for every domain.
+        """
+        for forget in self._on_revoke:
+            forget(tx, domain_id, names)
         domain = self._domains.table.by_id.get(domain_id)
         if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
+
+    def release(self, tx: Tx, domain_id: int, name: str) -> None:
+        """Call the functions of `on_release`."""
+        for forget in self._on_release:
+            forget(tx, domain_id, name)
 
     def end_session(self, tx: Tx, domain_id: int, session_id: int, user: str, reason: str) -> None:
         """Store that one session must end, also in a domain without `disconnectOnRevoke`. domain_id: the domain of the
@@ -107,11 +130,21 @@ class Revocations:
         This is the case if an enabled login rule names the group, and the domain is in enforce mode with
         `disconnectOnRevoke`.
         """
+        rules = self._rules_that_end(domain_id)
+        return rules is not None and fold(group) in rules.groups
+
+    def device_matters(self, domain_id: int) -> bool:
+        """Return whether the live sessions of a device must end when its facts change, such as `compliant`. This is the
+        case if an enabled login rule compares facts of devices; see `group_matters`."""
+        rules = self._rules_that_end(domain_id)
+        return rules is not None and rules.compares_devices
+
+    def _rules_that_end(self, domain_id: int) -> DomainRules | None:
+        """Return the rules of a domain in enforce mode with `disconnectOnRevoke`. Return None for other domains."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
-            return False
-        rules = self._rules.of(domain_id)
-        return rules is not None and fold(group) in rules.groups
+            return None
+        return self._rules.of(domain_id)
 
     # --- after it -----------------------------------------------------------------------------------------------
 
@@ -189,7 +222,8 @@ class Revocations:
             if target is not None and target.state == SessionState.LIVE:
                 await self._dynamic.disconnect_all([target], revocation.reason)
         elif domain is not None:
-            user, elsewhere = revocation.user_name, qualified(revocation.user_name, domain)
+            user = _without_realm(revocation.user_name, domain)
+            elsewhere = qualified(user, domain)
             for place in self._domains.of_tenant(
                 domain.tenant_id
             ):  # a name without a realm is a user of the device's domain
@@ -203,8 +237,15 @@ class Revocations:
         names."""
         last = after
         while targets := await self._store.search(
-            partial(repo.targets_of_user, domain_id=domain_id, names=names, after=last, limit=MOST)
+            partial(repo.targets_of_user, domain_id=domain_id, names=names, after=last, limit=MAX_SESSIONS)
         ):
             last = targets[-1].id
             await self._dynamic.disconnect_all(targets, reason)
         return last
+
+
+def _without_realm(name: str, domain: Domain) -> str:
+    """Return a name without its realm, if the realm belongs to the domain. A person of a cloud directory has a login
+    name with a realm, and the sessions of the person may have the name without it."""
+    user, _, realm = name.rpartition("@")
+    return user if user and fold(realm) in domain.realm_keys else name

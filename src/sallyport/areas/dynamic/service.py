@@ -45,7 +45,7 @@ from sallyport.radius.dynamic import NOT_FOUND, ROOM, RequestKind
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
-MOST: Final = 100
+MAX_SESSIONS: Final = 100
 """Maximum number of sessions in one call."""
 AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant do not delay other tenants
 NO_SESSION: Final = "session not found"
@@ -71,7 +71,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a call. more: true if more than MOST sessions were live. Then some sessions got no request."""
+    """The results of a call. more: true if more than MAX_SESSIONS sessions were live; some then got no request."""
 
     results: list[Result]
     more: bool = False
@@ -113,22 +113,36 @@ class DynamicAuthorization:
         """
         return Results(await self._ask(RequestKind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
+    async def end_session(self, domain_id: int, session_id: int) -> bool:
+        """End one session, and return whether the device has ended it. Raises NotFound, Conflict."""
+        asked = await self.disconnect(session_id, domain_id)
+        return all(each.answer.outcome is RequestOutcome.ACK for each in asked.results)
+
+    async def sessions_of_user(self, domain_id: int, user: str) -> list[Target]:
+        """Return the live sessions of a user at the devices of a domain, at most MAX_SESSIONS."""
+        names = [user, *qualified(user, self._domains().present(domain_id))]
+        return await self._store.search(lambda tx: repo.targets_of_user(tx, domain_id, names, limit=MAX_SESSIONS))
+
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
         """End the sessions of a user at the devices of a domain. The devices may have sent the user's name with or
         without a realm."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
-        return await self._disconnect(partial(repo.targets_of_user, domain_id=domain_id, names=names, limit=MOST + 1))
+        return await self._disconnect(
+            partial(repo.targets_of_user, domain_id=domain_id, names=names, limit=MAX_SESSIONS + 1)
+        )
 
     async def disconnect_station(self, domain_id: int, station: str) -> Results:
         """End the sessions of a station at the devices of a domain. A MAC address may be in any notation."""
         key = station_key(station)
         mac = key if _MAC.fullmatch(key) else None
-        find = partial(repo.of_station, domain_id=domain_id, station=station.strip(), mac=mac, limit=MOST + 1)
+        find = partial(repo.of_station, domain_id=domain_id, station=station.strip(), mac=mac, limit=MAX_SESSIONS + 1)
         return await self._disconnect(find)
 
     async def _disconnect(self, find: Callable[[Tx], list[Target]]) -> Results:
         targets = await self._store.search(find)
-        return Results(await self._ask(RequestKind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
+        return Results(
+            await self._ask(RequestKind.DISCONNECT, targets[:MAX_SESSIONS]), more=len(targets) > MAX_SESSIONS
+        )
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> list[Result]:
         """End sessions. reason: a text for the audit trail."""
@@ -154,11 +168,11 @@ class DynamicAuthorization:
         attribute cannot be set. domain_id: the domain to which the session must belong, or None for any domain.
         """
         octets = self._translation.replies("", attributes)
-        for place, (kind, _) in enumerate(pull_attributes(octets)):
+        for index, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
                 message = "must not be an attribute that identifies the session"
-                text = f"invalid replyAttributes: entry {place + 1} {message}"
-                raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", message),))
+                text = f"invalid replyAttributes: entry {index + 1} {message}"
+                raise Invalid(text, (FieldError(f"replyAttributes.{index}.name", message),))
         target = await self._find(session_id, domain_id)
         if len(identify(target)) + len(octets) > ROOM:
             raise invalid_field("replyAttributes", f"must have attributes of at most {ROOM} octets in all")
@@ -210,12 +224,12 @@ class DynamicAuthorization:
         return results
 
     async def _answer(self, kind: RequestKind, target: Target, tenant_id: int, attributes: bytes) -> NasAnswer:
-        nas = self._nas(target, tenant_id)
-        if nas is None:
+        found = self._nas(target, tenant_id)
+        if found is None:
             return NasAnswer(RequestOutcome.UNKNOWN_CLIENT, problem=NO_CLIENT)
-        place, is_over_tls = nas
+        nas, is_over_tls = found
         async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(AT_ONCE)):
-            answer = await self._sender.ask(place, kind, identify(target) + attributes)
+            answer = await self._sender.ask(nas, kind, identify(target) + attributes)
         if is_over_tls and answer.outcome in {RequestOutcome.TIMEOUT, RequestOutcome.UNREACHABLE}:
             return replace(answer, problem=f"{answer.problem} ({OVER_TLS})")
         return answer

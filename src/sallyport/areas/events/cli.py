@@ -57,7 +57,7 @@ PAGE = 200
 FOLLOW_S = 1.0
 LATE = "3m"
 """Time between a request and its decision, for a user who is asked for a second factor."""
-MOST_FOLLOWED = 1000
+MAX_FOLLOWED = 1000
 
 
 @click.group(cls=Group)
@@ -92,7 +92,7 @@ def list_(
 
     def newest(since: str | None, limit: int) -> Iterator[Row]:
         asked: Row = {**_stretch(since, until), **wanted, "pageSize": min(limit, PAGE), "withTotal": False}
-        pages = _events(lambda place: line.run("/ad/GetAuthLog", {**asked, **place}, domain=domain))
+        pages = _events(lambda cursor: line.run("/ad/GetAuthLog", {**asked, **cursor}, domain=domain))
         return islice(pages, limit)
 
     if follow:
@@ -119,7 +119,7 @@ def _follow(
     """
 
     def recent() -> list[Row]:
-        return [*newest(PAST.convert(LATE, None, None), MOST_FOLLOWED)]
+        return [*newest(PAST.convert(LATE, None, None), MAX_FOLLOWED)]
 
     with suppress(KeyboardInterrupt):
         left_out = recent()
@@ -157,8 +157,8 @@ def export(line: CommandLine, *, domain: str, since: str | None, until: str | No
     """
     asked = _stretch(since, until)
 
-    def page(place: Row) -> Row:
-        return line.row("event.export", domain=domain, **asked, **place)
+    def page(cursor: Row) -> Row:
+        return line.row("event.export", domain=domain, **asked, **cursor)
 
     with _written(output) as to:
         line.print_rows(_events(page), ALL_COLUMNS, form, to=to)
@@ -175,13 +175,13 @@ def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
     page: a function that returns a page. Its argument is the request: it contains the cursor that came with the
     previous page, and it is empty for the first page.
     """
-    place: Row = {}
+    cursor: Row = {}
     while True:
-        answer = page(place)
+        answer = page(cursor)
         yield from entries(answer["events"])
         if not answer["cursor"]:
             return
-        place = {name: answer[name] for name in ("cursor", "last_id") if name in answer}
+        cursor = {name: answer[name] for name in ("cursor", "last_id") if name in answer}
 
 
 @contextmanager

@@ -149,7 +149,8 @@ class EventRow:
     detail: Annotated[
         str | None,
         Wire(
-            "What the MFA provider says about the outcome, such as why a code was wrong. Empty if nothing.",
+            "What the MFA provider says about the outcome, such as why a code was wrong, or why a client certificate "
+            "was refused. Empty if nothing.",
             empty=True,
             after="attributes",
         ),
@@ -159,6 +160,35 @@ class EventRow:
         str, Wire("SSID of the wireless network; empty if the request names none.", after="roleSource", title="SSID")
     ]
     port: Annotated[str, Wire("Port of the NAS (NAS-Port-Id); empty if the request has none.", after="ssid")]
+    authority: Annotated[
+        str | None,
+        Wire(
+            "Authority of the domain that has signed the client certificate. Empty without a certificate, or if the "
+            "domain trusts the authorities of the installation.",
+            empty=True,
+            after="port",
+        ),
+    ]
+    named_by: Annotated[
+        str | None,
+        Wire(
+            "Field of this certificate that has named the user: `sid` or `object-id`, which are strong, or `upn`, "
+            "`mail`, `dns`, `cn` or `serial`, which are weak. Empty without an authority.",
+            "namedBy",
+            empty=True,
+            after="authority",
+        ),
+    ]
+    revocation: Annotated[
+        str | None,
+        Wire(
+            "Revocation lists and OCSP responders that were asked about this certificate, and their answers. Empty "
+            "without an authority.",
+            empty=True,
+            after="namedBy",
+            look="none",
+        ),
+    ]
 
     @property
     @Wire(

@@ -23,7 +23,7 @@ SETTLED: Final = 600 * SECOND
 """Time after the end of an hour from which no event of the hour can be added any more. A login is stored with the time
 at which its request arrived, after it has waited for its second factor for at most five minutes."""
 WAIT_S: Final = 1.0
-MOST_KEPT: Final = 100 * DAY
+MAX_KEPT: Final = 100 * DAY
 _COUNT: Final = (
     "select domain_id, applied_decision, reason, count(*) as logins from events "
     "where domain_id = :d and at >= :since and at < :until group by domain_id, applied_decision, reason"
@@ -42,7 +42,7 @@ class LoginCount:
 
 @dataclass(frozen=True, slots=True)
 class HourOfLogins:
-    """The logins of an hour. began: the time of its begin, in microseconds. counts: None if the hour is not counted
+    """The logins of an hour. began: the time of its start, in microseconds. counts: None if the hour is not counted
     yet."""
 
     began: int
@@ -67,7 +67,7 @@ class Hours:
     def __init__(self, store: Store, clock: Clock = now_us) -> None:
         self._store = store
         self._clock = clock
-        self._kept = BoundedMap[tuple[tuple[int, ...], int], _Kept](MOST_KEPT)
+        self._kept = BoundedMap[tuple[tuple[int, ...], int], _Kept](MAX_KEPT)
 
     async def last_day(self, tenant_id: int, domain_ids: Sequence[int]) -> list[HourOfLogins]:
         """Return the last 24 hours of a tenant's domains, oldest first. The last hour has not ended. If the store

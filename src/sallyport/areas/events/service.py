@@ -2,16 +2,20 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sallyport.areas.events import repo
 from sallyport.areas.events.event import FOREVER, DomainEvent, EventQuery, EventRow, ExportQuery
 from sallyport.areas.events.hours import Hours
 from sallyport.areas.events.repo import EVENTS
-from sallyport.base.clock import Clock, now_us
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import invalid_field
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store, Work
+
+OWN_US: Final = 30 * 86_400 * SECOND
+OWN_LOGINS: Final = 200
+"""Maximum number of logins that are read for a user."""
 
 T = TypeVar("T")
 
@@ -23,6 +27,7 @@ class Events:
     def __init__(self, store: Store, cluster: Cluster | None = None, clock: Clock = now_us) -> None:
         self._store = store
         self._cluster = cluster
+        self._clock = clock
         self.hours = Hours(store, clock)
 
     async def nodes(self) -> dict[int, str]:
@@ -52,6 +57,11 @@ class Events:
         more = _one_more(query)
         page, cursor = _cut(await self._look(more)(lambda tx: repo.newest(tx, more)), query.limit)
         return page, cursor, len(page)
+
+    async def of_user(self, domain_id: int, user: str) -> list[EventRow]:
+        """Return the last logins of a user within 30 days, newest first."""
+        query = EventQuery(domain_id, user=user, since=self._clock() - OWN_US, limit=OWN_LOGINS)
+        return await self._store.search(lambda tx: repo.newest(tx, query))
 
     def _look(self, query: EventQuery) -> Callable[[Work[T]], Awaitable[T]]:
         """Return the method of the store for a query."""

@@ -8,6 +8,8 @@
     second/        second factor: each login has one prompt and one Access-Accept
     decision       the `Decision` by rules, second factor and mode; the attributes of an Access-Reject
     pipeline       takes a login through these steps, and through login rules, MAC bypass and lock-outs (`policy`)
+    second_step    asks the user for the second factor, and decides again after the wait
+    rows           the rows of a decided login: its event and its stored answer
     limit          changes an Access-Accept into an Access-Reject if the user has too many parallel sessions
     journal        stores decided logins; their answers are sent after that
 

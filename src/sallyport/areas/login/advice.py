@@ -101,6 +101,14 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "The user's entry or its groups in the directory exceed the limit.",
                 "Reduce the memberships of the user.",
             ),
+            Reason.ACCOUNT_UNCLEAR: (
+                "Several accounts of the domain's directories have the name in the certificate.",
+                "Remove one of the accounts, or let certificates have a name that only one account has.",
+            ),
+            Reason.DIRECTORY_STALE: (
+                "The directory of the user was not read for longer than the domain allows.",
+                "See why the directory is not read: sallyport directory jobs. The domain sets the longest age.",
+            ),
             Reason.CHANGES_PASSWORD: (
                 "The device asks to change the password, which this service does not do.",
                 "Let the user change the password elsewhere.",
@@ -148,8 +156,28 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
             ),
             Reason.SERVER_UNTRUSTED: ("The client does not trust the certificate of this service.", _EAP),
             Reason.CERTIFICATE_REFUSED: (
-                "The client's certificate was not accepted: unknown issuer, expired or revoked.",
-                "Issue a new certificate with sallyport cert issue, or check the authorities in eap_ca.",
+                "The client's certificate was not accepted: unknown issuer, expired, revoked, or not that of the "
+                "account. The detail of the login says which.",
+                "Issue a new certificate with sallyport cert issue, or check the authorities in eap_ca. If the domain "
+                "has authorities of its own, only these are trusted: sallyport authority list.",
+            ),
+            Reason.MAY_NOT_SPEAK: (
+                "The certificate is valid, but the scope of its authority does not contain this user.",
+                "Compare the user with the authority's scope: kinds, realms, groups and SID prefixes, see sallyport "
+                "authority show. If the authority must not name this user, ask its owner who got the certificate.",
+            ),
+            Reason.CERTIFICATE_REVOKED: (
+                "The authority of the client certificate has revoked it.",
+                "Give the user or the device a new certificate, if it may log in again.",
+            ),
+            Reason.REVOCATION_UNKNOWN: (
+                "Neither a valid revocation list nor a responder says whether the client certificate is revoked, and "
+                "its authority has the mode hard.",
+                "Look at the lists: sallyport authority lists. The login shows what was asked, and the errors.",
+            ),
+            Reason.NO_STRONG_NAME: (
+                "Only strong names are accepted, and the certificate has none: neither a SID nor an object id.",
+                "Let the authority write the SID into certificates, or accept weak names: sallyport authority set.",
             ),
             Reason.TLS_FAILED: ("TLS with the client failed.", _EAP),
             Reason.EAP_BROKEN: ("The client does not keep to EAP.", "Update the supplicant or the access point."),
@@ -181,6 +209,21 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "The user denied the prompt.",
                 "If the user did not log in, somebody else has the password: change it.",
             ),
+            Reason.UNBOUND_LOGIN: (
+                "The proof of the second factor is not bound to this login: the browser has another address than the "
+                "station, or the device sends no address that can be compared in a signed request.",
+                "If the user did not log in, somebody else has the password: change it. Otherwise use the binding "
+                "`code`, or let the device sign its requests and send the address of the station.",
+            ),
+            Reason.CODE_NOT_RETURNED: (
+                "The binding `code` needs a prompt at which the user types the digits of the page. This kind of login "
+                "has no such prompt.",
+                "Use PAP at the device, or set the binding `address` or `unbound` for this domain.",
+            ),
+            Reason.NOT_ME: (
+                "The user says that somebody else has started this login, or another login at the same time.",
+                "Somebody else has the password: change it, and then unlock the user.",
+            ),
             Reason.ASKED_AGAIN: (
                 "The code does not match, and the user was asked for another one.",
                 "Nothing to do if the next code is right. Otherwise check the clock of the user's phone.",
@@ -193,6 +236,10 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "The user has no second factor.",
                 "Enrol the user: in enforce mode, the login of a user without a second factor is refused.",
             ),
+            Reason.NOT_STRONG_ENOUGH: (
+                "The login rule demands a stronger second factor than the user has, or than the user has proved.",
+                "Enrol the user with a stronger factor, such as a passkey, or change the rule.",
+            ),
             Reason.TAKES_NO_CODE: (
                 "This kind of login has no place for a code.",
                 "Use a provider with push, or PAP at the device.",
@@ -203,8 +250,9 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "Raise the RADIUS timeout of the device to 60 seconds.",
             ),
             Reason.TOO_MANY_PROMPTS: (
-                "The user has too many open or recent prompts.",
-                "If the user did not log in so often, somebody else has the password: change it.",
+                "The user has too many open or recent prompts, or gets none now: after “not me”, or without answers.",
+                "If the user did not log in so often, somebody else has the password: change it. The page of the user "
+                "shows until when no prompt is sent.",
             ),
             Reason.TOO_MANY_CODES: ("The provider takes no more codes for now.", "Let the user wait for a minute."),
             Reason.CHALLENGE_OVER: (

@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from sallyport.areas.authorities.service import Authorities
 from sallyport.areas.clients.area import ClientsArea
 from sallyport.areas.devices.area import DevicesArea
 from sallyport.areas.directory.principals import Principals
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.factors.area import FactorsArea
+from sallyport.areas.factors.denials import Denial
+from sallyport.areas.login.eap.revocation import ChecksRevocation
 from sallyport.areas.login.eap.rounds import EapRounds
 from sallyport.areas.login.eap.service import EapServer
+from sallyport.areas.login.eap.tls_servers import CertificatesOfDomain
 from sallyport.areas.login.first import operations as first_factors_api
 from sallyport.areas.login.first.checker import Host
 from sallyport.areas.login.first.fields import Fields
@@ -23,6 +28,7 @@ from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.login import Login
 from sallyport.areas.login.pipeline import Pipeline
+from sallyport.areas.login.remembered import Remembering
 from sallyport.areas.login.second import session
 from sallyport.areas.login.second.calls import Calls
 from sallyport.areas.login.second.challenges import Challenges
@@ -30,6 +36,7 @@ from sallyport.areas.login.second.repo import Limit
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
 from sallyport.areas.login.spool import Spool, paths_of
+from sallyport.areas.login.stations import Stations
 from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.policy.bypass.service import Bypass
@@ -55,7 +62,8 @@ from sallyport.web.scope import Gate
 class LoginArea(Area):
     """The path of a login, and its record.
 
-    credentials: returns the files of the server's certificate for EAP. patience: returns the time that a login may wait
+    credentials: returns the files of the server's certificate for EAP. certificates: returns the server certificates of
+    a domain. patience: returns the time that a login may wait
     for the second factor. kinds: the classes of first factors. ntlm_auth: returns the winbind helpers of a domain; the
     default is the winbind of this host.
     """
@@ -77,15 +85,19 @@ class LoginArea(Area):
         devices: DevicesArea,
         sessions: Sessions,
         users_area: UsersArea,
+        factors: FactorsArea,
         principals: Principals,
         rules: LoginRules,
         roles: Roles,
         bypass: Bypass,
         lockouts: Lockouts,
         mfa: MfaArea,
+        authorities: Authorities,
+        revocation: ChecksRevocation,
         ending: EndsSessions,
         *,
         credentials: Callable[[], Credentials | None],
+        certificates: CertificatesOfDomain,
         patience: Callable[[Login, Attached], float],
         kinds: Mapping[FirstFactor, type[Fields]] | None,
         ntlm_auth: Callable[[int], Helpers | None] | None,
@@ -93,6 +105,7 @@ class LoginArea(Area):
         settings, store, clock = parts.settings, parts.store, parts.clock
         domains, users, providers = domains_area.service, users_area.service, mfa.service
         self._parts, self._tenancy, self._domains, self._clients = parts, tenancy, domains, clients
+        self._pauses = factors.pauses
         self._http_of = domains_area.http_of
         self.metrics, self.radius_metrics = (
             LoginMetrics(parts.registry, settings.metrics_tag),
@@ -106,9 +119,12 @@ class LoginArea(Area):
         self._ntlm_auth_of = ntlm_auth or self._winbind_of
         self.challenges, self.calls = self._shared()
         self.second = SecondFactor(
+            providers,
             self.challenges,
             self.calls,
             mfa.metrics,
+            factors.pauses,
+            factors.denials,
             patience=patience,
             clock=clock,
             hidden=self._hidden,
@@ -120,10 +136,14 @@ class LoginArea(Area):
         users_area.seeds.find_people_with(self.people.find)
         users.on_change(self._forget_enrolments)
         lockouts.on_unlock(self.calls.forget_codes)
+        lockouts.on_unlock(factors.pauses.forget)
+        self._lockouts = lockouts
+        factors.denials.on_denial(self._lock, self._hold)
         self.limits = SessionLimits(store, domains.snapshot, ending, clock)
         self.pipeline = Pipeline(
             domains=domains.snapshot,
             bypass=bypass,
+            stations=Stations(bypass, roles),
             principals=principals,
             lockouts=lockouts,
             users=users,
@@ -134,6 +154,7 @@ class LoginArea(Area):
             providers=providers,
             second=self.second,
             limits=self.limits,
+            remembered=Remembering(factors.remembered),
         )
         self.eap = EapRounds(
             self.pipeline,
@@ -142,6 +163,9 @@ class LoginArea(Area):
                 certificate_tenant=clients.service.certificate_tenant,
                 node=lambda: parts.cluster.id,
                 duplicate_window_s=settings.duplicate_window_s,
+                authorities=authorities.of_domain,
+                revocation=revocation,
+                certificates=certificates,
             ),
         )
         self.trials = Trials(self.pipeline, parts.notices, clock)
@@ -186,9 +210,9 @@ class LoginArea(Area):
         share the challenges and the calls."""
         parts, settings = self._parts, self._parts.settings
         if not parts.cluster.is_shared:
-            return Challenges(parts.store, parts.vault, parts.clock), Calls()
+            return Challenges(parts.store, parts.vault, parts.clock), Calls(self._pauses)
         codes = Limit(settings.lockout_failures, min(WINDOW_US, settings.lockout_minutes * MINUTE_US))
-        calls = SharedCalls(parts.store, parts.vault, parts.cluster.session, codes)
+        calls = SharedCalls(parts.store, parts.vault, parts.cluster.session, self._pauses, codes)
         return SharedChallenges(parts.store, parts.vault, parts.clock), calls
 
     def _own_spool(self, devices: DevicesArea, sessions: Sessions) -> Spool | None:
@@ -239,6 +263,18 @@ class LoginArea(Area):
         allowed = self._parts.settings.winbind_orgs
         organization = self._tenancy.organization_of(self._domains.tenant_of(domain_id))
         return self._winbind if allowed is None or organization in allowed else None
+
+    def _lock(self, tx: Tx, denial: Denial) -> None:
+        """Lock a user who has denied a login, if the setting of the domain says so."""
+        domain = self._domains.table.by_id.get(denial.domain_id)
+        if domain is not None and domain.lock_on_not_me:
+            self._lockouts.write_held(tx, domain, denial.user)
+
+    def _hold(self, denial: Denial) -> None:
+        """Apply this lock at this node."""
+        domain = self._domains.table.by_id.get(denial.domain_id)
+        if domain is not None and domain.lock_on_not_me:
+            self._lockouts.hold(domain, denial.user)
 
     def _forget_enrolments(self, domain_id: int, name: str | None) -> None:
         """Forget the enrolments of a user, or of all users if there is no name. domain_id: 0 for all domains."""

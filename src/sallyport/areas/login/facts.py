@@ -1,33 +1,37 @@
 """The facts of a login: those that login rules compare, and those that are recorded with the login."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from sallyport.areas.directory.principals import NOBODY
 from sallyport.areas.domains.domain import Domain, FirstFactor
-from sallyport.areas.login.identity import all_groups, kind, realm_of
-from sallyport.areas.login.login import NOTHING_RECORDED, Login, Recorded
-from sallyport.areas.policy.rules.conditions import CONDITIONS
-from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts
-from sallyport.areas.policy.rules.requested import method_in_rules
+from sallyport.areas.login.identity import all_groups, kind
+from sallyport.areas.login.login import NO_NETWORK, Login, Network
+from sallyport.areas.policy.rules.comparisons import method_in_rules
+from sallyport.areas.policy.rules.conditions import CLAIMS, CONDITIONS
+from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts, kind_of
+from sallyport.areas.policy.rules.match import MAX_OCTETS, Reading
 from sallyport.base.addresses import endpoint_address
 from sallyport.radius.attributes import (
+    CALLED_STATION_ID,
     NAS_PORT_ID,
+    NAS_PORT_TYPE,
     SERVICE_TYPE,
     TUNNEL_CLIENT_ENDPOINT,
+    VENDOR_SPECIFIC,
 )
 from sallyport.radius.eap.certificate import certificate_facts
+from sallyport.radius.eap.certificate_names import AUTHORITY
 from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import Method
 from sallyport.radius.vendors import medium
-from sallyport.radius.vendors.ssid import NAMING, ssid
+from sallyport.radius.vendors.ssid import ssid, ssid_of_called_station
 
 ALL: Final = frozenset(each.field for each in CONDITIONS)
-CLAIMS: Final = frozenset(each.field for each in CONDITIONS if each.is_claim)
-RECORDED: Final = NAMING | {NAS_PORT_ID}
-"""Attributes with a fact that is recorded with each login."""
+DEVICE_FACT: Final = "device="
+"""The beginning of a fact of a device of Entra ID, among the facts of the client certificate."""
 _LAST_TAG: Final = 0x1F  # RFC 2868 section 3.3
 
 
@@ -53,15 +57,38 @@ def facts_of(
         service_type=request.integer(SERVICE_TYPE),
         at=login.arrival.at,
         names=login.names,
-        ssid=ssid(request) if "ssids" in compared else "",
-        port=request.text(NAS_PORT_ID) if "ports" in compared else "",
-        realm=realm_of(login) if "realms" in compared else "",
+        ssid=login.network.ssid,
+        port=login.network.port,
+        realm=login.realm,
         method=login.resumed or method_in_rules(login.method) if "methods" in compared else "",
         address=address_of_endpoint(request, login.station) if "addresses" in compared else "",
         certificates=_certificate(login) if "certificates" in compared else (),
         attributes=attributes,
         tags=device.tags if "tags" in compared else None,
         claims=NO_CLAIMS if compared.isdisjoint(CLAIMS) else claims_of(login),
+    )
+
+
+def facts_key(login: Login, reading: Reading) -> Hashable:
+    """Return a key for all facts that rules compare and the event records, or None if the facts are too long. Logins
+    with the same key have the same facts. The key costs much less time than the facts. The login must have no client
+    certificate."""
+    request, client, device = login.arrival.request, login.arrival.client, login.device
+    octets = request.without(reading.unread)
+    if len(octets) > MAX_OCTETS:
+        return None
+    return (
+        octets,
+        login.method,
+        login.resumed,
+        login.factor,
+        login.network if reading.network else None,
+        (kind(login) if login.method == Method.MAB else kind_of(login.user)) if reading.kind else None,
+        (device.client_ip, device.device_type, device.nas_device_type) if reading.device else None,
+        (client.name, login.arrival.source[0]) if reading.client else None,
+        login.realm if reading.realm else None,
+        device.tags if reading.tags else None,
+        (NO_CLAIMS if client.proves(request) else claims_of(login)) if reading.claims else None,
     )
 
 
@@ -72,22 +99,30 @@ def claims_of(login: Login) -> frozenset[str]:
     """
     if login.method == Method.MAB or login.arrival.client.proves(login.arrival.request):
         return NO_CLAIMS
-    return claims_in(login.domain, tags=login.device.claims_tags(login.device))
+    return claims_in(login.domain, tags=login.device.has_claimed_tags(login.device))
 
 
 def claims_in(domain: Domain | None, *, tags: bool) -> frozenset[str]:
     """Return the fields of the conditions whose facts may be only claims in a domain. They include the method only if
     the sender vouches for passwords. Otherwise this service itself has checked the method.
 
-    tags: whether they include the tags (`DeviceTags.are_claims`). The tags of the RADIUS client are no claims, unless a
-    device of the same sender has tags of its own: without its name, it would have those of the client.
+    tags: whether they include the tags (`DeviceTags.are_claimed`). The tags of the RADIUS client are no claims, unless
+    a device of the same sender has tags of its own: without its name, it would have those of the client.
     """
     vouches = domain is None or domain.first_factor is FirstFactor.NONE
     return CLAIMS - {name for name, is_claim in (("methods", vouches), ("tags", tags)) if not is_claim}
 
 
 def _certificate(login: Login) -> tuple[str, ...]:
-    return () if login.certificate is None else certificate_facts(login.certificate)
+    """Return the facts of the client certificate, the authority of the domain that has signed it, and the facts of the
+    device of Entra ID that it names."""
+    if login.certificate is None:
+        return ()
+    found = list(certificate_facts(login.certificate))
+    if login.authority:
+        found.append(f"{AUTHORITY}={login.authority}")
+    state = login.imported.cloud if login.imported is not None and login.cloud else None
+    return (*found, *(f"{DEVICE_FACT}{each}" for each in (state.device if state else ())))
 
 
 def address_of_endpoint(request: Request, station: str) -> str:
@@ -99,17 +134,23 @@ def address_of_endpoint(request: Request, station: str) -> str:
     return found
 
 
-def recorded(login: Login) -> Recorded:
-    """Return the facts that the event of a login records, so that the login can be decided again later. A login
-    without `login.facts`, whose request has none of RECORDED, has none."""
-    request, facts = login.arrival.request, login.facts
-    more = None if facts is None else _further(facts, login)
-    name, port = ssid(request), request.text(NAS_PORT_ID)
-    return Recorded(name, port, more) if name or port or more else NOTHING_RECORDED
+def network_of(request: Request) -> Network:
+    """Return the SSID and the port that a request names."""
+    first = request.first
+    if VENDOR_SPECIFIC in first:
+        return Network(ssid(request), request.text(NAS_PORT_ID))
+    return _network(first.get(CALLED_STATION_ID), first.get(NAS_PORT_TYPE), first.get(NAS_PORT_ID))
 
 
-def _further(facts: Facts, login: Login) -> str | None:
-    """Return the facts that no other column has as JSON, or None if there are none."""
+@lru_cache(4096)
+def _network(called: bytes | None, port_type: bytes | None, port: bytes | None) -> Network:
+    name = ssid_of_called_station(called, port_type)
+    return Network(name, as_text(port or b"")) if name or port else NO_NETWORK
+
+
+def further_facts(facts: Facts, login: Login) -> str | None:
+    """Return the facts that the event of a login records beside its columns, as JSON, or None if there are none. With
+    them, the login can be decided again later."""
     address = facts.address if facts.address and not endpoint_address(login.station) else ""
     method = login.resumed if facts.method else ""
     attributes = tuple(facts.attributes.items()) if facts.attributes else ()

@@ -8,13 +8,12 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, membership
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.areas.login.login import PASSED, Login, Reason
-from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.rules.facts import AccountKind, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
 from sallyport.radius.attributes import USER_NAME
-from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.packet import as_name
 from sallyport.radius.password import Method
 from sallyport.store.model import Tx
@@ -56,28 +55,28 @@ def qualified(user: str, domain: Domain) -> Sequence[str]:
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]
 
 
-def identify(arrival: Arrival, domains: DomainTable) -> tuple[Domain | None, Domain | None, str, Reason]:
-    """Find the domain and the user of a request by its User-Name.
+def identify(login: Login, domains: DomainTable) -> Reason:
+    """Find the domain and the user of a login by its User-Name, and set `home`, `domain`, `user` and `realm`.
 
-    A realm selects one of the RADIUS client's domains, and is removed from the name. Return the domain of the devices
-    behind the RADIUS client, the domain of the user, the user's name without its realm, and the reason for a refusal or
+    A realm selects one of the RADIUS client's domains, and is removed from the name. Return the reason for a refusal or
     PASSED.
     """
-    client = arrival.client
-    home = default_domain(client, domains)
+    client = login.arrival.client
+    login.home = login.domain = home = default_domain(client, domains)
     if home is None:
-        return None, None, "", Reason.NO_DOMAIN
-    octets = arrival.request.first.get(USER_NAME)
+        return Reason.NO_DOMAIN
+    octets = login.arrival.request.first.get(USER_NAME)
     if not octets:
-        return home, home, "", Reason.NO_USER_NAME
-    name = as_name(octets)
+        return Reason.NO_USER_NAME
+    login.user = name = as_name(octets)
     if "@" not in name and "\\" not in name:
-        return home, home, name, PASSED
-    user, realm = split_realm(name)
-    domain = domains.by_realm(client.tenant_id, realm)
+        return PASSED
+    user, login.realm = split_realm(name)
+    domain = domains.by_realm(client.tenant_id, login.realm)
     if domain is None or not (client.all_domains or domain.id in client.domain_ids):
-        return home, home, name, Reason.UNKNOWN_REALM
-    return home, domain, user, PASSED if user else Reason.NO_USER_NAME
+        return Reason.UNKNOWN_REALM
+    login.domain, login.user = domain, user
+    return PASSED if user else Reason.NO_USER_NAME
 
 
 def hides_user(login: Login, reason: Reason) -> bool:
@@ -114,15 +113,6 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
         user, realm = name, host_realm(name) if named_by is NamedBy.DNS else ""
     found = domains.by_realm(login.arrival.client.tenant_id, realm)
     return user if found is not None and found.id == domain.id else ""
-
-
-def realm_of(login: Login) -> str:
-    """Return the realm of a login as it was sent: the realm of the name inside EAP, or else of the User-Name. Return an
-    empty text if there is none."""
-    if login.inner_realm:
-        return login.inner_realm
-    octets = login.arrival.request.first.get(USER_NAME, b"")
-    return split_realm(as_name(octets))[1] if b"@" in octets or b"\\" in octets else ""
 
 
 def realm_inside(octets: bytes, named_by: NamedBy | None) -> str:

@@ -19,7 +19,7 @@ from sallyport.areas.login.login import Answer, Login, Verdict
 from sallyport.areas.policy.rules.rule import OverLimit
 from sallyport.areas.sessions.parallel import (
     AWAITED_US,
-    MOST_NAMES,
+    MAX_NAMES,
     Admission,
     Parallel,
     Place,
@@ -71,7 +71,7 @@ class SessionLimits:
         if rule is None or domain is None or login.method == Method.MAB or not login.user:
             return
         if login.answer.decision.decision is not Verdict.REJECT:
-            login.limit = SessionLimit(login, domain, self)
+            login.limit, login.is_long = SessionLimit(login, domain, self), True
 
     def admission(self, login: Login, domain: Domain, device: Device, attributes: bytes, at: int) -> Admission:
         """Return the question whether a login may be admitted by its rule. attributes: the encoded attributes of the
@@ -108,16 +108,16 @@ class SessionLimits:
 
 
 class SessionLimit:
-    """The limit of one login. place: the order in which the logins of a transaction are counted."""
+    """The limit of one login. user_key: the order in which the logins of a transaction are counted."""
 
-    __slots__ = ("_accepted", "_detail", "_domain", "_limits", "_login", "_reply", "place")
+    __slots__ = ("_accepted", "_detail", "_domain", "_limits", "_login", "_reply", "user_key")
 
     def __init__(self, login: Login, domain: Domain, limits: SessionLimits) -> None:
         self._login = login
         self._domain = domain
         self._limits = limits
         self._accepted, self._reply, self._detail = login.answer, login.reply, login.detail
-        self.place = (domain.id, fold_name(login.principal))
+        self.user_key = (domain.id, fold_name(login.principal))
 
     def apply(self, tx: Tx, at: int) -> None:
         """Count the user's sessions, and set the decision, the answer and the detail of the login. If the engine undoes
@@ -127,7 +127,7 @@ class SessionLimit:
         decision = answer.decision
         is_monitored = decision.mode == Mode.MONITOR
         asked = self._limits.admission(login, self._domain, login.device, answer.attributes, at)
-        is_test = is_check(login.arrival.request)  # it begins no session, so it takes no place and ends no session
+        is_test = is_check(login.arrival.request)  # it starts no session, so it counts as no session and ends none
         found = count(tx, asked) if is_test else admit(tx, asked, is_refused=not is_monitored)
         detail = explained(found, is_monitored=is_monitored)
         login.detail = "; ".join(filter(None, (self._detail, detail)))
@@ -146,7 +146,7 @@ class SessionLimit:
 
 
 def places_of(names: Iterable[str], domain: Domain, domains: DomainTable) -> list[Place]:
-    """Return the names in the accounting of a user's sessions, at most MOST_NAMES, each with the id of a domain with
+    """Return the names in the accounting of a user's sessions, at most MAX_NAMES, each with the id of a domain with
     devices. A name without a realm belongs to the domain of the device.
 
     names: the names of the user without a realm, case-folded.
@@ -155,11 +155,11 @@ def places_of(names: Iterable[str], domain: Domain, domains: DomainTable) -> lis
     with_realm = [fold_name(each) for name in own for each in qualified(name, domain)]
     places = [(domain.id, name) for name in (*own, *with_realm)]
     for other in domains.by_tenant.get(domain.tenant_id, ()):
-        if len(places) >= MOST_NAMES:
+        if len(places) >= MAX_NAMES:
             break
         if other.id != domain.id:
             places += [(other.id, name) for name in with_realm]
-    return places[:MOST_NAMES]
+    return places[:MAX_NAMES]
 
 
 def interim_us(attributes: bytes) -> int:

@@ -36,7 +36,7 @@ from sallyport.metrics import SpoolMetrics
 from sallyport.radius.packet import Request, peek
 from sallyport.store.model import Engine, T, Tx, Work, listed
 
-MOST: Final = 256
+MAX_RECORDS: Final = 256
 """Maximum number of records in one transaction."""
 LOOK_S: Final = 0.5
 _HEAD: Final = Struct("!QqqB")  # time of arrival, domain, tenant, length of the host
@@ -264,7 +264,7 @@ class Spool:
     async def _deliver(self, file: SpoolFile) -> None:
         """Store the next records of a file. After the last record, remove the file."""
         async with self._using:
-            spooled = await trio.to_thread.run_sync(file.read, MOST)
+            spooled = await trio.to_thread.run_sync(file.read, MAX_RECORDS)
         name = file.name
         await self._store_spooled(name, spooled)
         self._metrics.records.cell("delivered").count += len(spooled)
@@ -318,8 +318,8 @@ def _pack(record: AccountingRecord) -> bytes:
 
 def _store(tx: Tx, name: str, spooled: Sequence[SpooledRecord]) -> tuple[list[Sighting], Counter[int]]:
     """Store those records that are not in the store, and the sequence number of the last record."""
-    place = tx.value(int, "select sequence from spool_places where name = :name", name=name) or 0
-    records, seen = _unpacked([each.payload for each in spooled if each.sequence > place])
+    last_stored = tx.value(int, "select sequence from spool_places where name = :name", name=name) or 0
+    records, seen = _unpacked([each.payload for each in spooled if each.sequence > last_stored])
     sightings = write_first_sightings(tx, seen)
     accounted = write_accounting(tx, _unknown(tx, records)) if records else Counter[int]()
     tx.execute(

@@ -1,11 +1,12 @@
 """The entrance of MFA providers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.mfa import operations as api
-from sallyport.areas.mfa.host import ConfiguredProvider, Host, Seeds, WalletPrompts
+from sallyport.areas.mfa.host import ConfiguredProvider, Host, Seeds, StepUpRequests, WalletPrompts
 from sallyport.areas.mfa.providers import available
 from sallyport.areas.mfa.service import Providers
 from sallyport.base.clock import now_us
@@ -20,8 +21,14 @@ class MfaArea(Area):
     """The MFA providers of all domains. kinds: the classes of providers by name; the default ones are the built-in ones
     and those of installed packages."""
 
-    erased_rows = (Rows("mfa_providers", "MFA provider", "domain_id"),)
-    sealed = (Sealed("mfa_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}", is_vital=True),)
+    erased_rows = (
+        Rows("mfa_providers", "MFA provider", "domain_id"),
+        Rows("further_providers", "further MFA providers", "domain_id, provider"),
+    )
+    sealed = (
+        Sealed("mfa_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}", is_vital=True),
+        Sealed("further_providers", "fields", ("domain_id", "provider"), "mfa_providers/{}/{}", is_vital=True),
+    )
 
     def __init__(
         self,
@@ -29,6 +36,8 @@ class MfaArea(Area):
         domains: DomainsArea,
         seeds: Seeds,
         wallets: WalletPrompts,
+        own: StepUpRequests,
+        products: Callable[[int], Awaitable[Sequence[str]]],
         *,
         kinds: Mapping[str, type[ConfiguredProvider]] | None,
     ) -> None:
@@ -40,13 +49,16 @@ class MfaArea(Area):
                 http=domains.http_of(domain_id),
                 seeds=seeds,
                 wallets=wallets,
+                own=own,
                 clock=parts.clock,
+                products=partial(products, domain_id),
             )
 
         kinds = available() if kinds is None else kinds
         self.metrics = MfaMetrics(parts.registry)
         self.service = Providers(parts.configuration, parts.vault, kinds, host, self.metrics, parts.clock)
         domains.service.has_provider = self.service.has
+        domains.service.provider_hints = self.service.hints
         self.node_tasks = (self.service.run,)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

@@ -1,25 +1,39 @@
-"""Request and response bodies of /ad/GetMFAProvider, SetMFAProvider, CheckMFAProvider and DeleteMFAProvider."""
+"""Request and response bodies of /ad/...MFAProvider(s)."""
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from sallyport.areas.mfa.provider import LONGEST_TIMEOUT_S
-from sallyport.base.model import Done, Success
+from sallyport.areas.mfa.provider import MAX_TIMEOUT_S, Strength
+from sallyport.base.model import Done, Model, Success
 from sallyport.base.validation import Between
-from sallyport.web.bodies import InDomain, Name, Whole, few_members
+from sallyport.web.bodies import InDomain, Name, Text, Whole, few_members
 
 
 def _lower(value: object) -> object:
     return value.strip().casefold() if isinstance(value, str) else value
 
 
-PROVIDER: Final = "Provider: totp, duo, okta, privacyidea, webhook, radius, wallet, or an installed one."
+PROVIDER: Final = "Provider: totp, duo, okta, privacyidea, webhook, radius, wallet, own, or an installed one."
 TIMEOUT: Final = "Time that a user may take to answer, in seconds."
+
+
+ANY_PROVIDER: Final = "One of the domain's providers. Default: the domain's default provider."
+WORKED: Final = (
+    "Time of the last call to the provider that succeeded, ISO 8601 UTC. Empty if there was none since the start of "
+    "the service or the last change of the provider."
+)
+FAILS: Final = "Time of the first failed call since then, ISO 8601 UTC. Empty if no call has failed."
+LAST_ERROR: Final = "Error of the last call that failed; empty if no call has failed."
+IS_DEFAULT: Final = "Whether it is the domain's default provider, which is asked if no login rule names another one."
+
+OneProvider = Annotated[Text, BeforeValidator(_lower)]
 
 
 class GetMfaProvider(InDomain):
     """Request body of the operation `GetMFAProvider`."""
+
+    provider: OneProvider = Field(default="", description=ANY_PROVIDER)
 
 
 class SetMfaProvider(InDomain):
@@ -29,7 +43,7 @@ class SetMfaProvider(InDomain):
     model_config = ConfigDict(extra="allow")
 
     provider: Annotated[Name, BeforeValidator(_lower)] = Field(description=PROVIDER)
-    timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = Field(default=60, description=TIMEOUT)
+    timeoutSeconds: Annotated[Whole, Between(5, MAX_TIMEOUT_S)] = Field(default=60, description=TIMEOUT)
 
     @model_validator(mode="after")
     def _has_few_fields(self) -> Self:
@@ -41,12 +55,25 @@ class SetMfaProvider(InDomain):
         return dict(self.model_extra or {})
 
 
+class AddMfaProvider(SetMfaProvider):
+    """Request body of the operation `AddMFAProvider`. The provider's own fields, such as `url`, are further members of
+    the object."""
+
+
+class ListMfaProviders(InDomain):
+    """Request body of the operation `ListMFAProviders`."""
+
+
 class DeleteMfaProvider(InDomain):
     """Request body of the operation `DeleteMFAProvider`."""
+
+    provider: OneProvider = Field(default="", description=ANY_PROVIDER)
 
 
 class CheckMfaProvider(InDomain):
     """Request body of the operation `CheckMFAProvider`."""
+
+    provider: OneProvider = Field(default="", description=ANY_PROVIDER)
 
 
 class MfaProviderChecked(Done):
@@ -65,11 +92,28 @@ class MfaProvider(Success):
 
     provider: str = Field(description=PROVIDER)
     timeoutSeconds: int = Field(description=TIMEOUT)
-    workedAt: str = Field(
-        description="Time of the last call to the provider that succeeded, ISO 8601 UTC. Empty if there was none since "
-        "the start of the service or the last change of the provider."
+    workedAt: str = Field(description=WORKED)
+    failsSince: str = Field(description=FAILS)
+    lastError: str = Field(description=LAST_ERROR)
+
+
+class ListedProvider(Model):
+    """An MFA provider of a domain."""
+
+    provider: str = Field(description=PROVIDER)
+    isDefault: bool = Field(description=IS_DEFAULT)
+    strongest: Strength | Literal[""] = Field(
+        description="Highest strength that an answer of the provider can have. Empty if its configuration cannot be "
+        "read."
     )
-    failsSince: str = Field(
-        description="Time of the first failed call since then, ISO 8601 UTC. Empty if no call has failed."
-    )
-    lastError: str = Field(description="Error of the last call that failed; empty if no call has failed.")
+    timeoutSeconds: int = Field(description=TIMEOUT)
+    usedBy: list[str] = Field(description="Login rules that name the provider, such as `rule 3 admins`.")
+    workedAt: str = Field(description=WORKED)
+    failsSince: str = Field(description=FAILS)
+    lastError: str = Field(description=LAST_ERROR)
+
+
+class MfaProviders(Success):
+    """Response body of the operation `ListMFAProviders`."""
+
+    providers: list[ListedProvider] = Field(description="Providers ordered by name, the default one first.")

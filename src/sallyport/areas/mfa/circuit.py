@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
@@ -31,30 +31,32 @@ from sallyport.areas.mfa.provider import (
     CHECK_USER,
     Answer,
     Code,
+    Enrolled,
     Enrolment,
     Outcome,
     Provider,
     ProviderError,
     Question,
+    Strength,
 )
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
-from sallyport.outgoing.pool import MOST_CONNECTIONS
+from sallyport.outgoing.pool import MAX_CONNECTIONS
 
 FAILURES: Final = 5
 OPEN_S: Final = 30.0
-LONGEST_REST_S: Final = 60.0
+MAX_REST_S: Final = 60.0
 MAX_HANDLE: Final = 4000
-MOST_CALLS: Final = MOST_CONNECTIONS
+MAX_CALLS: Final = MAX_CONNECTIONS
 """Maximum number of simultaneous calls for logins, if a provider has no `most_calls`."""
 _DURATIONS: Final = 200
 _REMEMBERED: Final = 10_000  # maximum number of challenges whose start time is stored
 KEPT_S: Final = 300.0  # lifetime of a start time after the last call
-_POLLED: Final = frozenset({Outcome.APPROVED, Outcome.DENIED, Outcome.WAITING})
+_FINAL: Final = frozenset({Outcome.APPROVED, Outcome.DENIED, Outcome.NOT_ME})
+_POLLED: Final = _FINAL | {Outcome.UNANSWERED, Outcome.UNBOUND, Outcome.NO_TRIES_LEFT, Outcome.WAITING}
 _STARTED: Final = frozenset(Outcome) - {Outcome.WRONG_CODE}
 _VERIFIED: Final = frozenset(Outcome) - {Outcome.WAITING}
-_FINAL: Final = frozenset({Outcome.APPROVED, Outcome.DENIED})
 
 ResultT = TypeVar("ResultT")
 
@@ -108,7 +110,7 @@ class Guarded:
         clock: Clock = now_us,
     ) -> None:
         self.provider = provider
-        self.room = trio.Semaphore(getattr(provider, "most_calls", MOST_CALLS))
+        self.room = trio.Semaphore(getattr(provider, "most_calls", MAX_CALLS))
         self._meter = meter
         self._now = now
         self._clock = clock
@@ -130,6 +132,21 @@ class Guarded:
     def asks_for_codes(self) -> bool:
         """Whether the provider accepts typed codes, see `Provider`."""
         return self.provider.asks_for_codes
+
+    @property
+    def hints(self) -> Sequence[str]:
+        """Warnings about the configuration. Providers may leave this attribute out."""
+        return getattr(self.provider, "hints", ())
+
+    @property
+    def binds_by_code(self) -> bool:
+        """Whether the user must type digits of a page. Providers may leave this attribute out."""
+        return getattr(self.provider, "binds_by_code", False)
+
+    @property
+    def strongest(self) -> Strength:
+        """The highest strength that the provider's answers can have. Providers may leave this attribute out."""
+        return getattr(self.provider, "strongest", Strength.ANY)
 
     @property
     def is_open(self) -> bool:
@@ -167,9 +184,10 @@ class Guarded:
         await self.provider.enrolled(CHECK_USER)
         return "the provider answers"
 
-    async def enrolled(self, user: str, *, deadline_s: float) -> Enrolment:
+    async def enrolled(self, user: str, *, deadline_s: float) -> Enrolled:
         """Call `Provider.enrolled`. deadline_s: the longest wait, in seconds."""
-        return await self._call("enrolled", lambda: self.provider.enrolled(user), _is_enrolment, deadline_s)
+        found = await self._call("enrolled", lambda: self.provider.enrolled(user), _is_enrolment, deadline_s)
+        return found if isinstance(found, Enrolled) else Enrolled(found, self.strongest)
 
     async def start(self, question: Question, *, deadline_s: float) -> Answer:
         """Call `Provider.start`. deadline_s: the longest wait, in seconds."""
@@ -223,7 +241,7 @@ class Guarded:
             return
         if answer.outcome in _FINAL:
             self._took.append(now - began)
-        elif answer.outcome is not Outcome.NOT_ENROLLED:
+        elif answer.outcome not in (Outcome.NOT_ENROLLED, Outcome.UNANSWERED):
             self._began.put(next_key, began, now=now)
 
     async def _ask(
@@ -298,7 +316,7 @@ class Guarded:
         self._fail(error)
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
-                until = now + min(error.retry_after_s, LONGEST_REST_S)
+                until = now + min(error.retry_after_s, MAX_REST_S)
                 self._rest_until = max(self._rest_until, until)
                 if error.limited:
                     self._limited_until = max(self._limited_until, until)
@@ -350,9 +368,9 @@ class Attached:
 class Providers(Protocol):
     """The providers of all domains."""
 
-    def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider, or the reason why there is none. A change of the configuration takes effect at
-        the next call of this method."""
+    def of(self, domain_id: int, name: str = "") -> Attached | Unavailable:
+        """Return a provider of a domain, or the reason why there is none. A change of the configuration takes effect at
+        the next call of this method. name: the name of the provider, or empty for the default one of the domain."""
 
 
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:
@@ -362,4 +380,4 @@ async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> R
 
 
 def _is_enrolment(answer: object) -> bool:
-    return isinstance(answer, Enrolment)
+    return isinstance(answer, Enrolment | Enrolled)

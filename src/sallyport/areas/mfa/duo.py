@@ -15,12 +15,12 @@ from typing import ClassVar, Final
 from urllib.parse import quote, urlencode
 
 import trio
-from pydantic import Field
 
-from sallyport.areas.mfa.host import Fields, Host, Once
+from sallyport.areas.mfa.fields import DuoFields, Fields
+from sallyport.areas.mfa.host import Host, Once
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.clock import SECOND
-from sallyport.outgoing.fields import Authority, Key, SecretKey, origin
+from sallyport.outgoing.fields import origin
 from sallyport.outgoing.http import REPEATABLE, json_object, member, text_at
 
 _CODE_TEXT: Final = "Enter a passcode from Duo Mobile."
@@ -38,8 +38,10 @@ _ENDED_BEFORE: Final = {
     "deny": Outcome.DENIED,
     "enroll": Outcome.NOT_ENROLLED,
 }
-_STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
-_LONGEST_CODE: Final = 32
+_RESULTS: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
+# https://duo.com/docs/authapi#/auth_status: why a push was denied. A user reports the login of another person as fraud.
+_DENIED: Final = {"fraud": Outcome.NOT_ME, "timeout": Outcome.UNANSWERED}
+_MAX_CODE_LENGTH: Final = 32
 _SKEW_S: Final = 60
 """Maximum difference to Duo's clock, in seconds. Duo itself accepts signatures of the last five minutes."""
 # https://duo.com/docs/authapi#api-details, "Response Format"
@@ -55,17 +57,6 @@ _REFUSALS: Final = {
 
 class _Malformed(ProviderError):
     """Raised if Duo refuses the parameters of a request (HTTP 400)."""
-
-
-class DuoFields(Fields):
-    """The keys and the API host, as Duo's admin panel shows them for an Auth API application.
-
-    For tests, a loopback host with a port is accepted; it is reached by plain HTTP.
-    """
-
-    ikey: Key = Field(description="Integration key.")
-    skey: SecretKey = Field(description="Secret key.")
-    host: Authority = Field(description="API host, such as api-0123abcd.duosecurity.com.")
 
 
 def canonical_parameters(parameters: Mapping[str, str]) -> str:
@@ -129,9 +120,11 @@ class Duo:
         began = trio.current_time()
         with trio.move_on_after(_LONG_POLL_S):
             answer = await self._call("GET", "/auth/v2/auth_status", {"txid": handle}, timeout_s=2 * _LONG_POLL_S)
-            outcome = _STATUSES.get(text_at(answer, "result"))
+            outcome = _RESULTS.get(text_at(answer, "result"))
             if outcome is None:
                 raise ProviderError("Duo's answer to auth_status is unknown")
+            if outcome is Outcome.DENIED:
+                outcome = _DENIED.get(text_at(answer, "status"), outcome)
             if outcome is not Outcome.WAITING:
                 return Answer(outcome)
         waited = trio.current_time() - began > _AGAIN_S
@@ -142,7 +135,7 @@ class Duo:
         if code.text is None:
             return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
         typed = code.text.strip()
-        if not (typed.isascii() and typed.isalnum() and len(typed) <= _LONGEST_CODE):
+        if not (typed.isascii() and typed.isalnum() and len(typed) <= _MAX_CODE_LENGTH):
             return Answer(Outcome.WRONG_CODE)  # Duo would answer that the request is malformed
         asked = {"username": question.user, "factor": "passcode", "passcode": typed} | _source(question)
         try:

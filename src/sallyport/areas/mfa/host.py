@@ -1,35 +1,28 @@
-"""The configuration of a provider, the services that a provider may use, and a cache that prevents duplicate
-prompts."""
+"""The services that a provider may use, and a cache that prevents duplicate prompts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import trio
-from pydantic import ConfigDict
 
-from sallyport.areas.mfa.provider import Answer, Outcome, Provider
+from sallyport.areas.mfa.fields import Fields as Fields  # noqa: PLC0414  what a provider subclasses
+from sallyport.areas.mfa.fields import OwnFields
+from sallyport.areas.mfa.provider import Answer, Code, Outcome, Provider, Question, Strength
 from sallyport.base.bounded import ExpiringMap
-from sallyport.base.model import SentModel, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from sallyport.base.clock import Clock
     from sallyport.outgoing.http import HttpFactory
 
+    Products = Callable[[], Awaitable[Sequence[str]]]
+
 _REMEMBERED: Final = 10_000
 KEPT_S: Final = 300.0  # longer than any login lasts
-
-
-class Fields(SentModel):
-    """The configuration of a provider, with the field names of the API. Secrets are of type SecretStr, so that no
-    answer contains them."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
-
-    unknown: ClassVar[Unknown] = Unknown.NEAR_MISSES_REFUSED
 
 
 class Seeds(Protocol):
@@ -44,6 +37,9 @@ class Seeds(Protocol):
 
         When this returns, the time step is on disk.
         """
+
+
+WalletAnswer: TypeAlias = Literal["accepted", "declined", "withdrawn", "expired"]
 
 
 class WalletPrompts(Protocol):
@@ -70,27 +66,123 @@ class WalletPrompts(Protocol):
         purpose: the text that the wallet shows to the user. expires_at: the expiry of the request, in microseconds.
         """
 
-    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Wait for the wallet's answer.
-
-        Return True if the user has accepted the request. Return False if it was declined, withdrawn or expired. Return
-        None if it is still pending after `within_s` seconds.
-        """
+    async def answer(self, request_id: int, *, within_s: float) -> WalletAnswer | None:
+        """Wait for the wallet's answer. Return None if the request is still open after `within_s` seconds."""
 
     async def withdraw(self, request_id: int) -> None:
         """Close a request whose login has ended."""
 
 
+class StepUpState(StrEnum):
+    """The states of a step-up, see `areas.factors.stepup`."""
+
+    OPEN = "open"
+    PROVEN = "proven"
+    USED = "used"
+    """The login has continued with the proof."""
+    DENIED = "denied"
+    """The person says that the login is not theirs."""
+    UNBOUND = "unbound"
+    """The browser does not have the address of the station."""
+    WRONG = "wrong"
+    """Too many digits or proofs were wrong."""
+    OVER = "over"
+    """The login has ended without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The page of a step-up. address: its URL. code: its code, as a person types it at `site`. site: the URL of the
+    page for codes, without the scheme."""
+
+    address: str
+    code: str
+    site: str
+
+
+class StepUpRequests(Protocol):
+    """Requests by which a login asks a person for a proof on a page. Each call may raise StoreError."""
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether the service has the pages on which people prove a factor."""
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether pages can be brought by mail, while a login waits at its device."""
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the factors that the service can check."""
+
+    async def check(self, factor: str, domain_id: int) -> str:
+        """Test the server with which a domain's people prove a factor. Return the result in words. Raises
+        ProviderError."""
+
+    @property
+    def address_length(self) -> int:
+        """The length of the address of a page."""
+
+    def can_compare(self, address: str) -> bool:
+        """Return whether an address is global, so that the address of a browser can be compared with it."""
+
+    async def factors_of(self, domain_id: int, user: str) -> frozenset[str]:
+        """Return the names of the factors that a person has now."""
+
+    async def open(self, question: Question, fields: OwnFields) -> Opened | None:
+        """Open a step-up whose id is the challenge_id of the question. Return None if the person has too many open
+        step-ups, or gets none now, see `paused`. A call that repeats a challenge_id opens no second one."""
+
+    async def paused(self, domain_id: int, user: str) -> str:
+        """Return until when a person gets no page, and why: the person has denied a login, or has not answered. Return
+        an empty text without a pause."""
+
+    async def mail(self, question: Question, page: Opened) -> bool:
+        """Send the address of a page to the person by mail, unless it was sent before. Return False if the person has
+        no mail address, or has got too many mails, or if the mail cannot be sent."""
+
+    async def state_of(self, stepup_id: str, *, within_s: float) -> tuple[StepUpState, Strength]:
+        """Wait until a step-up is not open, at most `within_s` seconds. Return its state and the strength of the
+        proof."""
+
+    async def use(self, stepup_id: str) -> StepUpState:
+        """Mark a proof as used by its login. Return USED, or the state that forbids it."""
+
+    async def check_digits(self, stepup_id: str, code: Code) -> bool:
+        """Return whether a user has typed the digits that the page shows. False if it shows none."""
+
+    async def take_answer(self, stepup_id: str) -> bool:
+        """Count a typed answer before it is checked. Return False if the login may not type another one."""
+
+    async def answer_was_wrong(self, stepup_id: str) -> int:
+        """Note that the last answer was wrong. Return how many are left. The last one ends the step-up."""
+
+    async def spend_code(self, factor: str, domain_id: int, user: str, code: Code) -> bool:
+        """Return whether a user has typed a right code of a factor, and make it invalid. False for factors without
+        such codes."""
+
+    async def end(self, stepup_id: str) -> None:
+        """End a step-up whose login has ended."""
+
+
+async def no_products() -> Sequence[str]:
+    """Return no products, for a host without an inventory."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The services that a provider may use. domain: the name of the provider's domain."""
+    """The services that a provider may use. domain: the name of the provider's domain. products: a function that
+    returns the products of the domain's devices."""
 
     domain_id: int
     domain: str
     http: HttpFactory
     seeds: Seeds
     wallets: WalletPrompts
+    own: StepUpRequests
     clock: Clock
+    products: Products = no_products
 
 
 class ConfiguredProvider(Provider, Protocol):

@@ -17,12 +17,12 @@ from typing import ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
 import httpx
-from pydantic import Field
 
-from sallyport.areas.mfa.host import Fields, Host, Once
+from sallyport.areas.mfa.fields import Fields, OktaFields
+from sallyport.areas.mfa.host import Host, Once
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.bounded import BoundedMap
-from sallyport.outgoing.fields import Authority, SecretKey, origin
+from sallyport.outgoing.fields import origin
 from sallyport.outgoing.http import json_array, json_object, link_of, member, text_at
 
 _PUSH: Final = "push"
@@ -30,26 +30,19 @@ _TOTP: Final = "token:software:totp"
 _CODE_TEXT: Final = "Enter the code from your app."
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
 _AGAIN_S: Final = 2.0  # Okta limits the rate of requests
-_LONGEST_CODE: Final = 32
+_MAX_CODE_LENGTH: Final = 32
 _NUMBERS: Final = 1000
-_LONGEST_LINK: Final = 1500
-_LONGEST_HANDLE: Final = 4000
-_MOST_FACTORS: Final = 4
+_MAX_LINK_LENGTH: Final = 1500
+_MAX_HANDLE_LENGTH: Final = 4000
+_MAX_FACTORS: Final = 4
 """Maximum number of factors of a type that are used, in Okta's order."""
-_MOST_KNOWN: Final = 10_000
+_MAX_KNOWN: Final = 10_000
 # The user statuses with which no login is possible: https://developer.okta.com/docs/api/openapi/okta-management
 _SHUT_OUT: Final = frozenset({"LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"})
 _SUCCESS, _REJECTED, _TIMEOUT, _WAITING = "SUCCESS", "REJECTED", "TIMEOUT", "WAITING"
 _RESULTS: Final = frozenset({_SUCCESS, _REJECTED, _TIMEOUT, _WAITING})
 # The error codes of HTTP 403 that concern the API token (no permission for the operation), not the user's code.
 _NOT_ALLOWED: Final = frozenset({"E0000006", "E0000022"})
-
-
-class OktaFields(Fields):
-    """The Okta organization. For tests, a loopback host with a port is accepted; it is reached by plain HTTP."""
-
-    domain: Authority = Field(description="Domain in Okta, such as example.okta.com.")
-    apiToken: SecretKey = Field(description="API token.")  # noqa: N815  the interface's spelling
 
 
 class _User(NamedTuple):
@@ -78,7 +71,7 @@ class Okta:
             headers={"Authorization": f"SSWS {fields.apiToken.get_secret_value()}", "Accept": "application/json"},
         )
         self._once = Once()
-        self._last_used = BoundedMap[str, str](_MOST_KNOWN)  # the factor of each user that has confirmed a code
+        self._last_used = BoundedMap[str, str](_MAX_KNOWN)  # the factor of each user that has confirmed a code
 
     async def enrolled(self, user: str) -> Enrolment:
         """Return whether the user has an active factor."""
@@ -115,7 +108,7 @@ class Okta:
         if code.text is None:
             return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
         typed = code.text.strip()
-        if not (typed.isascii() and typed.isalnum() and len(typed) <= _LONGEST_CODE):
+        if not (typed.isascii() and typed.isalnum() and len(typed) <= _MAX_CODE_LENGTH):
             return Answer(Outcome.WRONG_CODE)
         found = await self._user(question.user)
         if found.shut_out or _TOTP not in found.factors:
@@ -188,7 +181,7 @@ class Okta:
             kind = text_at(factor, "factorType")
             if kind in {_PUSH, _TOTP} and text_at(factor, "status") == "ACTIVE":
                 same = factors.setdefault(kind, [])
-                if len(same) < _MOST_FACTORS:
+                if len(same) < _MAX_FACTORS:
                     same.append(_identifier(text_at(factor, "id")))
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
@@ -198,16 +191,16 @@ class Okta:
         polling, because the login would otherwise wait for a prompt that cannot be polled."""
         prompts = [links for links in map(self._links, documents) if "poll" in links]
         handle = json.dumps(prompts)
-        if len(handle) > _LONGEST_HANDLE:
+        if len(handle) > _MAX_HANDLE_LENGTH:
             prompts = [{"poll": links["poll"]} for links in prompts]
             handle = json.dumps(prompts)
-        if not prompts or len(handle) > _LONGEST_HANDLE:
+        if not prompts or len(handle) > _MAX_HANDLE_LENGTH:
             raise ProviderError("Okta's answer has no usable link for polling")
         return handle
 
     def _links(self, document: object) -> dict[str, str]:
         links = {name: text_at(document, "_links", name, "href") for name in ("poll", "cancel")}
-        return {name: link for name, link in links.items() if 0 < len(link) <= _LONGEST_LINK and self._is_own(link)}
+        return {name: link for name, link in links.items() if 0 < len(link) <= _MAX_LINK_LENGTH and self._is_own(link)}
 
     def _is_own(self, link: str) -> bool:
         try:
@@ -253,12 +246,13 @@ def _choose(numbers: Sequence[str]) -> str:
 
 def _first_answer(results: Sequence[str], *, is_complete: bool = True) -> Outcome:
     """Return the outcome of several pushes. The outcome is WAITING until one push is answered, or all have timed out. A
-    rejection takes precedence over an approval. is_complete: whether the results of all pushes are known."""
+    rejection takes precedence over an approval: its button in Okta Verify says that it is not the user. is_complete:
+    whether the results of all pushes are known."""
     if _REJECTED in results:
-        return Outcome.DENIED
+        return Outcome.NOT_ME
     if _SUCCESS in results:
         return Outcome.APPROVED
-    return Outcome.WAITING if _WAITING in results or not is_complete else Outcome.DENIED
+    return Outcome.WAITING if _WAITING in results or not is_complete else Outcome.UNANSWERED
 
 
 def _identifier(text: str) -> str:

@@ -18,25 +18,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
-from pydantic import AfterValidator, Field, SecretStr
-
-from sallyport.areas.mfa.host import Fields, Host, Once
+from sallyport.areas.mfa.fields import Fields, PrivacyIdeaFields
+from sallyport.areas.mfa.host import Host, Once
 from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.validation import unfit
-from sallyport.outgoing.fields import Key, ServerUrl
 from sallyport.outgoing.http import json_object, member, text_at
 
 _REMEMBERED: Final = 10_000
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
-_LONGEST_TEXT: Final = 200  # a Reply-Message holds 253 octets
-_LONGEST_CODE: Final = 128  # the longest User-Password (RFC 2865 section 5.2)
+_MAX_TEXT_LENGTH: Final = 200  # a Reply-Message holds 253 octets
+_MAX_CODE_LENGTH: Final = 128  # the longest User-Password (RFC 2865 section 5.2)
 # An OTP has 6 to 8 digits. If three or more characters precede the last six digits, they contain a PIN.
 _PIN_AND_OTP: Final = re.compile(r".{3,}[0-9]{6}", re.DOTALL)
-_HEADER: Final = re.compile(r"[\x21-\x7e]+")
 _TRANSACTION: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
 
 # Error codes of privacyIDEA (privacyidea/lib/error.py).
@@ -44,38 +40,16 @@ _NO_SUCH_USER: Final = 904
 # Refusals that concern the user: a policy forbids the login (303), or the token is locked or revoked (1007).
 _FORBIDDEN: Final = frozenset({303, 1007})
 
-_JUDGED: Final = {"ACCEPT": Outcome.APPROVED, "REJECT": Outcome.WRONG_CODE, "DECLINED": Outcome.DENIED}
+_JUDGED: Final = {"ACCEPT": Outcome.APPROVED, "REJECT": Outcome.WRONG_CODE, "DECLINED": Outcome.NOT_ME}
 _NO_WAY_ON: Final = Answer(Outcome.DENIED)
 _VERDICTS: Final = frozenset({*_JUDGED, "CHALLENGE"})
-_POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.DENIED, "cancelled": Outcome.DENIED}
+_POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.NOT_ME, "cancelled": Outcome.DENIED}
 # The token types that are no second factor for logins, and the roll-out states in which a token can be used.
 _NO_FACTOR: Final = frozenset({"sshkey", "certificate"})
 _ROLLED_OUT: Final = frozenset({"", "enrolled"})
 # The client mode by token type, because older servers do not send it. A challenge for a browser cannot be answered over
 # RADIUS.
 _MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passkey": "webauthn", "u2f": "u2f"}
-
-
-def _one_word(value: SecretStr) -> SecretStr:
-    if not _HEADER.fullmatch(value.get_secret_value()):
-        raise unfit("must be an auth token of privacyIDEA, which is ASCII text without spaces")
-    return value
-
-
-# Longer than a SecretKey, because a JWT with all rights of an admin has 4,400 characters.
-_AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterValidator(_one_word)]
-
-
-class PrivacyIdeaFields(Fields):
-    """The privacyIDEA server, and an optional admin token."""
-
-    url: ServerUrl = Field(description="URL of the server.")
-    realm: Key = Field(default="", description="Realm of the users. Default: the server's default realm.")
-    adminToken: _AdminToken = Field(  # noqa: N815  the interface's spelling
-        default=SecretStr(""),
-        description="Admin token with the rights triggerchallenge, tokenlist and cancelchallenge. The last one lets "
-        "the service withdraw prompts.",
-    )
 
 
 class _Reply(NamedTuple):
@@ -158,7 +132,7 @@ class PrivacyIdea:
             return Answer(Outcome.WRONG_CODE, text=_PLAIN_TEXT)
         typed = code.text.strip()
         # An empty password would trigger a challenge instead.
-        if not typed.isprintable() or not 0 < len(typed) <= _LONGEST_CODE:
+        if not typed.isprintable() or not 0 < len(typed) <= _MAX_CODE_LENGTH:
             return Answer(Outcome.WRONG_CODE)
         if not handle:
             return _judged(await self._validate(question.user, typed))
@@ -323,7 +297,7 @@ def _messages(challenges: list[object]) -> str:
     on the phone, one of the texts names it, such as `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:_MAX_TEXT_LENGTH]
 
 
 def _is_usable(token: object) -> bool:

@@ -17,6 +17,7 @@ import structlog
 from sallyport.areas.mfa.duo import Duo
 from sallyport.areas.mfa.host import ConfiguredProvider, Fields
 from sallyport.areas.mfa.okta import Okta
+from sallyport.areas.mfa.own import Own
 from sallyport.areas.mfa.privacyidea import PrivacyIdea
 from sallyport.areas.mfa.radius import Radius
 from sallyport.areas.mfa.totp import Totp
@@ -32,6 +33,7 @@ BUILT_IN: Final[tuple[type[ConfiguredProvider], ...]] = (
     Webhook,
     Radius,
     Wallet,
+    Own,
 )
 
 _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import socket
 from secrets import randbelow, token_bytes
-from typing import Annotated, ClassVar, Final
+from typing import ClassVar, Final
 
 import trio
-from pydantic import Field
 
-from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.fields import Fields, RadiusFields
+from sallyport.areas.mfa.host import Host
 from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.errors import PacketError
-from sallyport.base.validation import Between
-from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,
     CHAP_PASSWORD,
@@ -51,14 +49,6 @@ _OUTCOMES: Final = {
     ACCESS_REJECT: Outcome.WRONG_CODE,
     ACCESS_CHALLENGE: Outcome.CODE,
 }
-
-
-class RadiusFields(Fields):
-    """The configuration of the RADIUS server."""
-
-    host: HostName = Field(description="Name or address of the server.")
-    port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port.")
-    secret: SharedKey = Field(description="Shared secret.")
 
 
 class Radius:

@@ -2,7 +2,7 @@
 provider."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +13,12 @@ from pydantic import SecretStr, ValidationError
 from sallyport.areas.mfa import repo
 from sallyport.areas.mfa.circuit import NO_PROVIDER, Attached, Guarded, Health, Meter, Unavailable
 from sallyport.areas.mfa.host import ConfiguredProvider, Fields, Host
-from sallyport.areas.mfa.provider import LONGEST_TIMEOUT_S, ProviderError
+from sallyport.areas.mfa.provider import MAX_TIMEOUT_S, ProviderError, Strength
 from sallyport.areas.mfa.repo import ProviderRow
 from sallyport.base.clock import Clock
-from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError
-from sallyport.base.model import as_given
+from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError, invalid_field
+from sallyport.base.model import FieldCheck, Unknown, as_given
+from sallyport.base.text import existing
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.outgoing.fields import revealed, shown
@@ -28,9 +29,16 @@ from sallyport.store.vault import Vault
 
 CHECK_S: Final = 20.0
 
+MAX_NAMED: Final = 10
+"""Maximum number of login rules that a message names."""
 _NO_PROVIDER = "the domain has no MFA provider: set one first"
 
 log = structlog.get_logger()
+
+_Key = int | tuple[int, str]
+"""The key of a provider: the domain id for the default provider, otherwise the domain id and the name."""
+UsedBy = Callable[[Tx, int], Mapping[str, list[str]]]
+"""A function that returns what names the providers of a domain, by the name of the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +51,25 @@ class Checked:
     found: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ShownProvider:
+    """A provider of a domain for admins. is_default: whether the provider is asked if no login rule names another one.
+    timeout_s: the time that a user may take to answer, in seconds. fields: the fields without secrets."""
+
+    name: str
+    is_default: bool
+    timeout_s: int
+    fields: Mapping[str, object]
+
+
 class Providers:
     """The MFA providers of all domains. `run` must be running, because it closes replaced providers.
 
+    A domain has a default provider. Further ones may be beside it, each of another kind, for login rules that name
+    them. In each method, `name` is the name of a provider; if it is empty, the default provider is meant.
+
     kinds: the provider classes by name. host: a function that returns the services that the provider of a domain may
-    use.
+    use. used_by: functions that return what names the providers of a domain.
     """
 
     def __init__(
@@ -66,33 +88,43 @@ class Providers:
         self._meter = meter
         self._clock = clock
         self._rows = configuration.hold(repo.load, dict[int, ProviderRow]())
-        self._ready: dict[int, tuple[ProviderRow, Attached | Unavailable]] = {}
+        self._further = configuration.hold(repo.load_further, dict[int, dict[str, ProviderRow]]())
+        self._ready: dict[_Key, tuple[ProviderRow, Attached | Unavailable]] = {}
+        self.used_by: list[UsedBy] = []
         self._send, self._receive = trio.open_memory_channel[Guarded](1000)
 
     # --- for the login path -----------------------------------------------------------------------------------
 
-    def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider, or the reason why there is none. A change of the configuration takes effect at
+    def of(self, domain_id: int, name: str = "") -> Attached | Unavailable:
+        """Return a provider of a domain, or the reason why there is none. A change of the configuration takes effect at
         the next call of this method."""
-        row = self._rows.value.get(domain_id)
-        ready = self._ready.get(domain_id)
+        key, row = self._find(domain_id, name) if name else (domain_id, self._rows.value.get(domain_id))
+        ready = self._ready.get(key)
         if row is None and ready is None:
             return NO_PROVIDER
         if ready is not None and ready[0] is row:
             return ready[1]
         if row is None:
             attached: Attached | Unavailable = NO_PROVIDER
-            self._ready.pop(domain_id, None)
+            self._ready.pop(key, None)
         elif ready is not None and ready[0] == row:  # the row was loaded again without a change
             attached = ready[1]
-            self._ready[domain_id] = row, attached
+            self._ready[key] = row, attached
             return attached
         else:
             attached = self._attach(row)
-            self._ready[domain_id] = row, attached
+            self._ready[key] = row, attached
         if ready is not None and isinstance(ready[1], Attached):
             self._retire(ready[1].provider)
         return attached
+
+    def _find(self, domain_id: int, name: str) -> tuple[_Key, ProviderRow | None]:
+        """Return the key and the row of a provider. The key of the default provider is the domain id, also if the
+        provider is named. The row is None if the domain has no such provider."""
+        default = self._rows.value.get(domain_id)
+        if not name or (default is not None and default.provider == name):
+            return domain_id, default
+        return (domain_id, name), self._further.value.get(domain_id, {}).get(name)
 
     def _attach(self, row: ProviderRow) -> Attached | Unavailable:
         try:
@@ -115,6 +147,17 @@ class Providers:
         # A field that was absent is stored as its default value, which validation may not accept.
         return kind, kind.fields.model_validate(as_given(kind.fields, json.loads(clear), nothing=(None, "")))
 
+    def fields_of(self, domain_id: int, name: str) -> Fields | None:
+        """Return the configuration of a domain's provider with a name, with its secrets. Return None if the domain has
+        no such provider, or if its configuration cannot be read."""
+        _, row = self._find(domain_id, name)
+        if row is None:
+            return None
+        try:
+            return self._open(row)[1]
+        except (SecretError, ValueError, KeyError):
+            return None
+
     def _retire(self, provider: Guarded) -> None:
         """Schedule that a replaced provider is closed when no login can use it any more."""
         try:
@@ -136,11 +179,15 @@ class Providers:
 
     # --- for admins -------------------------------------------------------------------------------------------
 
-    async def set(self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int) -> None:
-        """Set a domain's provider. It applies from the next login on. Raises Invalid with the wrong fields. Raises
-        NotFound if the domain was removed.
+    async def set(
+        self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int, *, beside: bool = False
+    ) -> None:
+        """Set a domain's default provider, or one beside it. It applies from the next login on. Raises Invalid with the
+        wrong fields. Raises NotFound if the domain was removed.
 
-        values: the fields of the provider. timeout_s: the time that a user may take to answer, in seconds.
+        Raises Conflict if the service lacks what the provider needs, if login rules name the provider that would be
+        replaced, or if the default provider has the kind of a provider that would be beside it. values: the fields of
+        the provider. timeout_s: the time that a user may take to answer, in seconds.
         """
         kind = self._kinds.get(name)
         if kind is None:
@@ -148,51 +195,121 @@ class Providers:
                 "invalid provider", (FieldError("provider", f"must be one of {', '.join(sorted(self._kinds))}"),)
             )
         try:
-            fields = kind.fields.model_validate(as_given(kind.fields, values))
+            check = FieldCheck(Unknown.REFUSED) if beside else None  # the interface ignores unknown fields
+            fields = kind.fields.model_validate(as_given(kind.fields, values), context=check)
         except ValidationError as error:
             raise refusal(error) from None
+        refuse: Callable[[Fields, Host], Awaitable[None]] | None = getattr(kind, "refuse", None)
+        if refuse is not None:
+            await refuse(fields, self._host(domain_id))
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
         row = ProviderRow(domain_id, name, sealed, timeout_s, self._clock())
 
         def transaction(tx: Tx) -> None:
-            before = self._audited(repo.find(tx, domain_id))
-            repo.save(tx, row)
-            _record(tx, "provider.set", row, row.changed_at, audit.changed(before, self._audited(row)))
+            default = repo.find(tx, domain_id)
+            if beside:
+                if default is not None and default.provider == name:
+                    raise Conflict(f"{name} is the default provider of the domain: change it with SetMFAProvider")
+                before = repo.find_further(tx, domain_id, name)
+                repo.save_further(tx, row)
+            else:
+                before = default
+                if default is not None and default.provider != name:
+                    self._must_be_unused(tx, default)
+                repo.save(tx, row)
+            _record(tx, "provider.set", row, row.changed_at, audit.changed(self._audited(before), self._audited(row)))
 
         await self._configuration.change(transaction)
         log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
 
-    def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
-        """Return the name of a domain's provider, its timeout in seconds, and its fields without secrets.
-
-        Raises NotFound if the domain has no provider. Raises Conflict if its configuration cannot be read.
-        """
-        row = self._rows.value.get(domain_id)
+    def shown(self, domain_id: int, name: str = "") -> ShownProvider:
+        """Return a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if its
+        configuration cannot be read."""
+        key, row = self._find(domain_id, name)
         if row is None:
-            raise NotFound(_NO_PROVIDER)
+            raise self._not_found(domain_id, name)
+        is_default = key == domain_id
         if row.provider not in self._kinds:
-            return row.provider, row.timeout_s, {}
+            return ShownProvider(row.provider, is_default, row.timeout_s, {})
         try:
             _, fields = self._open(row)
         except (SecretError, ValueError):
             raise Conflict(
                 f"the configuration of the MFA provider {row.provider} cannot be read: set it again"
             ) from None
-        return row.provider, row.timeout_s, shown(fields)
+        return ShownProvider(row.provider, is_default, row.timeout_s, shown(fields))
 
-    async def delete(self, domain_id: int) -> None:
-        """Remove a domain's provider. Raises NotFound if the domain has no provider."""
+    def all_of(self, domain_id: int) -> list[ProviderRow]:
+        """Return the providers of a domain, ordered by name, the default one first."""
+        default = self._rows.value.get(domain_id)
+        further = self._further.value.get(domain_id, {})
+        return [*further.values()] if default is None else [default, *further.values()]
+
+    def is_default(self, row: ProviderRow) -> bool:
+        """Return whether a provider is the default one of its domain."""
+        return self._rows.value.get(row.domain_id) == row
+
+    async def delete(self, domain_id: int, name: str = "") -> None:
+        """Remove a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if login
+        rules name it."""
         at = self._clock()
 
         def transaction(tx: Tx) -> None:
             row = repo.find(tx, domain_id)
-            if row is None:
+            if name and (row is None or row.provider != name):
+                row = repo.find_further(tx, domain_id, name)
+                if row is None:
+                    raise self._not_found(domain_id, name)
+                self._must_be_unused(tx, row)
+                repo.delete_further(tx, domain_id, name)
+            elif row is None:
                 raise NotFound(_NO_PROVIDER)
-            repo.delete(tx, domain_id)
+            else:
+                self._must_be_unused(tx, row)
+                repo.delete(tx, domain_id)
             _record(tx, "provider.delete", row, at, audit.changed(self._audited(row), {}))
 
         await self._configuration.change(transaction)
+        for each in ("", name):  # close the removed one
+            self.of(domain_id, each)
         log.info("mfa_provider_removed", domain=domain_id)
+
+    def _not_found(self, domain_id: int, name: str) -> NotFound:
+        own = [row.provider for row in self.all_of(domain_id)]
+        return NotFound(f"the domain has no MFA provider {name}{existing(name, own)}" if name and own else _NO_PROVIDER)
+
+    def _must_be_unused(self, tx: Tx, row: ProviderRow) -> None:
+        """Raise Conflict if login rules name a provider. Without it, the fallback action would decide their logins."""
+        users = self.uses(tx, row.domain_id).get(row.provider)
+        if users:
+            more = f" and {len(users) - MAX_NAMED} more" if len(users) > MAX_NAMED else ""
+            raise Conflict(
+                f"the MFA provider {row.provider} is named by {', '.join(users[:MAX_NAMED])}{more}: change them first"
+            )
+
+    def uses(self, tx: Tx, domain_id: int) -> dict[str, list[str]]:
+        """Return what names the providers of a domain, by the name of the provider."""
+        found = dict[str, list[str]]()
+        for used_by in self.used_by:
+            for name, users in used_by(tx, domain_id).items():
+                found.setdefault(name, []).extend(users)
+        return found
+
+    async def usage(self, domain_id: int) -> dict[str, list[str]]:
+        """Return what names the providers of a domain. Raises StoreError."""
+        return await self._configuration.store.read(lambda tx: self.uses(tx, domain_id))
+
+    @staticmethod
+    def check_name(tx: Tx, domain_id: int, name: str) -> None:
+        """Raise Invalid about the field `provider` if a domain has no provider of this name."""
+        own = repo.names(tx, domain_id)
+        if name not in own:
+            raise invalid_field("provider", f"must be an MFA provider of the domain{existing(name, own)}")
+
+    def strongest(self, domain_id: int, name: str = "") -> Strength | None:
+        """Return the highest strength that a provider's answers can have, or None if the provider cannot be asked."""
+        attached = self.of(domain_id, name)
+        return attached.provider.strongest if isinstance(attached, Attached) else None
 
     def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:
         """Return a configuration for the audit trail, with its secrets hidden. If the fields cannot be decrypted, they
@@ -207,13 +324,14 @@ class Providers:
         secrets = {name for name in type(fields).model_fields if isinstance(getattr(fields, name), SecretStr)}
         return audited | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
 
-    async def check(self, domain_id: int) -> Checked:
-        """Test a domain's provider. Raises NotFound if the domain has no provider. Raises StoreError."""
-        attached = self.of(domain_id)
+    async def check(self, domain_id: int, name: str = "") -> Checked:
+        """Test a provider of a domain. Raises NotFound if the domain has no such provider. Raises StoreError."""
+        attached = self.of(domain_id, name)
         if attached is Unavailable.NONE:
-            raise NotFound(_NO_PROVIDER)
+            raise self._not_found(domain_id, name)
         if isinstance(attached, Unavailable):
-            name = self._rows.value[domain_id].provider
+            _, row = self._find(domain_id, name)
+            name = name if row is None else row.provider
             return Checked(name, "its configuration cannot be read: set the provider again")
         try:
             found = await attached.provider.check(deadline_s=CHECK_S)
@@ -222,18 +340,31 @@ class Providers:
             return Checked(attached.name, str(error))
         return Checked(attached.name, "", found)
 
+    async def check_all(self, domain_id: int) -> list[Checked]:
+        """Test the providers of a domain, the default one first. Raises StoreError."""
+        return [await self.check(domain_id, row.provider) for row in self.all_of(domain_id)]
+
     def egress_advice(self, domain_id: int) -> list[str]:
         """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
         tenant, a hint says how to allow this host."""
         return self._host(domain_id).http.egress.advice()
 
-    def health(self, domain_id: int) -> Health:
-        """Return the last known state of a domain's provider on this node. It is unknown before the first call."""
-        attached = self.of(domain_id)
+    def health(self, domain_id: int, name: str = "") -> Health:
+        """Return the last known state of a provider on this node. It is unknown before the first call."""
+        attached = self.of(domain_id, name)
         return attached.provider.health if isinstance(attached, Attached) else Health()
 
+    def hints(self, domain_id: int) -> Sequence[str]:
+        """Return warnings about the configuration of a domain's providers."""
+        found = [
+            self.of(domain_id, row.provider)
+            for row in self.all_of(domain_id)
+            if hasattr(self._kinds.get(row.provider), "hints")
+        ]
+        return [hint for each in found if isinstance(each, Attached) for hint in each.provider.hints]
+
     def has(self, domain_id: int) -> bool:
-        """Return whether a domain has a provider."""
+        """Return whether a domain has a default provider."""
         return domain_id in self._rows.value
 
 
@@ -246,7 +377,7 @@ async def _close_later(provider: Guarded) -> None:
     """Close a replaced provider when no login can use it any more, after the longest timeout of a login. If the service
     stops earlier, close the provider then."""
     try:
-        await trio.sleep(LONGEST_TIMEOUT_S)
+        await trio.sleep(MAX_TIMEOUT_S)
     finally:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + 2):
             await provider.aclose()

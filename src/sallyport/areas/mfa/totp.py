@@ -6,16 +6,13 @@ The used time step is on disk before the login continues. So an observed code ca
 
 from typing import ClassVar, Final
 
-from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.fields import Fields, TotpFields
+from sallyport.areas.mfa.host import Host
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.errors import SecretError
 from sallyport.base.totp import clock_off, matching_steps, seconds_off, seed_octets
 
 USED: Final = "the code, or a newer one, was used before"
-
-
-class TotpFields(Fields):
-    """The configuration of the provider. It has no fields, because the seeds belong to the users."""
 
 
 class Totp:

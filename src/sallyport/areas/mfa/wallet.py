@@ -10,36 +10,21 @@ end of the login.
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, ClassVar, Final
+from typing import ClassVar, Final
 
-from pydantic import AfterValidator, Field
-
-from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.fields import Fields, WalletFields
+from sallyport.areas.mfa.host import Host, WalletAnswer
 from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
-from sallyport.base.validation import Between, unfit
 
 PATIENCE_S: Final = 25.0
 """Time in seconds for which a poll waits for the wallet. It is less than the deadline of the login path."""
-_DID: Final = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]+")
+_OUTCOMES: Final[dict[WalletAnswer, Outcome]] = {
+    "accepted": Outcome.APPROVED,
+    "declined": Outcome.NOT_ME,
+    "withdrawn": Outcome.DENIED,
+    "expired": Outcome.UNANSWERED,
+}
 _TEXT: Final = "Approve in your wallet, then press Enter"
-
-
-def _did(value: str) -> str:
-    if not _DID.fullmatch(value):
-        raise unfit("must be a DID such as did:web:example.com")
-    return value
-
-
-class WalletFields(Fields):
-    """The fields of the credential that a user must present."""
-
-    issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)] = Field(  # noqa: N815
-        description="DID of the issuer of the required credential."
-    )
-    schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = Field(  # noqa: N815
-        default=None, description="Id of the schema of the required credential. Default: any schema."
-    )
 
 
 class Wallet:
@@ -82,11 +67,11 @@ class Wallet:
         return Answer(Outcome.WAITING, handle=str(request_id), text=_TEXT, again_s=0.0)
 
     async def poll(self, handle: str) -> Answer:
-        """Wait for the wallet's answer. A withdrawn or expired request counts as denied."""
-        approved = await self._host.wallets.answer(_number(handle), within_s=PATIENCE_S)
-        if approved is None:
+        """Wait for the wallet's answer. A withdrawn request counts as denied."""
+        answer = await self._host.wallets.answer(_number(handle), within_s=PATIENCE_S)
+        if answer is None:
             return Answer(Outcome.WAITING, handle=handle, text=_TEXT, again_s=0.0)
-        return Answer(Outcome.APPROVED if approved else Outcome.DENIED, handle=handle)
+        return Answer(_OUTCOMES[answer], handle=handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
         """Return DENIED, because a wallet has no codes."""

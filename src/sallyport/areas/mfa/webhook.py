@@ -1,17 +1,26 @@
 """The provider for a customer's own second factor. The service calls the customer's server over HTTPS (webhook).
 
     POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
-        200 {status: approved | denied | unknown_user}, or 202 {poll_url}
+        200 {status: approved | denied | not_me | unknown_user}, 200 {status: code, text?}, or 202 {poll_url}
+    POST url {type: "code", challenge_id, user, code}
+        200 {status: approved | denied}, or 200 {status: wrong_code, text?}
     GET poll_url
-        200 {status: waiting | approved | denied}
+        200 {status: waiting | approved | denied | not_me | unanswered}
     POST url {type: "enrolment", user}
         200 {status: enrolled | unknown_user}
     POST url {type: "ping"}
         401 or 403 for a wrong signature; otherwise any status but 404
 
+With the status `code`, the hook asks for a code that it has sent to the user, such as by SMS. The user types the code
+at the device, and the service sends it to the hook. `text` is what the user sees.
+
 Every request has the headers X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature. The
 signature is the HMAC-SHA256 over timestamp + "." + body with the secret, in hex. The body of a GET is empty.
-challenge_id is an idempotency key. expires_at is ISO 8601 in UTC.
+challenge_id is an idempotency key: a challenge may come again, and each of its codes too, with the same X-Sallyport-Id.
+expires_at is ISO 8601 in UTC.
+
+`not_me` means that the user says: somebody else has started the login. `denied` refuses the login for any other reason.
+`unanswered` means that the user has not answered in time.
 
 A hook must answer every request within 10 seconds. If the user needs longer, the hook answers with a poll_url. An
 answer with a poll_url, or with the status `waiting`, may contain a Retry-After. This is the time until the next poll;
@@ -26,26 +35,24 @@ import secrets
 from typing import ClassVar, Final
 
 import httpx
-from pydantic import Field
 
-from sallyport.areas.mfa.host import Fields, Host
+from sallyport.areas.mfa.fields import Fields, WebhookFields
+from sallyport.areas.mfa.host import Host
 from sallyport.areas.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.base.clock import SECOND, iso
-from sallyport.outgoing.fields import ServerUrl, SharedKey
 from sallyport.outgoing.http import REPEATABLE, json_object, link_of, text_at
 
 _MAX_URL: Final = 2048
-_FINAL: Final = {"approved": Outcome.APPROVED, "denied": Outcome.DENIED}
-_STARTED: Final = _FINAL | {"unknown_user": Outcome.NOT_ENROLLED}
-_POLLED: Final = _FINAL | {"waiting": Outcome.WAITING}
+_FINAL: Final = {"approved": Outcome.APPROVED, "denied": Outcome.DENIED, "not_me": Outcome.NOT_ME}
+_STARTED: Final = _FINAL | {"unknown_user": Outcome.NOT_ENROLLED, "code": Outcome.CODE}
+_POLLED: Final = _FINAL | {"unanswered": Outcome.UNANSWERED, "waiting": Outcome.WAITING}
+_CHECKED: Final = _FINAL | {"wrong_code": Outcome.WRONG_CODE}
+_CODE: Final = "code"
+"""The handle of a challenge for which the hook has asked for a code."""
+_MAX_CODE: Final = 64
+_MAX_TEXT: Final = 200
+_PLAIN_TEXT: Final = "the code must be typed as plain text: CHAP hides it"
 _ENROLMENTS: Final = {"enrolled": Enrolment.ENROLLED, "unknown_user": Enrolment.NOT_ENROLLED}
-
-
-class WebhookFields(Fields):
-    """The URL of the customer's server, and the key that signs requests to it."""
-
-    url: ServerUrl = Field(description="URL of the customer's server.")
-    secret: SharedKey = Field(description="Key with which the service signs its requests.")
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
@@ -104,7 +111,8 @@ class Webhook:
         response = await self._post(body, question.challenge_id)
         if response.status_code == 202:
             return _waiting(response, self._own(text_at(json_object(response), "poll_url")))
-        return Answer(_outcome(_STARTED, _status(response)))
+        outcome = _outcome(_STARTED, _status(response))
+        return Answer(outcome, handle=_CODE, text=_text(response)) if outcome is Outcome.CODE else Answer(outcome)
 
     async def poll(self, handle: str) -> Answer:
         """Send a GET request to the poll_url that the hook has returned."""
@@ -113,8 +121,18 @@ class Webhook:
         return _waiting(response, handle) if outcome is Outcome.WAITING else Answer(outcome)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Return DENIED, because a hook accepts no codes."""
-        return Answer(Outcome.DENIED, text="codes are not used here")
+        """Let the hook check a code that it has asked for. Return DENIED for a code that followed the password, because
+        the hook has not sent it."""
+        if handle != _CODE:
+            return Answer(Outcome.DENIED, text="codes are not used here")
+        if code.text is None:
+            return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
+        typed = code.text.strip()
+        if not (0 < len(typed) <= _MAX_CODE and typed.isascii() and typed.isprintable()):
+            return Answer(Outcome.WRONG_CODE, handle=_CODE)
+        body = {"type": "code", "challenge_id": question.challenge_id, "user": question.user, "code": typed}
+        response = await self._post(body, secrets.token_hex(16))
+        return Answer(_outcome(_CHECKED, _status(response)), handle=_CODE, text=_text(response))
 
     async def cancel(self, handle: str) -> None:
         """Do nothing. The hook has learned from expires_at when the login ends."""
@@ -153,6 +171,12 @@ def _status(response: httpx.Response) -> str:
     if response.status_code != 200:
         raise ProviderError(f"the hook answered HTTP {response.status_code}")
     return text_at(json_object(response), "status")
+
+
+def _text(response: httpx.Response) -> str:
+    """Return the text for the user in an answer, in one line."""
+    text = text_at(json_object(response), "text")
+    return "".join(letter if letter.isprintable() else " " for letter in text).strip()[:_MAX_TEXT]
 
 
 def _outcome(known: dict[str, Outcome], status: str) -> Outcome:

@@ -30,12 +30,12 @@ from typing import Final
 from sallyport.agentwire.state import First, Quality, Rules
 from sallyport.base.text import counted
 
-SHORTEST: Final = 6
+MIN_LENGTH: Final = 6
 """The lowest effective minlen. libpwquality raises smaller values to this value."""
 CLASSES: Final = 4
 """The number of character classes (digits, uppercase, lowercase, others). libpwquality reduces a larger minclass to
 this number."""
-SHORTEST_NAME: Final = 4
+MIN_NAME_LENGTH: Final = 4
 """Minimum length of a user name for the rule usercheck. libpwquality ignores shorter names."""
 _DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
 _CREDITS: Final = (
@@ -253,7 +253,7 @@ def _of_credits(quality: Quality, counts: Sequence[int]) -> Iterator[Failure]:
             yield Failure(rule, f"the password has fewer than {-credit} {named}")
     if quality.minlen is None:
         return
-    shortest = max(quality.minlen, SHORTEST)
+    shortest = max(quality.minlen, MIN_LENGTH)
     credited = sum(min(count, max(credit, 0)) for credit, count in zip(quality.credits, counts, strict=True))
     if sum(counts) < shortest - credited:
         mixed = ", where some kinds of characters count twice" if any(credit > 0 for credit in quality.credits) else ""
@@ -280,12 +280,12 @@ def _longest_sequence(octets: bytes) -> int:
 
 def _names(name: bytes, password: bytes) -> bool:
     """Return whether the password contains the name, forwards or backwards. Return False if the name is shorter than
-    SHORTEST_NAME.
+    MIN_NAME_LENGTH.
 
     Also return True if the name and the password become equal when consecutive equal characters are reduced to one.
     libpwquality regards such texts as too similar (difok=1).
     """
-    if len(name) < SHORTEST_NAME:
+    if len(name) < MIN_NAME_LENGTH:
         return False
     return any(each in password or _once(each) == _once(password) for each in (name, name[::-1]))
 

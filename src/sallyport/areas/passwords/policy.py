@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sallyport.agentwire.state import First, Quality, Rules
-from sallyport.areas.passwords.engine import CLASSES, SHORTEST, Failure
+from sallyport.areas.passwords.engine import CLASSES, MIN_LENGTH, Failure
 from sallyport.radius import password as radius
 
 MAX_PASSWORD: Final = 1024
@@ -148,7 +148,7 @@ def _of_lengths(rules: Rules, quality: Quality) -> Iterator[Failure]:
     longest = min(rules.max_length or radius.MAX_PASSWORD, radius.MAX_PASSWORD)
     demanded = sum(-credit for credit in quality.credits if credit < 0)
     given = sum(credit for credit in quality.credits if credit > 0)
-    shortest = 0 if quality.minlen is None else max(quality.minlen, SHORTEST)
+    shortest = 0 if quality.minlen is None else max(quality.minlen, MIN_LENGTH)
     if demanded <= longest and longest + min(longest, given) >= shortest:
         return
     if longest == rules.max_length:

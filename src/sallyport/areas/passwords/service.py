@@ -18,7 +18,7 @@ from sallyport.web.bodies import Page
 MAX_ENTRIES = 200
 """Maximum number of entries in one request. Logins wait for the transaction of the request, and each entry takes up to
 0.4 ms."""
-MOST_DEMANDED = 100
+MAX_DEMANDED = 100
 """Maximum number of policies in a machine's desired state. If there are more, they are merged into fewer, stricter
 policies."""
 
@@ -181,7 +181,7 @@ class PasswordPolicies:
         policies. They apply in addition to the policies of the machine."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
-        return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))
+        return tuple(rules if len(rules) <= MAX_DEMANDED else engine.strictest(rules))
 
     def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
         if not all(self._instances.exists(tx, tenant_id, each) for each in instance_ids):

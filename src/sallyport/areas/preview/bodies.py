@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Field, create_model
 
 from sallyport.areas.domains.bodies import AnyFallback
-from sallyport.areas.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
+from sallyport.areas.domains.enforcement import DEFAULT_DAYS, MAX_DAYS
+from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.policy.roles.role import RoleSource
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.conditions import CONDITIONS
@@ -17,9 +18,9 @@ from sallyport.base.model import Done, Model
 from sallyport.base.validation import Between, unfit
 from sallyport.web.bodies import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
 
-MOST_GROUPS = 200
+MAX_GROUPS = 200
 
-Days = Annotated[Whole, Between(1, LONGEST_DAYS)]
+Days = Annotated[Whole, Between(1, MAX_DAYS)]
 Verdict = Literal["accept", "reject", "challenge"]
 
 
@@ -69,7 +70,7 @@ class CheckEnrolments(InDomain):
 
 def _asked(condition: Condition) -> tuple[object, object]:
     if condition.asks_several:
-        return Annotated[Many[Name], Field(max_length=MOST_GROUPS)], Field(default=[], description=condition.asked)
+        return Annotated[Many[Name], Field(max_length=MAX_GROUPS)], Field(default=[], description=condition.asked)
     return Text, Field(default="", description=condition.asked)
 
 
@@ -97,10 +98,10 @@ class TestLoginRules(_WithFacts):
         default="", description="Medium of the NAS port, such as Wireless. Default: the medium in the inventory."
     )
     serviceType: Text = Field(default="", description="Service-Type by name or number (RFC 2865 section 5.6).")
-    groups: Annotated[Many[Name], Field(max_length=MOST_GROUPS)] = Field(
+    groups: Annotated[Many[Name], Field(max_length=MAX_GROUPS)] = Field(
         default=[], description="Groups of the user in addition to the known ones, as an LDAP server would return them."
     )
-    ous: Annotated[Many[Name], Field(max_length=MOST_GROUPS)] = Field(
+    ous: Annotated[Many[Name], Field(max_length=MAX_GROUPS)] = Field(
         default=[], description="Organizational units of the user in addition to the known ones."
     )
     at: Text = Field(default="", description="Time of the login, ISO 8601. Default: now.")
@@ -154,7 +155,10 @@ class LoginRulesTested(Done):
     firstFactorReason: str = Field(
         description="Reason why the first factor would refuse any password; empty if a password may pass."
     )
-    secondFactor: str = Field(description="MFA provider of the domain; empty if there is none.")
+    secondFactor: str = Field(
+        description="MFA provider that the rule names, or else the default one of the domain; empty if there is none."
+    )
+    strength: Strength = Field(description="Minimum strength of the second factor that the rule demands.")
     secondFactorReason: str = Field(
         description="Result of asking the user for a second factor; empty if the user would not be asked."
     )

@@ -3,6 +3,7 @@
 from sallyport.areas.domains.bodies import Impact, Survey
 from sallyport.areas.domains.domain import MONITOR
 from sallyport.areas.login.limit import explained
+from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.translation import Translation
 from sallyport.areas.preview.bodies import (
@@ -42,9 +43,10 @@ def operations(
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
-        """Ask the MFA provider which users of recent logins are enrolled. No prompt is sent.
+        """Ask the MFA providers which users of recent logins are enrolled. No prompt is sent.
 
-        A request takes at most 10 seconds, and keeps the provider's rate limit. Repeat it until `left` is 0.
+        A user is looked up at each provider that the login rules choose for the user's logins. A request takes at most
+        10 seconds, and keeps the providers' rate limits. Repeat it until `left` is 0.
         PreviewEnforcement and requireClean use the results for an hour.
         """
         return await service.survey(body.domainId, days=body.days, again=body.again)
@@ -112,6 +114,7 @@ def _tested(answer: RuleTestResult, attributes: list[str]) -> LoginRulesTested:
         firstFactor=domain.factor,
         firstFactorReason=answer.first.value,
         secondFactor=answer.provider,
+        strength=Strength.ANY if rule is None else rule.definition.strength,
         secondFactorReason=answer.second.value,
         enforcementMode=domain.mode.value,
         fallbackAction=domain.fallback.value,

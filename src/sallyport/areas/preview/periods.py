@@ -19,7 +19,7 @@ from sallyport.areas.policy.rules.rule import Action, Definition, Rule
 from sallyport.areas.policy.rules.window import Window, minutes
 from sallyport.base.clock import SECOND
 
-MOST_COMPARED: Final = 16
+MAX_COMPARED: Final = 16
 """Maximum number of different time conditions for which spans are compared. With more conditions, each span is a period
 of its own."""
 _DAY_S: Final = 86_400
@@ -27,7 +27,7 @@ _DAY_S: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time. since, until: its begin and its end (exclusive), in microseconds. period: the number of its
+    """A span of time. since, until: its start and its end (exclusive), in microseconds. period: the number of its
     period. at: a time that represents the whole period, in microseconds."""
 
     period: int
@@ -41,7 +41,7 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
     enabled = (rule.definition for rule in rules if rule.definition.enabled)
     windows = list({kept.time: None for kept in enabled if kept.time is not None})
     edges = [since, *(at for at in _cuts(windows, since, until) if since < at < until), until]
-    clocks = [_clock(window) for window in windows] if len(windows) <= MOST_COMPARED else []
+    clocks = [_clock(window) for window in windows] if len(windows) <= MAX_COMPARED else []
     known: dict[object, tuple[int, int]] = {}
     spans = []
     for begin, end in pairwise(edges):

@@ -13,7 +13,7 @@ from sallyport.store.model import Tx
 
 PASSED = (
     Reason.NONE, Reason.BLOCKED, Reason.ASKED, Reason.ENROLMENT_UNKNOWN, Reason.DENIED, Reason.WRONG_CODE,
-    Reason.ASKED_AGAIN,
+    Reason.ASKED_AGAIN, Reason.NOT_ME, Reason.UNBOUND_LOGIN, Reason.CODE_NOT_RETURNED, Reason.NOT_STRONG_ENOUGH,
     Reason.NOT_ENROLLED, Reason.TAKES_NO_CODE, Reason.NOT_ANSWERED, Reason.GIVES_UP, Reason.TOO_MANY_PROMPTS,
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
     Reason.STOPPED, Reason.RATE_LIMITED, Reason.TOO_MANY_SESSIONS,
@@ -99,7 +99,7 @@ def first_at(tx: Tx, domain_id: int) -> int:
 
 
 def slice_begin(tx: Tx, domain_id: int, since: int, until: int, number: int) -> int:
-    """Return the begin of a slice of time that ends at `until` (exclusive) and has about `number` events. It is `since`
+    """Return the start of a slice of time that ends at `until` (exclusive) and has about `number` events. It is `since`
     if there are fewer events from `since` on. Events of the same time are in the same slice. Times in microseconds."""
     sql = (
         "select at from events where domain_id = :d and at >= :since and at < :until "

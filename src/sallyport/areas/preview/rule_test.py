@@ -21,20 +21,21 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide, over_limit
-from sallyport.areas.login.facts import facts_of
+from sallyport.areas.login.facts import facts_of, network_of
 from sallyport.areas.login.first.password import check_vouched
 from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.login.simulated import client_of, simulated
+from sallyport.areas.login.stations import action_for_station
 from sallyport.areas.policy.roles.role import GivenRole, RoleSource
 from sallyport.areas.policy.roles.service import product_of
+from sallyport.areas.policy.rules.comparisons import split_attribute
 from sallyport.areas.policy.rules.conditions import shown_values
 from sallyport.areas.policy.rules.facts import Facts
-from sallyport.areas.policy.rules.requested import split_attribute
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
-from sallyport.areas.preview.enrolled import SecondFactors
+from sallyport.areas.preview.enrolled import Demand, SecondFactors
 from sallyport.areas.sessions.parallel import Parallel, count
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import NotFound, invalid_field
@@ -111,9 +112,9 @@ class RuleTestResult:
 
     rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
     if no rule matches. first, second: the result of each factor, or NONE if the login passes the factor. provider: the
-    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer. role: the role that
-    the rule gives at this NAS, or None. attributes: the encoded attributes that the rule and its role add to an
-    Access-Accept. parallel: the parallel sessions of the user, or None if the rule has no limit for the login.
+    name of the MFA provider that is asked, or empty. prompts: the prompts of the user that wait for an answer. role:
+    the role that the rule gives at this NAS, or None. attributes: the encoded attributes that the rule and its role add
+    to an Access-Accept. parallel: the parallel sessions of the user, or None if the rule has no limit for the login.
     """
 
     domain: Domain
@@ -151,7 +152,7 @@ class RuleTest:
         pipeline, warnings = self._pipeline, list[str]()
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
-        login.home, login.domain, login.user, first = identify(login.arrival, pipeline.domains.value)
+        first = identify(login, pipeline.domains.value)
         bypass = first is PASSED and bool(pipeline.bypass.requested(login.arrival, login.method, domain))
         locked_out = None
         entry = pipeline.bypass.entry(domain.id, mac_key(login.user), asked.at) if bypass else None
@@ -167,19 +168,16 @@ class RuleTest:
         rules, rule = self._rules(domain, facts)
         action = UNMATCHED if rule is None else rule.action
         second = PASSED
-        if bypass:
-            action = pipeline.action_for_station(action)
-        elif action is MFA_REQUIRED:
-            second = await self._forecast(domain, login, row)
+        if action is MFA_REQUIRED and not bypass:
+            second = await self._forecast(domain, login, row, Demand.of(rule))
         role, attributes = self._reply(domain, login, rule, warnings)
-        attached = self._second.of(domain).attached
-        decision = decide(first, action, second, domain.mode, domain.fallback)
+        attached = self._second.of(domain, Demand.of(rule).provider).attached
         login.rule, login.role, login.attributes = rule, role, attributes
-        if entry is not None:
-            pipeline.apply_entry(login, domain, entry)
-        elif bypass:
-            decision = pipeline.decide_unknown(login, domain)
-            first = decision.reason
+        if bypass:
+            decision = pipeline.stations.decide(login, domain, entry, action)
+            action, first = action_for_station(action), PASSED if entry is not None else decision.reason
+        else:
+            decision = decide(first, action, second, domain.mode, domain.fallback)
         role, attributes = login.role, login.attributes
         parallel = None if bypass else await self._parallel(domain, login, rule, row, attributes, warnings)
         if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
@@ -219,14 +217,14 @@ class RuleTest:
         body += _attributes(asked, asked.medium or (UNKNOWN if row is None else row.nas_port_type))
         login = simulated(client, source, body, authenticator, Method.PAP, asked.at)
         login.arrival.request.signed = not asked.unsigned
-        login.station = asked.station
+        login.station, login.network = asked.station, network_of(login.arrival.request)
         login.device = device = new_device(login.arrival.request, source, home_id, asked.at)
-        device.claims_tags = self._pipeline.sightings.claims_tags
+        device.has_claimed_tags = self._pipeline.sightings.has_claimed_tags
         find_product(device, login.arrival.request, client, asked.at)
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
             tags = of_store(row.own_tags)
-            device.own_tags = lambda _device: tags
+            device.find_own_tags = lambda _device: tags
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
             warnings.append("the product of the sender is unknown, so a rule that compares products may match or not")
         return row, login
@@ -315,7 +313,7 @@ class RuleTest:
     def _rules(self, domain: Domain, facts: Facts) -> tuple[list[ReadRule], Rule | None]:
         """Return the results of the rules that were read, and the rule that decides. The rules are read up to the first
         rule that certainly matches."""
-        every = sorted(self._pipeline.rules.all_of(domain.id), key=lambda rule: rule.place)
+        every = sorted(self._pipeline.rules.all_of(domain.id), key=lambda rule: rule.sort_key)
         rules = self._pipeline.rules.of(domain.id)
         if rules is None:
             return [ReadRule(rule, "disabled") for rule in every], None
@@ -376,13 +374,13 @@ class RuleTest:
         asked = self._pipeline.limits.admission(login, domain, login.device, attributes, login.arrival.at)
         return await self._store.search(lambda tx: count(tx, asked))
 
-    async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
-        """Predict the result of asking the user for a second factor."""
-        second = self._second.of(domain)
-        enrolment = await self._second.enrolment_of(domain, second, fold(login.principal), login.principal)
-        second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
+    async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None, demand: Demand) -> Reason:
+        """Predict the result of asking the user for the second factor that a rule demands."""
+        second, name = self._second.of(domain, demand.provider), login.principal
+        enrolment = await self._second.enrolment_of(domain, second, fold(name), name, demand.strength)
+        second = self._second.of(domain, demand.provider)  # the look-up may have shown that it is unreachable
         gives_up = row is not None and second.gives_up(row, login.arrival.at)
-        return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
+        return second.comes_to(enrolment, gives_up=gives_up, method=login.method, strength=demand.strength)
 
 
 def _given(asked: Question) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Decide recorded logins again. The result lists the users and devices that enforce mode would challenge or deny,
 together with the reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 import trio
@@ -12,10 +12,9 @@ from sallyport.areas.domains.enforcement import DEFAULT_DAYS
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.login.decision import decide
 from sallyport.areas.login.login import Decision, Reason, Verdict
-from sallyport.areas.login.second.forecast import Standing
-from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Given, Rule
+from sallyport.areas.policy.rules.rule import UNMATCHED, Given, Rule
 from sallyport.areas.policy.rules.service import LoginRules
-from sallyport.areas.preview.enrolled import SecondFactors
+from sallyport.areas.preview.enrolled import Demand, SecondFactors, Standings
 from sallyport.areas.preview.tally import SEVERITY, TimeSlice, Worst
 from sallyport.areas.preview.traffic import Traffic, TrafficReader, User, gives_up_early
 from sallyport.base.clock import SECOND, Clock, iso
@@ -23,7 +22,7 @@ from sallyport.store.snapshot import Configuration
 
 DAY: Final = 86_400 * SECOND
 AT_ONCE: Final = 2
-MOST_SURVEYED: Final = 10_000
+MAX_SURVEYED: Final = 10_000
 """Maximum number of users in one survey request. The next request continues the survey."""
 NO_CHALLENGES: Final = "the device has never answered a challenge"
 
@@ -81,15 +80,15 @@ class Preview:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
             until = self._clock() + 1
             since = until - 1 - days * DAY
-            second = self._second.of(domain)
             rules = (
                 self._rules.all_of(domain.id)
                 if proposed is None
-                else self._rules.with_proposed(domain.id, proposed.ruleId, proposed)
+                else await self._rules.with_proposed(domain.id, proposed.ruleId, proposed)
             )
+            second = self._second.standings(domain, rules)
             traffic = await self._traffic.read(domain, rules, second, since, until, pairs)
             await self._ask(domain, second, traffic)
-            second = self._second.of(domain)  # a look-up may have shown that the provider is unreachable
+            second = self._second.standings(domain, rules)  # a look-up may have shown that a provider is unreachable
             terms = _Terms(domain, domain.fallback if fallback is None else Fallback(fallback), second)
             users, denied = await self._users(terms, traffic)
             devices, denied_devices = await _devices(terms, traffic, until)
@@ -106,7 +105,7 @@ class Preview:
             )
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """Ask the provider about users of recent logins, for some seconds. Raises StoreError if the survey would take
+        """Ask the providers about users of recent logins, for some seconds. Raises StoreError if the survey would take
         too long.
 
         The next call continues the survey. again: whether to ask also about users whose enrolment is known.
@@ -115,34 +114,48 @@ class Preview:
         if again:
             self._second.forget(domain)
         async with self._limit:
-            until, second, time_slice = self._clock() + 1, self._second.of(domain), TimeSlice()
+            until, time_slice = self._clock() + 1, TimeSlice()
             rules = self._rules.all_of(domain.id)
+            second = self._second.standings(domain, rules)
             traffic = await self._traffic.read(domain, rules, second, until - 1 - days * DAY, until)
-            total, open_, asked = 0, 0, Worst[tuple[str, str]](MOST_SURVEYED)
+            total, left, asked = 0, 0, {name: Worst[tuple[str, str]](MAX_SURVEYED) for name in second}
             for key, user in traffic.users.items():
-                if _needs_factor(user):
-                    total += 1
-                    if self._second.is_open(domain, second, key):
-                        open_ += 1
-                        asked.add(Effect.UNKNOWN, user.logins, (key, user.name))
+                wanted = _providers_needed(user)
+                total += bool(wanted)
+                for name in wanted:
+                    if self._second.is_open(domain, second[name], key):
+                        left += 1
+                        asked[name].add(Effect.UNKNOWN, user.logins, (key, user.name))
                 await time_slice()
             del traffic
-        answered = await self._second.survey(domain, second, asked.kept())
-        return Survey(users=total, left=open_ - answered)
+
+        async def ask(name: str) -> None:
+            nonlocal left
+            answered = await self._second.survey(domain, second[name], asked[name].kept())
+            left -= answered  # `left` is read after the await, in which another task may change it
+
+        await _each(ask, second)
+        return Survey(users=total, left=left)
 
     # --- their outcomes --------------------------------------------------------------------------------------
 
-    async def _ask(self, domain: Domain, second: Standing, traffic: Traffic) -> None:
-        """Ask the provider about users whose enrolment is unknown. Ask about the users with the most logins first."""
-        number, time_slice = self._second.question_limit(domain, second), TimeSlice()
-        if not number:
+    async def _ask(self, domain: Domain, second: Standings, traffic: Traffic) -> None:
+        """Ask the providers about users whose enrolment is unknown. Ask about the users with the most logins first."""
+        limits = {name: self._second.question_limit(domain, each) for name, each in second.items()}
+        unknown = {name: Worst[tuple[str, str]](number) for name, number in limits.items() if number}
+        if not unknown:
             return
-        unknown: Worst[tuple[str, str]] = Worst(number)
+        time_slice = TimeSlice()
         for key, user in traffic.users.items():
-            if _needs_factor(user) and self._second.known(domain, second, key) is None:
-                unknown.add(Effect.UNKNOWN, user.logins, (key, user.name))
+            for name in _providers_needed(user):
+                if name in unknown and self._second.known(domain, second[name], key) is None:
+                    unknown[name].add(Effect.UNKNOWN, user.logins, (key, user.name))
             await time_slice()
-        await self._second.ask(domain, second, unknown.kept())
+
+        async def ask(name: str) -> None:
+            await self._second.ask(domain, second[name], unknown[name].kept())
+
+        await _each(ask, unknown)
 
     async def _users(self, terms: "_Terms", traffic: Traffic) -> tuple[Worst[UserImpact], int]:
         """Return the users with the worst outcomes, and the number of users that enforce mode would deny. The users are
@@ -150,12 +163,13 @@ class Preview:
         worst, denied, time_slice = Worst[UserImpact](), 0, TimeSlice()
         while traffic.users:
             key, user = traffic.users.popitem()
-            enrolment = self._second.known(terms.domain, terms.second, key) or Reason.ENROLMENT_UNKNOWN
             first = Reason.NONE if user.exists else Reason.UNKNOWN_USER
-            decided = [
-                terms.decide(first, action, terms.second.comes_to(enrolment, gives_up=gives_up, method=method))
-                for action, gives_up, method in user.variants
-            ]
+            decided = list[tuple[Effect, str]]()
+            for demand, gives_up, method in user.variants:
+                second = terms.second[demand.provider]
+                known = self._second.known(terms.domain, second, key, demand.strength)
+                enrolment = known or Reason.ENROLMENT_UNKNOWN
+                decided.append(terms.decide(first, demand, enrolment, gives_up=gives_up, method=method))
             effect, reason = max(decided, key=_severity)
             denied += effect is Effect.REJECT and user.exists
             worst.add(
@@ -200,21 +214,35 @@ class Preview:
         return sorted(found, key=lambda each: (-each.logins, each.ruleId or 0))
 
 
-def _needs_factor(user: User) -> bool:
-    return user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.variants)
+def _providers_needed(user: User) -> set[str]:
+    """Return the names of the providers that a user's logins ask; empty if they need no second factor."""
+    return {demand.provider for demand, *_ in user.variants if demand.asks} if user.exists else set()
+
+
+async def _each(ask: Callable[[str], Awaitable[None]], names: Iterable[str]) -> None:
+    """Ask several providers at the same time."""
+    async with trio.open_nursery() as nursery:
+        for name in names:
+            nursery.start_soon(ask, name)
 
 
 class _Terms:
     """The conditions under which recorded logins are decided again."""
 
-    def __init__(self, domain: Domain, fallback: Fallback, second: Standing) -> None:
+    def __init__(self, domain: Domain, fallback: Fallback, second: Standings) -> None:
         self.domain = domain
         self.fallback = fallback
         self.second = second
 
-    def decide(self, first: Reason, action: Action, second: Reason) -> tuple[Effect, str]:
-        """Return the outcome of a login in enforce mode, and the reason for it."""
-        decision = decide(first, action, second, Mode.ENFORCE, self.fallback)
+    def decide(
+        self, first: Reason, demand: Demand, enrolment: Reason, *, gives_up: bool, method: str
+    ) -> tuple[Effect, str]:
+        """Return the outcome of a login in enforce mode, and the reason for it. The parameters are those of
+        `Standing.comes_to`."""
+        second = self.second[demand.provider].comes_to(
+            enrolment, gives_up=gives_up, method=method, strength=demand.strength
+        )
+        decision = decide(first, demand.action, second, Mode.ENFORCE, self.fallback)
         return effect_of(decision), decision.reason.value
 
 
@@ -226,12 +254,12 @@ async def _devices(terms: _Terms, traffic: Traffic, now: int) -> tuple[Worst[Dev
     microseconds.
     """
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
-    for device_id, actions in traffic.actions.items():
+    for device_id, demands in traffic.demands.items():
         seen = traffic.seen[device_id]
-        gives_up = gives_up_early(terms.second, seen, now)
+        gives_up = {name: gives_up_early(each, seen, now) for name, each in terms.second.items()}
         decided = (
-            terms.decide(Reason.NONE, action, terms.second.comes_to(Reason.ASKED, gives_up=gives_up, method=method))
-            for action, method in actions
+            terms.decide(Reason.NONE, demand, Reason.ASKED, gives_up=gives_up[demand.provider], method=method)
+            for demand, method in demands
         )
         effect, reason = max(decided, key=_severity)
         if effect is Effect.CHALLENGE and seen.learned.challenge_support(now) == "no":

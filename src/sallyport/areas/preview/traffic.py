@@ -13,18 +13,20 @@ from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.devices.tagging import DeviceTags
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
-from sallyport.areas.login.facts import CLAIMS, claims_in
+from sallyport.areas.login.facts import claims_in
 from sallyport.areas.login.identity import kept
 from sallyport.areas.login.limit import interim_us
 from sallyport.areas.login.login import NAMELESS
 from sallyport.areas.login.second.forecast import Standing
 from sallyport.areas.policy.roles.role import GivenRole
 from sallyport.areas.policy.roles.service import Roles, product_of
+from sallyport.areas.policy.rules.comparisons import method_in_rules
+from sallyport.areas.policy.rules.conditions import CLAIMS
 from sallyport.areas.policy.rules.facts import NO_CLAIMS, AccountKind, Facts, kind_of
 from sallyport.areas.policy.rules.match import DomainRules
-from sallyport.areas.policy.rules.requested import method_in_rules
-from sallyport.areas.policy.rules.rule import UNMATCHED, Action, Rule
+from sallyport.areas.policy.rules.rule import Action, Rule
 from sallyport.areas.preview import repo
+from sallyport.areas.preview.enrolled import NO_RULE, Demand, Standings
 from sallyport.areas.preview.periods import Span, spans_of
 from sallyport.areas.preview.repo import Group, KnownDevice, Scopes
 from sallyport.areas.preview.tally import TimeSlice
@@ -37,9 +39,9 @@ from sallyport.store.model import Store, Tx
 
 SLICE_EVENTS: Final = 20_000  # events in one search of the store, which takes about 0.3 s; the limit is 10 s
 SLICE_SPANS: Final = 500
-MOST_CHECKED: Final = 1000
+MAX_CHECKED: Final = 1000
 """Maximum number of a rule's devices whose interim updates are looked up."""
-MOST_NAMED: Final = 100
+MAX_NAMED: Final = 100
 _COMPARED_IN: Final[Mapping[str, frozenset[str]]] = {
     "station": frozenset({"stations", "addresses"}),
     "service_type": frozenset({"serviceTypes"}),
@@ -66,7 +68,7 @@ class Recorded(TypedDict, total=False):
 class User:
     """The logins of a user.
 
-    variants: the different combinations of three values: the action of the rule, whether the device gives up before the
+    variants: the different combinations of three values: the demand of the rule, whether the device gives up before the
     user answers, and the authentication method.
     """
 
@@ -77,13 +79,14 @@ class User:
         self.logins = 0
         self.last_at = -1
         self.exists = False
-        self.variants: set[tuple[Action, bool, str]] = set()
+        self.variants: set[tuple[Demand, bool, str]] = set()
 
 
 class Decided:
     """The logins that a rule decides. users: the case-folded names of their users. given: the numbers of logins by the
-    product of the NAS and the role that it gets. devices: the ids of their devices, as in events. claimed: the number
-    of logins that the rule does not exempt, because they match it only by claims of the sender."""
+    product of the NAS and the role that it gets. devices: the attributes of the role by the ids of their devices, as in
+    events. claimed: the number of logins that the rule does not exempt, because they match it only by claims of the
+    sender."""
 
     __slots__ = ("claimed", "devices", "given", "last_at", "logins", "users")
 
@@ -91,7 +94,7 @@ class Decided:
         self.logins = 0
         self.users: set[str] = set()
         self.given: Counter[tuple[str, GivenRole]] = Counter()
-        self.devices: set[int] = set()
+        self.devices: dict[int, bytes] = {}
         self.last_at = 0
         self.claimed = 0
 
@@ -101,7 +104,7 @@ class Decided:
             self.given[given] += group.logins
         self.logins += group.logins
         self.users.add(fold(group.user_name))
-        self.devices.add(group.device_id)
+        self.devices[group.device_id] = b"" if given is None else given[1].attributes
         self.last_at = max(self.last_at, group.last_at)
 
 
@@ -109,7 +112,7 @@ class Traffic:
     """The recorded logins.
 
     since: the time from which they were read, in microseconds. users: by case-folded name. devices: by the device ids
-    in events. actions: for each device, the combinations of a rule's action and an authentication method; the key is
+    in events. demands: for each device, the combinations of a rule's demand and an authentication method; the key is
     the device's current id. seen: the devices by their current id. members: the directory data of users by name, if
     rules compare these data. decided: the logins by the id of the rule that decides them.
     """
@@ -118,7 +121,7 @@ class Traffic:
         self.since = since
         self.users: dict[str, User] = {}
         self.devices: dict[int, KnownDevice | None] = {}
-        self.actions: dict[int, set[tuple[Action, str]]] = {}
+        self.demands: dict[int, set[tuple[Demand, str]]] = {}
         self.seen: dict[int, KnownDevice] = {}
         self.members: dict[str, Membership] = {}
         self.decided: dict[int | None, Decided] = {}
@@ -152,18 +155,19 @@ class TrafficReader:
         self._slice_events = slice_events
 
     async def read(
-        self, domain: Domain, own: Sequence[Rule], second: Standing, since: int, until: int, pairs: int = 0
+        self, domain: Domain, own: Sequence[Rule], second: Standings, since: int, until: int, pairs: int = 0
     ) -> Traffic:
         """Return all logins in a range of time, by user and by device, together with the action that the rules choose.
-        own: the rules of the domain, including disabled ones. pairs: a limit as in `Preview.impact`. Each slice of
-        time counts its pairs, because it decides them, even if another slice has the same ones."""
+        own: the rules of the domain, including disabled ones. second: has each provider that the rules name. pairs: a
+        limit as in `Preview.impact`. Each slice of time counts its pairs, because it decides them, even if another
+        slice has the same ones."""
         traffic, time_slice = Traffic(since), TimeSlice()
         enabled = [rule for rule in own if rule.definition.enabled]
         rules = await trio.to_thread.run_sync(DomainRules, enabled) if enabled else None
         is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
         compared = rules.compared if rules is not None else frozenset[str]()
         columns = {name for name, fields in _COMPARED_IN.items() if not compared.isdisjoint(fields)}
-        if second.takes_no_code(Method.NONE):  # some methods cannot carry a code
+        if any(each.takes_no_code(Method.NONE) for each in second.values()):  # some methods cannot carry a code
             columns.add("method")
         scopes = Scopes(
             frozenset(columns),
@@ -175,6 +179,7 @@ class TrafficReader:
             return traffic
         spans = await trio.to_thread.run_sync(spans_of, enabled, begin, until)
         moments = {span.period: span.at for span in spans}
+        demands: dict[int | None, Demand] = {None: NO_RULE, **{rule.id: Demand.of(rule) for rule in own}}
         end, decided = until, 0
         while begin < end and not 0 < pairs <= decided:
             start = await self._begin_of_slice(domain, begin, end)
@@ -191,8 +196,9 @@ class TrafficReader:
                         rule = rules.match(facts)
                         if facts.claims and not compared.isdisjoint(facts.claims):
                             _note_claims(traffic, group, rule, rules.match(replace(facts, claims=NO_CLAIMS)))
-                    action = UNMATCHED if rule is None else rule.action
-                    _note(domain, traffic, group, device, action, gives_up=gives_up_early(second, device, until))
+                    demand = demands[None if rule is None else rule.id]
+                    gives_up = gives_up_early(second[demand.provider], device, until)
+                    _note(domain, traffic, group, device, demand, gives_up=gives_up)
                     given = self._given(domain, rule, group, device) if rule is not None and rule.role else None
                     traffic.of_rule(None if rule is None else rule.id).note(group, given)
                     await time_slice()
@@ -203,16 +209,20 @@ class TrafficReader:
 
     async def without_interims(self, traffic: Traffic, rule: Rule, at: int) -> list[str]:
         """Return the names of the devices of a rule's logins at which a limit of parallel sessions is not applied, at
-        most MOST_NAMED. at: the time in microseconds."""
-        seen = (traffic.devices.get(each) for each in traffic.of_rule(rule.id).devices)
-        found = {each.id: each.device_name for each in seen if each is not None}
-        devices = sorted(found.items())[:MOST_CHECKED]
-        sent_us = interim_us(rule.attributes)
+        most MAX_NAMED. at: the time in microseconds."""
+        of_role = traffic.of_rule(rule.id).devices
+        seen = ((traffic.devices.get(number), octets) for number, octets in of_role.items())
+        found = {each.id: (each.device_name, octets) for each, octets in seen if each is not None}
+        devices, own_us = sorted(found.items())[:MAX_CHECKED], interim_us(rule.attributes)
 
         def search(tx: Tx) -> list[str]:
-            return [name for device_id, name in devices if interval_us(tx, device_id, sent_us, at) is None]
+            return [
+                name
+                for device_id, (name, octets) in devices
+                if interval_us(tx, device_id, own_us or interim_us(octets), at) is None
+            ]
 
-        return (await self._store.search(search))[:MOST_NAMED]
+        return (await self._store.search(search))[:MAX_NAMED]
 
     async def _begin_of_slice(self, domain: Domain, since: int, until: int) -> int:
         number = self._slice_events
@@ -237,7 +247,7 @@ class TrafficReader:
         client = self._client(domain, group.ip_address)
         own = NO_TAGS if device is None else device.own_tags
         is_named = group.client_ip != group.ip_address or (device is not None and device.is_named)
-        by_claim = self._device_tags.are_claims(domain.id, group.ip_address, is_named=is_named)
+        by_claim = self._device_tags.are_claimed(domain.id, group.ip_address, is_named=is_named)
         return Facts(
             user=group.user_name,
             kind=AccountKind.MACHINE if group.machine else kind_of(group.user_name),
@@ -290,7 +300,7 @@ def _note_claims(traffic: Traffic, group: Group, rule: Rule | None, unclaimed: R
 
 
 def _note(
-    domain: Domain, traffic: Traffic, group: Group, device: KnownDevice | None, action: Action, *, gives_up: bool
+    domain: Domain, traffic: Traffic, group: Group, device: KnownDevice | None, demand: Demand, *, gives_up: bool
 ) -> None:
     key = fold(group.user_name)
     user = traffic.users.get(key)
@@ -299,12 +309,12 @@ def _note(
     traffic.logins += group.logins
     user.logins += group.logins
     user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
-    user.variants.add((action, gives_up, group.method))
+    user.variants.add((demand, gives_up, group.method))
     # If several spellings have the same last time, the choice is deterministic.
     user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
     if device is not None and user.exists:
         traffic.seen[device.id] = device
-        traffic.actions.setdefault(device.id, set()).add((action, group.method))
+        traffic.demands.setdefault(device.id, set()).add((demand, group.method))
 
 
 def parts_of(spans: Sequence[Span], begin: int, end: int) -> Iterator[Sequence[Span]]:

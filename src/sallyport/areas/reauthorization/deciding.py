@@ -1,7 +1,7 @@
 """Decide the login of a live session again, by the current rules."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from secrets import token_bytes
@@ -11,9 +11,11 @@ from sallyport.areas.clients.client import Client
 from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.rows import DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
-from sallyport.areas.directory.principals import Membership
+from sallyport.areas.directory.principals import CloudState, Membership
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import decide
+from sallyport.areas.login.facts import DEVICE_FACT, network_of
+from sallyport.areas.login.first import cloud
 from sallyport.areas.login.identity import identify, kept
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
@@ -43,7 +45,7 @@ from sallyport.radius.attributes import (
     push_attribute,
 )
 from sallyport.radius.dynamic import ROOM
-from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 
@@ -55,18 +57,20 @@ MISSING_FACT: Final = "a fact of the login is not known, so it is not certain wh
 NO_MAC: Final = "00-00-00-00-00-00"
 OTHER_ATTRIBUTES: Final = "other attributes"
 FEWER_ATTRIBUTES: Final = "attributes are no longer set"
+NOTHING: Final = frozenset[str]()
+CERTIFICATE: Final = frozenset({"certificates"})
 OF_FIRST_FACTOR: Final = frozenset({"User-Name", "Session-Timeout", "Reply-Message"})
 """Attributes in an answer that do not come from rules."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredLogin:
     """What the store has about the login of a session. past: its event, or None. member: the directory data of the
-    user. exists: whether the endpoint user still exists."""
+    user. refusal: why a new login of the user would be refused before the rules are asked, or PASSED."""
 
     past: PastLogin | None
     member: Membership
-    exists: bool
+    refusal: Reason
 
 
 class Deciding:
@@ -91,9 +95,9 @@ class Deciding:
         """Return those of the sessions that change, or that cannot be decided. Sessions of users of other domains are
         left out. Only the store is read. at: the time now, in microseconds."""
         rows: dict[tuple[int, int], DeviceRow] = {}
-        for place in {each.domain_id for each in sessions}:
-            of_place = sorted({each.device_id for each in sessions if each.domain_id == place})
-            rows |= {(place, row.id): row for row in inventory.several(tx, place, of_place)}
+        for domain_id in {each.domain_id for each in sessions}:
+            device_ids = sorted({each.device_id for each in sessions if each.domain_id == domain_id})
+            rows |= {(domain_id, row.id): row for row in inventory.several(tx, domain_id, device_ids)}
         found = list[SessionChange]()
         for each in sessions:
             row = rows.get((each.domain_id, each.device_id))
@@ -103,11 +107,8 @@ class Deciding:
             past = repo.login_of(tx, domain.id, fold(login.user), each)
             if past is not None:
                 login = self._login(each, row, at, past)
-            known = Known(
-                past,
-                kept(tx, domain, login.user),
-                domain.first_factor is not LOCAL or rules.has_endpoint_user(tx, domain.id, name_key(login.user)),
-            )
+            member = kept(tx, domain, login.user)
+            known = StoredLogin(past, member, _refusal(tx, domain, login.user, member.cloud))
             change = self._change(login, domain, known, by_disconnect=by_disconnect)
             if change is not None:
                 effect, reason, before, attributes = change
@@ -133,16 +134,16 @@ class Deciding:
         client = self._client(row.ip_address, home)
         octets = _attributes(session, row, past)
         login = simulated(client, row.ip_address, octets, token_bytes(16), Method.NONE, at)
-        login.home, login.domain, login.user, _ = identify(login.arrival, self._pipeline.domains.value)
-        login.station = session.station or ""
+        identify(login, self._pipeline.domains.value)
+        login.station, login.network = session.station or "", network_of(login.arrival.request)
         login.device = device = new_device(login.arrival.request, row.ip_address, home.id, at)
         find_product(device, login.arrival.request, client, at)
         device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
         device.id, device.device_name = row.id, row.device_name
         tags = of_store(row.own_tags)
-        device.own_tags, device.claims_tags = lambda _device: tags, self._pipeline.sightings.claims_tags
+        device.find_own_tags, device.has_claimed_tags = lambda _device: tags, self._pipeline.sightings.has_claimed_tags
         if past is not None:
-            login.method, login.factor, login.inner_realm = past.method, past.factor, past.realm or ""
+            login.method, login.factor, login.realm = past.method, past.factor, past.realm or login.realm
             login.named_by = NamedBy.DNS if past.machine else None
             login.arrival.request.signed = past.claimed == 0
         return login
@@ -152,38 +153,44 @@ class Deciding:
         return client if client is not None and client.tenant_id == home.tenant_id else client_of(home)
 
     def _change(
-        self, login: Login, domain: Domain, known: Known, *, by_disconnect: bool
+        self, login: Login, domain: Domain, known: StoredLogin, *, by_disconnect: bool
     ) -> tuple[SessionEffect, str, str, bytes] | None:
         """Return the effect on a session, the reason, the attributes that the login got as text, and the encoded
         attributes that it would get. Return None if nothing changes."""
         past, steps = known.past, self._pipeline
         if past is None:
             return SessionEffect.UNDECIDED, NOT_RECORDED, "", b""
-        before = past.attributes or ""
+        before, recorded = past.attributes or "", _recorded(past, known.member.cloud)
         login.imported, login.found = known.member, Found()
         if past.method == Method.MAB:
-            decision = steps.apply_rules_to_station(login, domain, _recorded(past))
-        elif not known.exists:
-            return SessionEffect.DISCONNECT, Reason.UNKNOWN_USER.value, before, b""
+            decision = steps.apply_rules_to_station(login, domain, recorded)
+        elif known.refusal is not PASSED:
+            return SessionEffect.DISCONNECT, known.refusal.value, before, b""
         else:
-            decision = self._decision(login, domain, steps.apply_rules(login, domain, _recorded(past)))
-        if not self._is_certain(login, domain):
+            decision = self._decision(login, domain, steps.apply_rules(login, domain, recorded))
+        if not self._is_certain(login, domain, recorded):
             return SessionEffect.UNDECIDED, MISSING_FACT, before, b""
         if decision.applied is not Verdict.ACCEPT:
             return SessionEffect.DISCONNECT, decision.reason.value, before, b""
         return self._other_attributes(domain, before, login.attributes, by_disconnect=by_disconnect)
 
-    def _is_certain(self, login: Login, domain: Domain) -> bool:
+    def _is_certain(self, login: Login, domain: Domain, known: Mapping[str, object]) -> bool:
+        """Return whether all facts are known on which the decision depends. A login by a method without a certificate
+        surely has none, so a new login would be decided in the same way."""
         own = self._pipeline.rules.of(domain.id)
-        if own is None or login.facts is None:
+        if own is None:
             return True
-        return all(step.matches is not None for step in own.explain(login.facts))
+        may_have_one = login.method == Method.EAP or login.method.startswith(Method.EAP_TLS)
+        absent = NOTHING if may_have_one else CERTIFICATE
+        steps = own.explain(self._pipeline.facts_with(login, own, known))
+        return all(step.matches is not None or absent.issuperset(step.missing) for step in steps)
 
     def _decision(self, login: Login, domain: Domain, action: Action) -> Decision:
         """Return the decision about a login whose password was right. A login that had a second factor keeps it."""
         second = PASSED
         if action is MFA_REQUIRED and "+" not in login.factor:
-            provider = self._pipeline.providers.of(domain.id)
+            self._pipeline.refresh(login, domain)
+            provider = login.provider
             second = UNAVAILABLE[provider] if isinstance(provider, Unavailable) else Reason.ASKED
         return decide(PASSED, action, second, domain.mode, domain.fallback)
 
@@ -201,6 +208,15 @@ class Deciding:
             reason = FEWER_ATTRIBUTES if has_gone else OTHER_ATTRIBUTES
             return SessionEffect.DISCONNECT, reason, before, attributes
         return SessionEffect.CHANGE, OTHER_ATTRIBUTES, before, attributes
+
+
+def _refusal(tx: Tx, domain: Domain, user: str, state: CloudState | None) -> Reason:
+    """Return why a user of a domain may no longer log in, or PASSED. Only a domain without a directory of its own knows
+    all its users: endpoint users, and accounts of cloud directories. state: that of the user's account there, or
+    None."""
+    if domain.first_factor is not LOCAL or rules.has_endpoint_user(tx, domain.id, name_key(user)):
+        return PASSED
+    return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)
 
 
 def _name(line: str) -> str:
@@ -230,13 +246,15 @@ def _attributes(session: Live, row: DeviceRow, past: PastLogin | None) -> bytes:
     return b"".join(push_attribute(kind, value) for kind, value in pairs if 0 < len(value) <= MAX_VALUE)
 
 
-def _recorded(past: PastLogin) -> dict[str, object]:
+def _recorded(past: PastLogin, state: CloudState | None) -> dict[str, object]:
     """Return the facts of a login that only its event has: the address of the endpoint, the method of the full login
-    if a session was resumed, the certificate, and other attributes that rules compare."""
+    if a session was resumed, the certificate, and other attributes that rules compare. state: that of the user's
+    account in a cloud directory, or None. The present facts of a device replace those of the login."""
     kept = json.loads(past.facts) if past.facts else {}
     found: dict[str, object] = {name: kept[name] for name in ("address", "method") if name in kept}
     if "certificates" in kept:
-        found["certificates"] = tuple(kept["certificates"])
+        own = [fact for fact in kept["certificates"] if not fact.startswith(DEVICE_FACT)]
+        found["certificates"] = (*own, *(f"{DEVICE_FACT}{fact}" for fact in (state.device if state else ())))
     if "attributes" in kept:
         found["attributes"] = {name: tuple(values) for name, values in kept["attributes"].items()}
     return found

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 
-MOST_KEPT: Final = 10
+MAX_KEPT: Final = 10
 """Number of re-authorizations of a domain that are kept. Older ones are deleted when a new one starts."""
 
 
@@ -50,8 +50,12 @@ class SessionChange:
         ),
     ]
     reason: Annotated[str, Wire("Reason, in words.")]
-    before: Annotated[str, Wire("Attributes that the login got, one on each line.", title="Attributes so far")]
-    shown: Annotated[str, Wire("Attributes that the login would get now, one on each line.", "after", title="Now")]
+    before: Annotated[
+        str, Wire("Attributes that the login got, one on each line.", title="Attributes so far", look="changes")
+    ]
+    shown: Annotated[
+        str, Wire("Attributes that the login would get now, one on each line.", "after", title="Now", look="changes")
+    ]
     attributes: bytes = b""
     outcome: Annotated[
         str,

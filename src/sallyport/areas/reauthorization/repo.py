@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sallyport.areas.reauthorization.reauthorization import (
-    MOST_KEPT,
+    MAX_KEPT,
     Reauthorization,
     RunState,
     SessionChange,
@@ -18,7 +18,7 @@ from sallyport.store.model import Tx, Value, columns_of
 
 LOGIN_BEFORE_US: Final = 60 * SECOND
 LOGIN_AFTER_US: Final = 5 * SECOND
-"""The time around the begin of a session in which its login is searched."""
+"""The time around the start of a session in which its login is searched."""
 DELETED: Final = 200
 
 
@@ -61,13 +61,13 @@ _COUNTS: Final = ("changed", "done", "waiting")
 _RUN: Final = ", ".join(name for name in columns_of(Reauthorization) if name not in _COUNTS)
 
 
-def live(tx: Tx, place: int, after: int, limit: int) -> list[Live]:
+def live(tx: Tx, domain_id: int, after: int, limit: int) -> list[Live]:
     """Return live sessions at the devices of a domain, ordered by id. after: only sessions with a higher id."""
     return tx.all(
         Live,
-        f"select {_LIVE} from sessions where domain_id = :place and state = '{SessionState.LIVE}' and id > :after "
+        f"select {_LIVE} from sessions where domain_id = :domain_id and state = '{SessionState.LIVE}' and id > :after "
         "order by id limit :limit",
-        place=place,
+        domain_id=domain_id,
         after=after,
         limit=limit,
     )
@@ -75,7 +75,7 @@ def live(tx: Tx, place: int, after: int, limit: int) -> list[Live]:
 
 def login_of(tx: Tx, domain_id: int, user_key: str, session: Live) -> PastLogin | None:
     """Return the event of the login from which a session comes, preferably of its station. Return None if there is none
-    near its begin.
+    near its start.
 
     domain_id: the domain of the user. user_key: the user's name without its realm, case-folded.
     """
@@ -140,7 +140,7 @@ def is_running(tx: Tx, domain_id: int, run_id: int) -> bool:
 
 def page(tx: Tx, domain_id: int) -> list[Reauthorization]:
     """Return the kept runs of a domain with the numbers of their sessions, newest first."""
-    sql = f"select {_RUN} from reauthorizations where domain_id = :domain order by id desc limit {MOST_KEPT}"
+    sql = f"select {_RUN} from reauthorizations where domain_id = :domain order by id desc limit {MAX_KEPT}"
     return [_counted(tx, each) for each in tx.all(Reauthorization, sql, domain=domain_id)]
 
 
@@ -168,7 +168,7 @@ def end(tx: Tx, run_id: int, state: RunState, at: int) -> None:
 def delete_old(tx: Tx, domain_id: int) -> int:
     """Delete some rows of runs that are no longer kept. Return the number of rows."""
     old = "select id from reauthorizations where domain_id = :domain order by id desc limit 1 offset :kept"
-    run_id = tx.value(int, old, domain=domain_id, kept=MOST_KEPT)
+    run_id = tx.value(int, old, domain=domain_id, kept=MAX_KEPT)
     if run_id is None:
         return 0
     found = "select id from reauthorized_sessions where domain_id = :domain and reauthorization_id <= :run limit :most"

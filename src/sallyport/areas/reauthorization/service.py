@@ -18,7 +18,7 @@ from sallyport.areas.reauthorization.deciding import Deciding
 from sallyport.areas.reauthorization.reauthorization import Reauthorization, RunState, SessionChange, SessionEffect
 from sallyport.base.actor import acting
 from sallyport.base.clock import Clock
-from sallyport.base.errors import LeaseLost, SallyportError
+from sallyport.base.errors import LeaseLost, SallyportError, TookTooLong
 from sallyport.base.wire import JSON
 from sallyport.nodes.periodic import every
 from sallyport.store import audit
@@ -26,7 +26,8 @@ from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 1.0
 SLICE: Final = 50
-"""Number of sessions that are decided in one search of the store."""
+"""Maximum number of sessions that are decided in one search of the store. A search that takes too long is repeated with
+half of its sessions."""
 SHOWN: Final = 1000
 """Maximum number of sessions in a preview."""
 RUNS_AT_ONCE: Final = 2
@@ -182,9 +183,10 @@ class Reauthorizations:
             return None
         slices = self._slices(domain, run.place, run.after, by_disconnect=bool(run.by_disconnect))
         async with aclosing(slices):
-            async for (place, after), number, changes in slices:
+            async for (device_domain, after), number, changes in slices:
                 undecided = run.undecided + sum(each.effect == SessionEffect.UNDECIDED for each in changes)
-                run = replace(run, place=place, after=after, examined=run.examined + number, undecided=undecided)
+                examined = run.examined + number
+                run = replace(run, place=device_domain, after=after, examined=examined, undecided=undecided)
                 await self._leader_store.write(partial(repo.keep, run=run, changes=changes))
                 if not await self._send(run, domain):
                     return None
@@ -226,32 +228,39 @@ class Reauthorizations:
     # --- both ---------------------------------------------------------------------------------------------------
 
     async def _slices(
-        self, domain: Domain, place: int, after: int, *, by_disconnect: bool
+        self, domain: Domain, device_domain: int, after: int, *, by_disconnect: bool
     ) -> AsyncGenerator[tuple[tuple[int, int], int, Sequence[SessionChange]], None]:
         """Yield the live sessions at all devices of the tenant in slices: the progress, the number of sessions, and the
-        changes. Each slice is decided by the domain as it is then. place, after: the progress of the last slice, or 0.
-        Raises NotFound if the domain was removed meanwhile."""
-        places = sorted(each.id for each in self._domains.of_tenant(domain.tenant_id))
-        for each in places:
-            if each < place:
+        changes. Each slice is decided by the domain as it is then. device_domain, after: the ids of the domain and
+        of the session up to which the last slice came, or 0. Raises NotFound if the domain was removed meanwhile."""
+        device_domains, most = sorted(each.id for each in self._domains.of_tenant(domain.tenant_id)), SLICE
+        for each in device_domains:
+            if each < device_domain:
                 continue
-            last = after if each == place else 0
+            last = after if each == device_domain else 0
             while True:
                 domain = self._domains.table.present(domain.id)
-                progress, number, changes = await self._store.search(
-                    partial(self._slice, domain=domain, place=each, after=last, by_disconnect=by_disconnect)
-                )
+                work = partial(self._slice, domain=domain, device_domain=each, after=last, by_disconnect=by_disconnect)
+                try:
+                    progress, number, changes = await self._store.search(partial(work, most=most))
+                except TookTooLong:  # a device with many logins around the start of the sessions
+                    if most == 1:
+                        raise
+                    most //= 2
+                    continue
                 if not number:
                     break
+                most = min(2 * most, SLICE)
                 last = progress
                 yield (each, last), number, changes
                 await trio.lowlevel.checkpoint()
 
     def _slice(
-        self, tx: Tx, domain: Domain, place: int, after: int, *, by_disconnect: bool
+        self, tx: Tx, domain: Domain, device_domain: int, after: int, most: int, *, by_disconnect: bool
     ) -> tuple[int, int, list[SessionChange]]:
-        """Return the id of the last session of a slice, the number of its sessions, and the changes."""
-        sessions = repo.live(tx, place, after, SLICE)
+        """Return the id of the last session of a slice, the number of its sessions, and the changes. most: the maximum
+        number of sessions."""
+        sessions = repo.live(tx, device_domain, after, most)
         if not sessions:
             return after, 0, []
         changes = self._deciding.slice(tx, domain, sessions, self._clock(), by_disconnect=by_disconnect)

@@ -62,9 +62,9 @@ def disconnect(
     answer."""
     if (session_id is None) is (user is None) or (user is None) is not (domain is None):
         raise click.UsageError("give either SESSION_ID, or --user and --domain; see: sallyport session list")
-    place = domain or _domain_of(line, session_id)
+    own_domain = domain or _domain_of(line, session_id)
     body: Row = {"userName": user} if session_id is None else {"sessionId": session_id}
-    _print_results(line, line.run("/network_device/DisconnectSession", body, domain=place), form)
+    _print_results(line, line.run("/network_device/DisconnectSession", body, domain=own_domain), form)
 
 
 @session.command()

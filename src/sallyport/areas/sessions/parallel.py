@@ -5,7 +5,7 @@ the other, over all nodes. The row has the logins that were admitted in the last
 have begun. It also has the sessions that the service has just asked a NAS to end.
 
 Accounting loses records, so a live session counts only if its last record is not older than twice the interval of its
-interim updates. The interval is the average time between the records of the session, and at least `SHORTEST_US`
+interim updates. The interval is the average time between the records of the session, and at least `MIN_INTERVAL_US`
 (RFC 2869 section 5.16). A session with few records has at least the Acct-Interim-Interval that the login gets. A
 session without an interim update has the interval of its device. If a device sends no interim updates, nothing is known
 about the end of its sessions. Then its sessions do not count, and the limit does not apply to logins at this device.
@@ -26,17 +26,17 @@ from sallyport.base.clock import SECOND
 from sallyport.base.mac import mac_key
 from sallyport.store.model import Tx, Value, columns_of
 
-MOST_NAMES: Final = 256
+MAX_NAMES: Final = 256
 """Maximum number of names under which the sessions of a user are searched, over all domains of the tenant."""
 AWAITED_US: Final = 60 * SECOND
-SHORTEST_US: Final = 60 * SECOND
-MOST_READ: Final = 200
+MIN_INTERVAL_US: Final = 60 * SECOND
+MAX_READ: Final = 200
 """Maximum number of sessions of a user that are read, the newest first. It is more than the highest limit of a
 rule."""
-MOST_DEVICES: Final = 8
+MAX_DEVICES: Final = 8
 """Maximum number of devices whose interval is learned for one login, those of the newest sessions without an interim
-update. At further devices, such a session counts for twice SHORTEST_US."""
-MOST_SIBLINGS: Final = 4
+update. At further devices, such a session counts for twice MIN_INTERVAL_US."""
+MAX_SIBLINGS: Final = 4
 """Maximum number of devices that may be the same NAS as a device, from which its interval is learned too."""
 SAMPLE: Final = 16
 """Number of sessions from which the interval of a device is learned, of each state."""
@@ -52,7 +52,7 @@ class Admission:
     """A login that a limit may refuse. Times are in microseconds.
 
     domain_id, user_key: the domain of the user, and the case-folded name of the principal. places: the names in the
-    accounting of the user's sessions, at most MOST_NAMES. device_id: the device, or 0 if it has no row. station: the
+    accounting of the user's sessions, at most MAX_NAMES. device_id: the device, or 0 if it has no row. station: the
     Calling-Station-Id. limit: the maximum number of parallel sessions. ends_oldest: whether the oldest sessions end if
     there are too many. sent_us: the Acct-Interim-Interval of the answer, or 0. at: the time of the transaction.
     """
@@ -140,9 +140,7 @@ def admit(tx: Tx, login: Admission, *, is_refused: bool = True) -> Parallel:
         ending |= {each.id: login.at for each in found.ended}
     tx.execute(
         "update session_limits set admitted = :admitted where domain_id = :domain and user_key = :key",
-        admitted=json.dumps(
-            [[[each.at, each.station, each.after] for each in awaited[-MOST_READ:]], [*ending.items()]]
-        ),
+        admitted=json.dumps([[[each.at, each.station, each.after] for each in awaited[-MAX_READ:]], [*ending.items()]]),
         domain=login.domain_id,
         key=login.user_key,
     )
@@ -167,17 +165,17 @@ def interval_us(tx: Tx, device_id: int, sent_us: int, at: int) -> int | None:
     session lacks them. sent_us: this interval, or 0. at: the time now, in microseconds.
     """
     seen_us, gaps, is_lacking, has_sessions = 0, 0, False, False
-    for each in (device_id, *siblings(tx, device_id)[:MOST_SIBLINGS]) if device_id else ():
+    for each in (device_id, *siblings(tx, device_id)[:MAX_SIBLINGS]) if device_id else ():
         for state, own in ((SessionState.LIVE, 0), (SessionState.STOPPED, 1)):
             for first, last, records in _sample(tx, each, state):
                 has_sessions = True
                 if records - own > 1:
                     seen_us, gaps = seen_us + last - first, gaps + records - 1
-                elif state is SessionState.LIVE and last < at - 2 * max(sent_us, SHORTEST_US):
+                elif state is SessionState.LIVE and last < at - 2 * max(sent_us, MIN_INTERVAL_US):
                     is_lacking = True
     if gaps:
-        return max(SHORTEST_US, sent_us, seen_us // gaps)
-    return max(SHORTEST_US, sent_us) if sent_us and has_sessions and not is_lacking else None
+        return max(MIN_INTERVAL_US, sent_us, seen_us // gaps)
+    return max(MIN_INTERVAL_US, sent_us) if sent_us and has_sessions and not is_lacking else None
 
 
 def delete_old(tx: Tx, before: int, limit: int) -> int:
@@ -239,11 +237,11 @@ def _fresh(tx: Tx, sessions: Sequence[LiveSession], login: Admission) -> Iterato
     for each in sorted(sessions, key=lambda session: -session.id):
         if each.records > 1:
             own = (each.updated - each.first_seen) // (each.records - 1)
-            interval: int | None = max(SHORTEST_US, own, login.sent_us if each.records == 2 else 0)
+            interval: int | None = max(MIN_INTERVAL_US, own, login.sent_us if each.records == 2 else 0)
         else:
-            if each.device_id not in of_device and len(of_device) < MOST_DEVICES:
+            if each.device_id not in of_device and len(of_device) < MAX_DEVICES:
                 of_device[each.device_id] = interval_us(tx, each.device_id, login.sent_us, login.at)
-            interval = of_device.get(each.device_id, SHORTEST_US)
+            interval = of_device.get(each.device_id, MIN_INTERVAL_US)
         if interval is not None and each.updated >= login.at - 2 * interval:
             yield each
 
@@ -270,24 +268,25 @@ _COLUMNS: Final = ", ".join(f"s.{name}" for name in columns_of(LiveSession))
 
 
 def _live(tx: Tx, places: Sequence[Place]) -> list[LiveSession]:
-    """Return the live sessions of a user, at most MOST_READ of the newest in each block of names."""
+    """Return the live sessions of a user, at most MAX_READ of the newest in each block of names."""
     found: dict[int, LiveSession] = {}
     for named, parameters in _blocks(places):
         sql = (  # a join, because SQLite scans the table for `in (values ...)`
             f"{named} select {_COLUMNS} from named cross join sessions s where s.domain_id = domain "  # noqa: S608
-            f"and s.user_key = name and s.state = '{SessionState.LIVE}' order by s.id desc limit {MOST_READ}"
+            f"and s.user_key = name and s.state = '{SessionState.LIVE}' order by s.id desc limit {MAX_READ}"
         )
         found |= {each.id: each for each in tx.all(LiveSession, sql, **parameters)}
     return list(found.values())
 
 
 def _over(tx: Tx, places: Sequence[Place], after: int) -> dict[int, str]:
-    """Return the MAC address, or an empty text, of each session of a user with an id above `after`, live or over."""
+    """Return the MAC address, or an empty text, of each session of a user with an id above `after` that is over."""
     found: dict[int, str] = {}
     for named, parameters in _blocks(places):
         sql = (
             f"{named} select s.id, s.station from named cross join sessions s where s.domain_id = domain "  # noqa: S608
-            f"and lower(s.user_name) = name and s.id > :after order by s.id limit {MOST_READ}"
+            f"and s.user_key = name and s.state <> '{SessionState.LIVE}' and s.id > :after "
+            f"order by s.id limit {MAX_READ}"
         )
         found |= {
             int(str(key)): mac_key(str(station or "")) for key, station in tx.rows(sql, after=after, **parameters)

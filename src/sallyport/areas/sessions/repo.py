@@ -26,8 +26,9 @@ from sallyport.areas.sessions.session import (
     SessionState,
     Watched,
 )
+from sallyport.base.text import fold_name
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, columns_of, containing, without_case
+from sallyport.store.model import Tx, Value, columns_of, containing
 from sallyport.store.search import bounded_total, from_end
 
 T = TypeVar("T")
@@ -37,8 +38,8 @@ COUNTER = "sessions."
 Key = tuple[int, bytes]
 """The id of a device, and an Acct-Session-Id."""
 DAY_US = 86_400_000_000
-MOST_SIBLINGS = 100
-LONGEST = 64  # maximum sessions in a statement
+MAX_SIBLINGS = 100
+MAX_SESSIONS = 64  # maximum sessions in a statement
 AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
 _KEY = ("domain_id", "device_id", "acct_session_id", "newest")
@@ -46,11 +47,14 @@ _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cau
 _BRIEF = (*_KEY, *COUNTS, *_PLAIN)
 """The columns of a statement that leaves the descriptive values unchanged."""
 _COLUMNS = (*_BRIEF, *FACTS)
+_WRITTEN = (*_COLUMNS, "user_key")
+"""The columns of a statement that writes the descriptive values too. user_key: the User-Name in the form for
+comparison."""
 _PLAIN_AT = len(_KEY) + len(COUNTS)
 _COUNTS, _REST, _FACTS = slice(len(_KEY), _PLAIN_AT), slice(_PLAIN_AT, len(_BRIEF)), slice(len(_BRIEF), None)
-_INDEXED = ("state", "user_name", "started", "stopped")
+_INDEXED = ("state", "user_key", "started", "stopped")
 _FIXED = frozenset({*_KEY, *_INDEXED, "follows"})  # columns that `_update` sets only if they have changed, or never
-_NAMES = [(f"v{number}", f"s{number}") for number in range(LONGEST)]
+_NAMES = [(f"v{number}", f"s{number}") for number in range(MAX_SESSIONS)]
 _STATES = {each.value: each for each in SessionState}
 _STATE_NAMES = {each: each.value for each in SessionState}
 
@@ -60,7 +64,7 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
-        for (device, session), key in zip(_NAMES, part):  # noqa: B905  a part has at most LONGEST keys
+        for (device, session), key in zip(_NAMES, part):  # noqa: B905  a part has at most MAX_SESSIONS keys
             parameters[device], parameters[session] = key
         for each in map(_session, tx.rows(_select(len(part)), **parameters)):
             found[each.device_id, each.acct_session_id] = each
@@ -79,12 +83,12 @@ _SIBLINGS = (
 
 def siblings(tx: Tx, device_id: int) -> list[int]:
     """Return the devices that may be the same NAS as a device, because one of the two has no NAS-Identifier and their
-    addresses are equal. Return no device if there are more than MOST_SIBLINGS.
+    addresses are equal. Return no device if there are more than MAX_SIBLINGS.
 
     Some NAS send a NAS-Identifier only in some of their records.
     """
-    found = tx.all(_id, _SIBLINGS, device=device_id, limit=MOST_SIBLINGS + 1)
-    return found if len(found) <= MOST_SIBLINGS else []
+    found = tx.all(_id, _SIBLINGS, device=device_id, limit=MAX_SIBLINGS + 1)
+    return found if len(found) <= MAX_SIBLINGS else []
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -95,7 +99,7 @@ def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """
     at = 0
     while at < len(items):
-        size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
+        size = min(MAX_SESSIONS, 1 << (len(items) - at).bit_length() - 1)
         yield items[at : at + size]
         at += size
 
@@ -145,6 +149,11 @@ def _row(session: Session) -> tuple[Value, ...]:
     )
 
 
+def _user_key(session: Session) -> tuple[Value]:
+    """Return the value of user_key: None if the session has no User-Name."""
+    return (fold_name(str(session.facts[USER] or "")) or None,)
+
+
 _Changes = tuple[bool, bool, bool, bool, bool]
 """Whether the descriptive values of a session have changed, and whether each column of _INDEXED has changed."""
 _NEW: _Changes = (True, False, False, False, False)  # of a session that has no row yet
@@ -166,7 +175,7 @@ def _changes(before: Watched, now: Watched) -> _Changes:
 @cache
 def _update(changes: _Changes) -> str:
     """Return the `on conflict` clause that updates an existing row."""
-    columns, moved = _COLUMNS if changes[0] else _BRIEF, {*compress(_INDEXED, changes[1:])}
+    columns, moved = _WRITTEN if changes[0] else _BRIEF, {*compress(_INDEXED, changes[1:])}
     taken = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in _FIXED or name in moved)
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
@@ -186,10 +195,10 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
                 totals[session.domain_id, COUNTER + stored.state] -= 1
         changes = _NEW if stored is None else _NONE if stored == now else _changes(stored, now)
         row = _row(session)
-        groups.setdefault(changes, []).append(row + session.facts if changes[0] else row)
+        groups.setdefault(changes, []).append(row + session.facts + _user_key(session) if changes[0] else row)
         session.stored = now
     for changes, rows in groups.items():
-        columns = _COLUMNS if changes[0] else _BRIEF
+        columns = _WRITTEN if changes[0] else _BRIEF
         for part in _blocks(rows):
             tx.insert("sessions", columns, part, on_conflict=_update(changes))
     counters.add_share(tx, totals)
@@ -343,7 +352,7 @@ def domain_of(tx: Tx, session_id: int) -> int | None:
 
 
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
-    """Return one page of sessions, newest first, and the number of all matches. In a search, at most MOST_COUNTED
+    """Return one page of sessions, newest first, and the number of all matches. In a search, at most MAX_COUNTED
     sessions are counted; the number is then a `Minimum`.
 
     If the device was deleted, its fields are taken from the device history.
@@ -389,8 +398,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
         where, parameters = f"{where} and {found}", parameters | more
     narrow = query.user_name or query.since or query.until != FOREVER
     if query.user_name:
-        column, parameters["user"] = without_case("user_name", query.user_name)
-        where = f"{where} and {column} = :user"
+        where, parameters["user"] = f"{where} and user_key = :user", fold_name(query.user_name)
     if query.since or query.until != FOREVER:
         where = f"{where} and started >= :since and started < :until"
         parameters |= {"since": query.since, "until": query.until}

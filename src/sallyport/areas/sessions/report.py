@@ -12,7 +12,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from sallyport.base.clock import SECOND
-from sallyport.base.text import fold_name
 from sallyport.radius.attributes import (
     ACCT_DELAY_TIME,
     ACCT_INPUT_GIGAWORDS,
@@ -61,10 +60,10 @@ class Status(IntEnum):
 START, STOP, INTERIM, ON, OFF = Status
 OF_SESSION: Final = frozenset({START, STOP, INTERIM})
 OF_DEVICE: Final = frozenset({ON, OFF})
-LONGEST_DELAY_S: Final = 7 * 86_400
+MAX_DELAY_S: Final = 7 * 86_400
 EARLIEST_US: Final = 86_400 * SECOND  # maximum time by which an Event-Timestamp may precede the sending
 LATEST_US: Final = 300 * SECOND  # maximum time by which it may follow the sending, because clocks differ
-MOST: Final = 2**63 - 1
+MAX_NUMBER: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
 """Attributes that may change when a record is sent again or through another proxy; the digest ignores them."""
 INTEGERS: Final = (
@@ -75,9 +74,9 @@ INTEGERS: Final = (
 
 FACTS: Final = (
     "user_name", "station", "called_station", "class", "multi_session_id", "nas_port", "nas_port_id", "nas_port_type",
-    "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix", "user_key",
+    "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix",
 )  # fmt: skip
-"""Descriptive columns of a session, in the order of `Report.facts`. user_key: the case-folded User-Name."""
+"""Descriptive columns of a session, in the order of `Report.facts`."""
 USER, STATION, MULTI_SESSION = (FACTS.index(name) for name in ("user_name", "station", "multi_session_id"))
 COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets", "output_packets")
 """Columns that only grow, in the order of `Report.counts`; session_time in seconds."""
@@ -112,12 +111,7 @@ class Report:
         self.begun = begun if begun > 0 else 0
         self.user = as_text(first.get(USER_NAME, b""))
         self.station = as_text(first.get(CALLING_STATION_ID, b""))
-        self.facts = (
-            self.user or None,
-            self.station or None,
-            *_facts(first, port, port_type),
-            fold_name(self.user) or None,
-        )
+        self.facts = (self.user or None, self.station or None, *_facts(first, port, port_type))
         self.counts = (
             time_s or 0,
             _octets(octets_in or 0, rounds_in or 0),
@@ -134,14 +128,14 @@ def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     If the record has a plausible Event-Timestamp (RFC 2869 section 5.3), this is the time. Otherwise the time is the
     time of receipt, minus Acct-Delay-Time (RFC 2866 section 5.2).
     """
-    sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
+    sent = received - (delay_s * SECOND if delay_s <= MAX_DELAY_S else 0)
     if stamp_s is not None and sent - EARLIEST_US <= stamp_s * SECOND <= sent + LATEST_US:
         return min(stamp_s * SECOND, received)
     return sent
 
 
 def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> "tuple[Value, ...]":
-    """Return the descriptive values of a record in the order of FACTS, except those of the user and the station."""
+    """Return the descriptive values of a record in the order of FACTS, without user and station."""
     get = first.get
     return (
         _text(get(CALLED_STATION_ID)),
@@ -164,7 +158,7 @@ def _text(value: bytes | None) -> str | None:
 def _octets(count: int, rounds: int) -> int:
     """Return a counter of octets. rounds: how often the 32-bit counter has overflowed (RFC 2869 sections 5.1, 5.2)."""
     octets = rounds << 32 | count
-    return octets if octets < MOST else MOST
+    return octets if octets < MAX_NUMBER else MAX_NUMBER
 
 
 _NO_ADDRESSES: Final = frozenset({bytes(4), b"\xff\xff\xff\xff", b"\xff\xff\xff\xfe"})

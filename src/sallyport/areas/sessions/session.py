@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from sallyport.areas.sessions.report import COUNTS, FACTS, MOST, MULTI_SESSION, START, STATION, STOP, USER, Report
+from sallyport.areas.sessions.report import COUNTS, FACTS, MAX_NUMBER, MULTI_SESSION, START, STATION, STOP, USER, Report
 from sallyport.base.answer import Wire
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.mac import station_key
@@ -76,7 +76,7 @@ class Session:
         self.facts: tuple[Value, ...] = _NO_FACTS
         self.counts: tuple[int, ...] = _NO_COUNTS
         self.started = started
-        self.first_seen = MOST
+        self.first_seen = MAX_NUMBER
         self.updated = 0
         self.stopped: int | None = None
         self.cause: int | None = None
@@ -322,7 +322,7 @@ class SessionQuery:
 
     @property
     def is_period(self) -> bool:
-        """Whether the query selects by time, and not by user. Then the sessions are ordered by their begin, as in the
+        """Whether the query selects by time, and not by user. Then the sessions are ordered by their start, as in the
         index."""
         return not self.user_name and bool(self.since or self.until != FOREVER)
 

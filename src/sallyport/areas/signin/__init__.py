@@ -22,9 +22,7 @@ the machine itself do not count against the name, so that an attacker cannot kee
     person          the values: Administrator, Session, Person
     repo            SQL of administrators and sessions
     administrators  Administrators: add, list, change and remove
-    openid          OpenId: discovery, the code flow and its checks, sign-out at the provider
-    id_token        the check of an ID token
-    identities      Identities: list and remove the people of identity providers
-    sessions        Sessions: sign in, look up, list, end
-    commands        commands of the control socket, for `sallyport admin`
+    sign_ins        SignIns: sign in with a token, a password or an identity provider
+    openid          the sign-in with the providers of the settings, and the sign-out there
+    sessions        Sessions: look up, list, end
 """

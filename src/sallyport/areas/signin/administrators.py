@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import trio
 
 from sallyport.areas.signin import repo
-from sallyport.areas.signin.passwords import hashed
 from sallyport.areas.signin.person import Administrator, Identity
+from sallyport.areas.tenancy.passwords import hashed
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
 from sallyport.base.text import existing, fold_name
@@ -19,8 +19,8 @@ from sallyport.store.model import Store, Tx, Work
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Role
 
-LONGEST_NAME = 64
-LONGEST_PASSWORD = 128
+MAX_NAME_LENGTH = 64
+MAX_PASSWORD_LENGTH = 128
 SEED_OCTETS = 20
 ROLES = (Role.ADMIN, Role.OPERATOR, Role.AUDITOR)
 """The roles of an administrator of a tenant."""
@@ -109,8 +109,8 @@ class Administrators:
         return transaction
 
     async def _hashed(self, name: str, password: str) -> str:
-        if not password or len(password) > LONGEST_PASSWORD or not password.isprintable():
-            raise invalid_field("password", f"must have 1 to {LONGEST_PASSWORD} printable characters")
+        if not password or len(password) > MAX_PASSWORD_LENGTH or not password.isprintable():
+            raise invalid_field("password", f"must have 1 to {MAX_PASSWORD_LENGTH} printable characters")
         failed = self._failures(password, name)
         if failed:
             fields = tuple(FieldError("password", each) for each in failed)
@@ -135,8 +135,10 @@ def _new_seed() -> str:
 
 
 def _check_name(name: str) -> None:
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters, without spaces at the ends")
+    if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable() or name != name.strip():
+        raise invalid_field(
+            "name", f"must have 1 to {MAX_NAME_LENGTH} printable characters, without spaces at the ends"
+        )
 
 
 class Identities:

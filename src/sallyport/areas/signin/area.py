@@ -10,6 +10,7 @@ from sallyport.areas.signin import repo
 from sallyport.areas.signin.administrators import Administrators, Identities
 from sallyport.areas.signin.openid import OpenId
 from sallyport.areas.signin.sessions import Sessions
+from sallyport.areas.signin.sign_ins import SignIns
 from sallyport.areas.tenancy.guesses import guesses_of_all_nodes
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.clock import SECOND
@@ -40,6 +41,9 @@ class SignInArea(Area):
         self.open_id = OpenId(settings.identity_providers, parts.http, parts.link_base, clock)
         self.identities = Identities(store, clock)
         self.sessions = Sessions(
+            store, parts.vault, self.open_id, clock, idle_us=settings.console_idle_minutes * minute_us
+        )
+        self.sign_ins = SignIns(
             store,
             parts.vault,
             tenancy,
@@ -47,7 +51,6 @@ class SignInArea(Area):
             guesses_of_all_nodes(parts.notices, "sign_in_name", clock, burst=FAILED_SIGN_INS),
             self.open_id,
             clock,
-            idle_us=settings.console_idle_minutes * minute_us,
             longest_us=settings.console_hours * 60 * minute_us,
         )
 

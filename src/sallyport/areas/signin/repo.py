@@ -5,6 +5,7 @@ from typing import Final
 
 from sallyport.areas.signin.person import Administrator, Identity, Session
 from sallyport.base.errors import SecretError
+from sallyport.base.text import fold
 from sallyport.store.foreign import CLOCKS_US
 from sallyport.store.inserts import insert_row
 from sallyport.store.model import Tx
@@ -238,6 +239,12 @@ def tenant_id(tx: Tx, organization: int, number: int) -> int | None:
     return tx.value(int, sql, organization=organization, number=number)
 
 
+def only_tenant(tx: Tx) -> int | None:
+    """Return the id of the installation's tenant if it has only one."""
+    rows = tx.rows("select id from tenants order by id limit 2")
+    return int(str(rows[0][0])) if len(rows) == 1 else None
+
+
 def set_id_token(tx: Tx, vault: Vault, session_id: int, token: str) -> None:
     """Store the ID token of a session, for the sign-out at the identity provider."""
     sealed = vault.seal(token.encode(), f"console_sessions/{session_id}/id_token")
@@ -318,3 +325,20 @@ def end_of_administrator(tx: Tx, administrator_id: int) -> int:
 def void(tx: Tx) -> None:
     """Delete all sessions."""
     tx.execute("delete from console_sessions")
+
+
+def administrator_names(tx: Tx, domain_id: int) -> frozenset[str]:
+    """Return the case-folded names of the people with the role admin in the console, for the tenant of a domain or for
+    the installation. A name with a realm of the domain is also returned without it, and a name without a realm also
+    with each of them."""
+    own = "role in ('admin', 'installation') and (tenant_id is null or tenant_id = "
+    tenant = "(select tenant_id from domains where id = :d))"
+    sql = f"select name from administrators where {own}{tenant} union select name from identities where {own}{tenant}"
+    names = {fold(str(row[0]).strip()) for row in tx.rows(sql, d=domain_id)}
+    sql = "select realm_key from domain_realms where domain_id = :d union select name from domains where id = :d"
+    realms = {fold(str(row[0])) for row in tx.rows(sql, d=domain_id)}
+    found = set(names)
+    for name in names:
+        user, _, realm = name.rpartition("@")
+        found |= {user} if user and realm in realms else {f"{name}@{each}" for each in realms}
+    return frozenset(found)

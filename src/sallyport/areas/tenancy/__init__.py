@@ -6,6 +6,7 @@ from the cache before the call returns. `forget` empties the cache after another
 
     authentication  TokenRecord, the cache, and the look-up of tokens and keys for the package web
     guesses         the rate limit for wrong keys
+    passwords       the slow hash of passwords and codes that people type
     repo            Tenant, TokenQuery, and the SQL of tenants and tokens
     service         Tenancy: tenants and tokens
     keys            API keys of agents

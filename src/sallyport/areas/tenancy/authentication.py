@@ -18,7 +18,7 @@ from sallyport.store.model import Store, Tx
 from sallyport.web.scope import Authenticator, Caller, Role
 
 CACHED = 4096
-LONGEST = 128
+MAX_LENGTH = 128
 """Maximum number of characters of a token."""
 
 
@@ -119,7 +119,7 @@ class TokenAuthentication:
 
         Raises Unauthenticated if the token is unknown, expired or revoked. Raises StoreError.
         """
-        if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
+        if not token.startswith(TOKEN_PREFIX) or len(token) > MAX_LENGTH:
             raise Unauthenticated(INVALID_TOKEN)
         record = await self._known.find(token_hash(token), source)
         if record is None or record.status(self._clock()) != "active":

@@ -46,6 +46,10 @@ class Guesses:
         """Return whether a source has reached the limit. now: the current time in microseconds."""
         return self._counted(network_of(source), now) > self.burst - 1
 
+    def is_unknown(self, source: str, now: int) -> bool:
+        """Return whether no wrong key counts against a source. now: the time in microseconds."""
+        return not self._counted(network_of(source), now)
+
     def fail(self, source: str, now: int) -> None:
         """Count a wrong key from a source, on all nodes. now: the current time in microseconds."""
         network = network_of(source)

@@ -13,7 +13,8 @@ from pydantic import Field
 from sallyport.areas.tenancy.authentication import TokenRecord
 from sallyport.areas.tenancy.repo import TokenQuery
 from sallyport.areas.tenancy.service import Tenancy
-from sallyport.areas.tenancy.tenants import ListedTenant, Tenants
+from sallyport.areas.tenancy.tenant_repo import ListedTenant
+from sallyport.areas.tenancy.tenants import Tenants
 from sallyport.base.clock import Clock, iso
 from sallyport.base.fair import in_parts
 from sallyport.base.validation import Moment

@@ -12,8 +12,8 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx, Work
 from sallyport.web.scope import Role
 
-LONGEST_NAME = 64
-_HIGHEST = 2**63 - 1
+MAX_NAME_LENGTH = 64
+_MAX_NUMBER = 2**63 - 1
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999, the last time in ISO 8601 with four digits
 
 
@@ -88,7 +88,7 @@ class Tenancy(TokenAuthentication):
         """Create a wallet's token, in the transaction that registers the wallet. Return the token's id and the
         token."""
         owner = repo.tenant(tx, tenant_id)
-        name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
+        name, token = f"wallet {email}"[:MAX_NAME_LENGTH], new_token()
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
         return record.id, token
 
@@ -180,7 +180,7 @@ def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None
     Raises NotFound. Raises Conflict if more than one of them is active.
     """
     if isinstance(token, int):
-        by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None
+        by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _MAX_NUMBER else None
         if by_id is None:
             raise NotFound("token not found")
         return by_id
@@ -195,13 +195,13 @@ def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None
 
 
 def _check_scope(organization: int, number: int) -> None:
-    if not 1 <= organization <= _HIGHEST:
+    if not 1 <= organization <= _MAX_NUMBER:
         raise invalid_field("org", "must be a whole number of at least 1")
-    if not 1 <= number <= _HIGHEST:
+    if not 1 <= number <= _MAX_NUMBER:
         raise invalid_field("tenant", "must be a whole number of at least 1")
 
 
 def _check_name(name: str) -> None:
     """Raise Invalid if a name could be confused with an id, or cannot be printed in a table."""
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
-        raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters, and not only digits")
+    if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable() or name.isdecimal():
+        raise invalid_field("name", f"must have 1 to {MAX_NAME_LENGTH} printable characters, and not only digits")

@@ -10,8 +10,7 @@ verifies the user's one-time passwords.
     instances   machines and their authentication methods
     membership  assignments between users, groups and instances, with their stored totals
     imports     import of users and instances from a file
-    files       code that the commands of the command line share
-    operations  local operations, which HTTP does not serve
+    operations  local operations, which HTTP does not serve; `commands` has the commands
 
 A login calls `EndpointUsers.cached`, which never waits. If the user is not in memory, the login calls `load`, which
 reads the user from the store. If the user does not exist, `load` caches this fact too. A method that changes a user

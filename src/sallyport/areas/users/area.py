@@ -11,6 +11,7 @@ from sallyport.areas.users import operations as api
 from sallyport.areas.users import page, repo
 from sallyport.areas.users.accounts import operations as accounts_api
 from sallyport.areas.users.accounts.service import Credentials, PasswordPolicies, Users
+from sallyport.areas.users.administrators import AdministratorNames, Administrators
 from sallyport.areas.users.groups import operations as groups_api
 from sallyport.areas.users.groups.repo import forget_policies
 from sallyport.areas.users.groups.service import Groups, PolicyIds
@@ -25,6 +26,7 @@ from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
 from sallyport.store.slices import Slice
 from sallyport.web.operation import Operations
+from sallyport.web.people.site import PeopleSite
 from sallyport.web.scope import Gate
 
 
@@ -78,7 +80,9 @@ class UsersArea(Area):
         policies: Policies,
         credentials: Credentials,
         revocations: Revocations,
+        administrators: AdministratorNames,
     ) -> None:
+        self.administrators = Administrators(parts.store, administrators)
         store, vault, clock = parts.store, parts.vault, parts.clock
         self._parts, self._domains, self._instances = parts, domains, instances
         self.foreign = {USERS: self._changed_elsewhere}
@@ -100,7 +104,7 @@ class UsersArea(Area):
         """Return the operations of groups and users."""
         return [
             groups_api.operations(self.groups, gate),
-            accounts_api.operations(self.accounts, self.seeds, self._enrolment_link, gate),
+            accounts_api.operations(self.accounts, self.seeds, self.administrators, self._enrolment_link, gate),
         ]
 
     def commands(self) -> Mapping[str, Command]:
@@ -109,6 +113,10 @@ class UsersArea(Area):
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:
         """Return the page of an enrolment link."""
+        return page.routes(self.seeds)
+
+    def people_routes(self, site: PeopleSite) -> Sequence[BaseRoute]:
+        """Return the page of enrolment links, which the site of people has too: `public_url` may lead to it alone."""
         return page.routes(self.seeds)
 
     def forget(self) -> None:

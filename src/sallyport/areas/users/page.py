@@ -13,17 +13,17 @@ from starlette.routing import BaseRoute
 
 from sallyport.areas.users.totp import OneTimeSeeds
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.web.page import Page, link_route, templates
+from sallyport.web.link_page import LinkPage, link_route, templates
 
 PATH = "/enrol/"
 
 _LINK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-_GONE = Page(
+_GONE = LinkPage(
     "This link is not valid",
     "The link has expired, was used already, or is incomplete. Ask your administrator for a new one.",
     404,
 )
-_DONE = Page("Done", "Your app is set up. Use its codes when you log in. You can close this page.")
+_DONE = LinkPage("Done", "Your app is set up. Use its codes when you log in. You can close this page.")
 
 
 def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
@@ -37,10 +37,10 @@ class _EnrolmentPage:
         self._seeds = seeds
         self._form = templates(Path(__file__).parent / "templates").get_template("enrolment_link.html")
 
-    async def show(self, link: str) -> Page:
+    async def show(self, link: str) -> LinkPage:
         return await self._opened(link)
 
-    async def submit(self, link: str, fields: Mapping[str, str]) -> Page:
+    async def submit(self, link: str, fields: Mapping[str, str]) -> LinkPage:
         if not _LINK.fullmatch(link):
             return _GONE
         try:
@@ -51,7 +51,7 @@ class _EnrolmentPage:
             return await self._opened(link, "A code is six digits.")
         return _DONE if checked.right else await self._opened(link, f"This code is wrong{checked.hint}.")
 
-    async def _opened(self, link: str, wrong: str = "") -> Page:
+    async def _opened(self, link: str, wrong: str = "") -> LinkPage:
         """Return the page of a pending enrolment, or the page for an invalid link. wrong: a message about the code that
         the user has typed, or empty."""
         waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
@@ -64,4 +64,4 @@ class _EnrolmentPage:
             seed=" ".join(re.findall(".{1,4}", waiting.seed)),
             wrong=wrong,
         )
-        return Page("Set up one-time codes", Markup(form), 400 if wrong else 200)  # noqa: S704  the template escapes
+        return LinkPage("Set up one-time codes", Markup(form), 400 if wrong else 200)  # noqa: S704  the template escapes

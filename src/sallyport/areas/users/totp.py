@@ -158,21 +158,31 @@ class OneTimeSeeds:
 
         return await self._confirm(find, code)
 
-    async def remove(self, domain_id: int, which: UserKey) -> bool:
-        """Delete the user's confirmed and pending seeds. Return whether there was a seed. Raises NotFound if the user
-        does not exist."""
+    async def remove(self, domain_id: int, which: UserKey, check: Callable[[Tx], None] = lambda _tx: None) -> bool:
+        """Delete the user's confirmed and pending seeds. Return whether there was a seed. check: a function that raises
+        an error in the transaction if the seed must stay. Raises NotFound if the user does not exist."""
         which, _ = await self._named(domain_id, which)
         at, touched = self._clock(), list[UserRef]()
 
         def transaction(tx: Tx) -> bool:
             user = _located(tx, domain_id, which)
             touched.append(user)
+            check(tx)
             cleared = repo.clear_seed(tx, user.id, at)
             if cleared:
                 _note(tx, "user.totp.remove", user, at)
             return cleared
 
         return await self._change(transaction, touched)
+
+    async def login_name(self, domain_id: int, name: str) -> str:
+        """Return the name by which logins know a user or a person. Raises NotFound if the domain knows no such name.
+        Raises Conflict if the first factor cannot be asked."""
+        which, is_person = await self._named(domain_id, name)
+        found = await self._store.read(lambda tx: repo.locate(tx, domain_id, which))
+        if found is None and not is_person:
+            raise NotFound(NO_USER)
+        return str(which) if found is None else found.name
 
     async def _named(self, domain_id: int, which: UserKey) -> tuple[UserKey, bool]:
         """Return the id or the name under which a user's seed is stored, and whether a directory or the first factor

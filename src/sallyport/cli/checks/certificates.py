@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from sallyport.areas.certificates.certificate import MAX_BITS
+from sallyport.base.text import counted
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.credentials import Credentials
 from sallyport.certs.expiry import certificates_of
@@ -28,9 +30,11 @@ from sallyport.certs.folder import (
     read_lists,
 )
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.shell.command import entries
 
 SOON: Final = timedelta(days=30)
-LONGEST: Final = timedelta(days=825)  # the longest validity that Apple's systems accept from a private authority
+MAX_PROFILES: Final = 100
+MAX_VALIDITY: Final = timedelta(days=825)  # the longest validity that Apple's systems accept from a private authority
 WEAK: Final = {"md5", "sha1"}
 
 
@@ -61,6 +65,45 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
     yield from _of_realms(issued, examination, now)
 
 
+def check_server_certificates(examination: Examination) -> Iterator[Finding]:
+    """Check the server certificates of the domains."""
+    for domain in examination.domains:
+        found = examination.line.run("/ad/ListServerCertificates", domain=str(domain["domainId"]))
+        for each in entries(found["certificates"]):
+            name = f"{domain['domainName']}: server certificate {each['realm'] or 'of the domain'}"
+            faults = each["warnings"] if isinstance(each["warnings"], list) else []
+            if not each["usable"]:
+                yield problem(f"{name}: the key cannot be read; run sallyport cert add")
+            yield from (warning(f"{name}: {fault}; run sallyport cert check, then cert add") for fault in faults)
+            if each["usable"] and not faults:
+                yield ok(f"{name}: until {str(each['expires'])[:10]}")
+
+
+def check_profiles(examination: Examination) -> Iterator[Finding]:
+    """Check that the files of network profiles can be made, and the certificate that signs them. At most MAX_PROFILES
+    profiles are looked at."""
+    line, looked_at, flaws = examination.line, 0, list[Finding]()
+    for domain in examination.domains:
+        scope = str(domain["domainId"])
+        for each in line.listed("/ad/ListProfiles", "profiles", domain=scope) if looked_at < MAX_PROFILES else ():
+            looked_at += 1
+            why = line.run("/ad/ShowProfile", {"name": each["name"]}, domain=scope)["problem"]
+            if why:
+                text = f"profile {each['name']} has no files: {why}; sallyport profile set changes it"
+                flaws.append(warning(f"{domain['domainName']}: {text}"))
+    if looked_at:
+        yield ok(f"{counted(looked_at, 'network profile')}, {len(flaws)} without files")
+    yield from flaws
+    if examination.settings.profile_certificate is not None:
+        yield from of_signing(examination.settings.profile_certificate, present())
+
+
+def of_signing(path: Path, now: datetime) -> Iterator[Finding]:
+    """Check the certificates that sign network profiles. Devices show a profile as not verified after their end."""
+    for each in read_certificates(path):
+        yield from of_time(f"profile_certificate {path}: {common_name(each)}", each.not_valid_before_utc, each, now)
+
+
 def _authorities(used: Credentials) -> list[x509.Certificate]:
     return [] if used.ca_file is None else read_certificates(used.ca_file)
 
@@ -70,9 +113,10 @@ def _of_server(
 ) -> Iterator[Finding]:
     own = chain[0]
     yield from of_time(str(path), own.not_valid_before_utc, own, now)
-    if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
+    if own.not_valid_after_utc - own.not_valid_before_utc > MAX_VALIDITY:
         yield warning(
-            f"{path} is valid for more than {LONGEST.days} days: Apple's systems reject it; run sallyport cert renew"
+            f"{path} is valid for more than {MAX_VALIDITY.days} days: Apple's systems reject it; "
+            "run sallyport cert renew"
         )
     if not host_names(own):
         yield problem(
@@ -83,6 +127,12 @@ def _of_server(
         yield problem(f"{path} has no extended key usage serverAuth: Windows rejects it; renew it with serverAuth")
     if not _holds(own, x509.KeyUsage, lambda usage: usage.digital_signature, absent=True):
         yield problem(f"{path} lacks the key usage digitalSignature, which TLS needs; renew it with digitalSignature")
+    key = own.public_key()
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size > MAX_BITS:
+        yield warning(
+            f"{path}: the RSA key has {key.key_size} bits: each handshake delays other logins; renew it with a key on "
+            f"P-256, or of at most {MAX_BITS} bits"
+        )
     for each in chain:
         yield from _of_strength(path, each)
     for lower, upper in pairwise(chain):

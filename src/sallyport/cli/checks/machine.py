@@ -8,15 +8,18 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sallyport.base.clock import is_synchronized
 from sallyport.base.errors import ConfigError, Locked
+from sallyport.certs.authority import host_names
+from sallyport.certs.folder import read_certificates
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.cli.connection import LOCKED
 from sallyport.host import disk
 from sallyport.host.owner import as_owner, user_name
 from sallyport.settings.listening import bound, cannot_listen, has_family, holder
-from sallyport.settings.settings import unknown_environment
+from sallyport.settings.settings import Settings, unknown_environment
 from sallyport.settings.values import MASTER_KEY, Address
 from sallyport.store.vault import FILE, parse_keys
 
@@ -26,8 +29,11 @@ LISTENERS = {
     "radsec_bind": "RadSec",
     "http_bind": "HTTP",
     "metrics_bind": "metrics",
+    "people_bind": "pages of people",
 }
 MADE = 1_767_225_600  # 2026-01-01, in Unix time; a correct clock shows a later time
+MAX_PROXIES = 256
+"""Number of addresses from which a network of proxies is too wide: a /24, or a /120."""
 NEW = "the first start creates it"
 
 
@@ -63,6 +69,7 @@ def check_files(examination: Examination) -> Iterator[Finding]:
     reader = owner if os.geteuid() == 0 else user_name(os.geteuid())
     named = [examination.line.connection.file, settings.tls_certificate, settings.tls_key, settings.dictionaries]
     named += [settings.eap_certificate, settings.eap_key, settings.eap_ca]
+    named += [settings.profile_certificate, settings.profile_key, settings.smtp_password_file]
     faults: list[OSError] = []
     with as_owner(data_dir, reads_all=False):
         for path in filter(None, named):
@@ -209,4 +216,45 @@ def check_ipv6(examination: Examination) -> Iterator[Finding]:
             warning("this machine has no IPv6, so RADIUS cannot use it; enable IPv6, or set radius_auth_bind to IPv4")
             if wanted
             else ok("not available, and no setting needs it")
+        )
+
+
+def check_people(examination: Examination) -> Iterator[Finding]:
+    """Check that the pages of people get the addresses of browsers, and are reached over TLS."""
+    yield from of_people(examination.settings)
+
+
+def of_people(settings: Settings) -> Iterator[Finding]:
+    """Yield the findings about the setting `people_bind`."""
+    if settings.people_bind is None:
+        yield ok("no pages: people_bind is not set")
+        return
+    weak = list(_weaknesses(settings))
+    yield from weak or [ok(f"{settings.public_url}/mfa and {settings.public_url}/me")]
+
+
+def _weaknesses(settings: Settings) -> Iterator[Finding]:
+    if settings.tls_certificate is None and not settings.trusted_proxies:
+        yield warning(
+            "people_bind has no TLS, so people need a proxy with TLS, but trusted_proxies names none: all people seem "
+            "to have the address of the proxy; set trusted_proxies, or tls_certificate and tls_key"
+        )
+    if settings.tls_certificate is not None and not settings.trusted_proxies:
+        yield from _of_name(settings.tls_certificate, urlsplit(settings.public_url).hostname or "")
+    wide = [each for each in settings.trusted_proxies if each.num_addresses > MAX_PROXIES]
+    if wide:
+        yield warning(
+            f"trusted_proxies has {', '.join(map(str, wide))}: each host of this network can claim any address for a "
+            "browser, and so meet the binding to an address; set it to the proxies alone"
+        )
+
+
+def _of_name(path: Path, host: str) -> Iterator[Finding]:
+    """Check that a certificate has the host of `public_url`. Browsers allow no passkeys otherwise."""
+    names = host_names(read_certificates(path)[0])
+    wildcard = f"*.{host.partition('.')[2]}"
+    if not {host, wildcard} & {each.casefold() for each in names}:
+        yield warning(
+            f"tls_certificate {path} is for {', '.join(names) or 'no name'}, not for {host} of public_url: browsers "
+            "warn people, and allow no passkeys; set a certificate for this name"
         )

@@ -1,7 +1,6 @@
 """Checks that this machine can connect to the servers that logins need, and that the setting `egress` allows this."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -9,12 +8,12 @@ from urllib.parse import urlsplit
 import trio
 
 from sallyport.areas.events.outlets.transport import targets_of
-from sallyport.base.errors import NotFound
 from sallyport.base.text import counted
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, Row
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
+from sallyport.shell.command import entries
 
 PATIENCE_S: Final = 3.0
 PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
@@ -35,8 +34,8 @@ class Target:
 
 
 def check_reach(examination: Examination) -> Iterator[Finding]:
-    """Check that identity providers, MFA providers and directories accept connections. For RADIUS servers and event
-    outlets, check only that `egress` allows their addresses."""
+    """Check that identity providers, MFA providers, directories and the SMTP server accept connections. For RADIUS
+    servers and event outlets, check only that `egress` allows their addresses."""
     targets = list(dict.fromkeys(_targets(examination)))
     failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
     yield ok(f"{len(targets) - len(failed)} of {counted(len(targets), 'server')} can be connected to")
@@ -52,13 +51,18 @@ def _targets(examination: Examination) -> Iterator[Target]:
     for outlet in targets_of(examination.settings):
         if outlet.host:
             yield Target("event outlet", outlet.host, outlet.port, over_tcp=False)
+    mail = examination.settings.mail_server
+    if mail is not None:
+        yield Target("SMTP server", mail.host, mail.port)
     for named, each in examination.settings.identity_providers.items():
         yield from _of_url(f"identity provider {named}", each.issuer)
     for domain in examination.domains:
         name = str(domain["domainName"])
-        with suppress(NotFound):  # the domain has no provider
-            provider = examination.line.run("/ad/GetMFAProvider", domain=str(domain["domainId"]))
-            yield from _of_provider(name, str(provider["provider"]), provider)
+        providers = examination.line.run("/ad/ListMFAProviders", domain=str(domain["domainId"]))["providers"]
+        for provider in entries(providers):
+            body: Row = {"provider": provider["provider"]}
+            shown = examination.line.run("/ad/GetMFAProvider", body, domain=str(domain["domainId"]))
+            yield from _of_provider(name, str(provider["provider"]), shown)
         first = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"]))
         kind = str(first["firstFactor"])
         fields = first.get(kind)
@@ -81,7 +85,7 @@ def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator
     if kind == "radius":
         yield Target(f"{domain}: MFA provider radius", str(fields["host"]), int(str(fields["port"])), over_tcp=False)
     else:
-        for field in ("url", "host", "domain"):
+        for field in ("url", "host", "domain", "issuer"):
             value = str(fields.get(field) or "")
             yield from _of_url(
                 f"{domain}: MFA provider {kind}", value if "://" in value or not value else f"https://{value}"

@@ -7,15 +7,18 @@ from typing import Final
 from cryptography import x509
 
 from sallyport.areas.directory.imports.bodies import ended_readings
-from sallyport.areas.directory.schedules.bodies import is_overdue
+from sallyport.areas.directory.schedules.bodies import is_overdue, is_too_old
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.base.clock import now_us
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.tags import folded_tag, is_selected
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
 from sallyport.certs.folder import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.radius.vendors.stepups import unable
 from sallyport.shell.command import entries
 
 LISTED = 5
@@ -91,12 +94,65 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
         if not serving:
             yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; run sallyport client add --domain")
         rules = list(examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"])))
+        yield from _of_own(examination, domain)
         yield from _exempting_all(rules, domain)
         yield from _claiming(rules, serving, domain)
+        yield from _without_tagged(examination, rules, serving, domain)
         if domain["firstFactor"] == "none":
             yield _trusted_clients(domain, serving)
         elif domain["firstFactor"] != "local":
             yield from _unconfigured(examination, domain)
+
+
+def _of_own(examination: Examination, domain: Row) -> Iterator[Finding]:
+    """Report the products of a domain's devices, at most of the first page of them, that cannot have the binding of the
+    provider `own`. Their users can only append a code to the password."""
+    try:
+        provider = examination.line.run("/ad/GetMFAProvider", domain=str(domain["domainId"]))
+    except (NotFound, Conflict):  # the domain has no provider, or its configuration cannot be read
+        return
+    factors = str(provider.get("factors", ""))
+    if provider["provider"] != "own" or not set(factors.split(",")) - {"totp", "bypass"}:
+        return
+    page = examination.line.run("/network_device/ListDevices", {"pageSize": 100}, domain=str(domain["domainId"]))
+    products = {str(each["nas_device_type"]) for each in entries(page["network_devices"])}
+    found = unable(products, str(provider["binding"]), has_mail=bool(provider.get("pageByMail")))
+    if found:
+        yield warning(
+            f"{domain['domainName']}: the binding {provider['binding']} is not possible with {', '.join(found)}: their "
+            "users can only append a code to the password; the guide of second factors has a table of products"
+        )
+
+
+def check_authorities(examination: Examination) -> Iterator[Finding]:
+    """Report authorities of domains that may speak for the same users, or whose certificates expire. Also report their
+    modes and lists of revocation."""
+    found = list(examination.line.listed_everywhere("/ad/ListAuthorities", "authorities"))
+    if found:
+        yield ok(f"{counted(len(found), 'authority', 'authorities')} of domains")
+    for each in found:
+        warnings = each["warnings"]
+        for text in warnings if isinstance(warnings, list) else ():
+            yield warning(f"authority {each['name']}: {text}")
+    if found:
+        yield from _revocation(examination, found)
+
+
+def _revocation(examination: Examination, authorities: Sequence[Row]) -> Iterator[Finding]:
+    """Report the modes of authorities, and the revocation lists that are late."""
+    soft = [str(each["name"]) for each in authorities if each["revocation"] == "soft"]
+    if soft:
+        names = ", ".join(soft[:LISTED]) + (", ..." if len(soft) > LISTED else "")
+        yield ok(f"revocation is soft, so certificates in an unknown state are accepted: {names}")
+    names_of = {each["authorityId"]: each["name"] for each in authorities}
+    for each in examination.line.listed_everywhere("/ad/ListRevocationLists", "lists"):
+        if each["state"] != "valid" or each["error"]:
+            name = names_of.get(each["authorityId"], each["authorityId"])
+            reason = each["error"] or "the authority has not published a newer list"
+            yield warning(
+                f"authority {name}: revocation list {each['address']} is {each['state']}: {reason}; check the address, "
+                f"then run sallyport authority lists {name} --fetch"
+            )
 
 
 def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
@@ -114,6 +170,31 @@ def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iter
                 "exempts no unsigned login, and no login of an address range; clients concerned: "
                 f"{', '.join(unproven[:LISTED])}; require signatures (sallyport client set), and give each client a "
                 "single address"
+            )
+
+
+def _without_tagged(
+    examination: Examination, rules: Sequence[Row], serving: Sequence[Row], domain: Row
+) -> Iterator[Finding]:
+    """Report tags in enabled login rules that no device of the domain and no RADIUS client has: a tag that is misspelt
+    never matches. At most LOOKED_AT tags are looked up."""
+    named: dict[str, Row] = {}
+    for rule in rules:
+        tags = rule["tags"]
+        if rule["enabled"] and isinstance(tags, list):
+            for tag in map(str, tags):
+                named.setdefault(tag, rule)
+    of_clients = [tuple(map(str, tags)) for client in serving if isinstance(tags := client["tags"], list)]
+    for tag, rule in [*named.items()][:LOOKED_AT]:
+        if any(is_selected(tags, folded_tag(tag)) for tags in of_clients):
+            continue
+        body: Row = {"tag": tag, "pageSize": 1}
+        page = examination.line.run("/network_device/ListDevices", body, domain=str(domain["domainId"]))
+        if not page["totalCount"]:
+            yield warning(
+                f"{domain['domainName']}: rule {rule['ruleId']} {rule['name']} names the tag {tag}, which no device "
+                "and no RADIUS client of the domain has; set it (sallyport client set, sallyport device set), or "
+                "correct the rule (sallyport rule update)"
             )
 
 
@@ -257,7 +338,10 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
         for each in line.listed("/api/v1/directory/list", "directories", domain=number):
             name = f"{domain['domainName']}: {each['directoryName']}"
             wanted: Row = {"DirectoryName": each["directoryName"]}
-            yield _of_readings(name, each, entries(line.run(STATUS, [wanted], domain=number)["jobs"]))
+            jobs = entries(line.run(STATUS, [wanted], domain=number)["jobs"])
+            yield _of_readings(name, each, jobs)
+            if (each["readAt"] or ended_readings(jobs)) and is_too_old(each, domain["directoryMaxAgeHours"], now_us()):
+                yield of_old_data(name, each, domain)
             schedule = schedules.get(each["directoryName"])
             if schedule is not None and examination.process_id is not None:
                 yield from of_schedule(name, schedule)
@@ -287,6 +371,16 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
         f"{name}: import {last['jobId']} failed at {last['endedAt']}: {last['message']}; last read {read};"
         " run sallyport directory check, then sync"
     )
+
+
+def of_old_data(name: str, directory: Row, domain: Row) -> Finding:
+    """Return a finding about a cloud directory whose data are too old for logins by certificate."""
+    text = f"{name}: the data of {directory['readAt']} are older than {domain['directoryMaxAgeHours']} hours"
+    if not directory["readAt"]:
+        text = f"{name}: it was never read completely"
+    if domain["staleDirectoryAction"] == "allow":
+        return warning(f"{text}, and logins by certificate are accepted by them; run sallyport directory sync")
+    return problem(f"{text}, so logins by certificate are refused; run sallyport directory sync")
 
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from sallyport.console.pages.reading import number_at
 from sallyport.console.table import SIZE, Table, is_export, page_of
 from sallyport.console.visit import Pages, Visit
 from sallyport.web.bodies import LONG
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

@@ -3,19 +3,20 @@ installation."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from cryptography import x509
 
 from sallyport.areas.clients.client import State
 from sallyport.areas.directory.imports.bodies import ended_readings
-from sallyport.areas.directory.schedules.bodies import is_overdue
-from sallyport.areas.domains.domain import Domain, Mode
+from sallyport.areas.directory.schedules.bodies import is_overdue, is_too_old
+from sallyport.areas.domains.domain import Domain, Fallback, Mode
 from sallyport.areas.events.hours import HourOfLogins
 from sallyport.areas.login.listen.causes import UNKNOWN
 from sallyport.areas.login.login import Reason
 from sallyport.base.clock import from_us
-from sallyport.base.errors import NotFound, StoreError
+from sallyport.base.errors import StoreError
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.pages import senders
@@ -27,11 +28,11 @@ from sallyport.console.visit import Visit, address
 from sallyport.host import disk
 from sallyport.shell.command import entries
 
-MOST_DOMAINS: Final = 20
+MAX_DOMAINS: Final = 20
 NAMED: Final = 3
 """Number of RADIUS clients in a state whose names Home shows."""
-MOST_DIRECTORIES: Final = 100
-LONGEST_NAME: Final = 40
+MAX_DIRECTORIES: Final = 100
+MAX_NAME_LENGTH: Final = 40
 """Maximum length of a NAS-Identifier on Home, in characters."""
 RECENT: Final = 2
 """Number of hours, up to now, whose logins show a failing provider. The present hour may have just begun."""
@@ -58,11 +59,11 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
 
     day: the logins of the last day by hour. Raises Refused, StoreError.
     """
-    domains, installation = visit.domains()[:MOST_DOMAINS], visit.person.is_installation
+    domains, installation = visit.domains()[:MAX_DOMAINS], visit.person.is_installation
     found = [each async for each in _setup(visit)]
     found += await _senders(visit) if installation else []
     found += await _silent(visit)
-    directories = [(domain, await first_directories(visit, domain, MOST_DIRECTORIES)) for domain in domains]
+    directories = [(domain, await first_directories(visit, domain, MAX_DIRECTORIES)) for domain in domains]
     found += [each async for each in _certificates(visit, directories)]
     for domain in domains:
         found += [each async for each in _provider(visit, domain)]
@@ -142,7 +143,7 @@ async def _senders(visit: Visit) -> list[Concern]:
 
 
 def _sender_name(sender: Row) -> str:
-    name = str(sender.get("nas_identifier") or "")[:LONGEST_NAME]
+    name = str(sender.get("nas_identifier") or "")[:MAX_NAME_LENGTH]
     return f"{sender['address']} ({name})" if name else str(sender["address"])
 
 
@@ -150,13 +151,23 @@ def _sender_name(sender: Row) -> str:
 
 
 async def _certificates(visit: Visit, directories: Sequence[tuple[Domain, Sequence[Row]]]) -> AsyncIterator[Concern]:
-    """Yield the certificates that expire soon: those of the tenant's directories, and for an installation administrator
-    those of the service and of its clients."""
+    """Yield the certificates that expire soon: those of the tenant's directories, the server certificates of its
+    domains, and for an installation administrator those of the service and of its clients."""
     for domain, each in ((domain, each) for domain, found in directories for each in found):
         days = _days_of(each, visit.services.clock())
         if days is not None and days < SOON:
             name = f"The authority's certificate of the directory {each['directoryName']} in {domain.name}"
             yield Concern(f"{name} {_expires(days)}.", of("/directories", domain), "Show the directory", days < 0)
+    for domain, _ in directories:
+        listed = await visit.call("/ad/ListServerCertificates", domain=domain.id)
+        for each in entries(listed["certificates"]):
+            days = (datetime.fromisoformat(str(each["expires"])) - from_us(visit.services.clock())).days
+            name = f"The server certificate of {each['realm'] or domain.name}"
+            if not each["usable"]:
+                text = f"{name} is not in use, because its key cannot be read. Set it again."
+                yield Concern(text, of("/server-certificates", domain), "Show it", is_bad=True)
+            elif days < SOON:
+                yield Concern(f"{name} {_expires(days)}.", of("/server-certificates", domain), "Show it", days < 0)
     for each in entries(await visit.command("cert.list")) if visit.person.is_installation else ():
         left = each["days"]
         if each["state"] != "revoked" and isinstance(left, int) and left < SOON:
@@ -186,16 +197,14 @@ def _expires(days: int) -> str:
 
 
 async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
-    """Yield that a domain has no provider, or that its provider failed when it was last asked. The service asks a
-    provider only at logins, so this is the last known state."""
-    try:
-        found = await visit.call("/ad/GetMFAProvider", domain=domain.id)
-    except NotFound:
+    """Yield that a domain has no default provider, and each provider that failed when it was last asked. The service
+    asks a provider only at logins, so this is the last known state."""
+    listed = entries((await visit.call("/ad/ListMFAProviders", domain=domain.id))["providers"])
+    if not any(each["isDefault"] for each in listed):
         enforces = domain.mode == Mode.ENFORCE
         text = "enforces, but has no MFA provider" if enforces else "has no MFA provider yet"
         yield Concern(f"The domain {domain.name} {text}.", f"/domains/{domain.id}", "Open the domain", enforces)
-        return
-    if found["failsSince"]:
+    for found in (each for each in listed if each["failsSince"]):
         text = f"The MFA provider {found['provider']} of {domain.name} fails: {found['lastError']}."
         since = str(found["failsSince"])
         yield Concern(text, f"/domains/{domain.id}", "Open the domain", is_bad=True, since=since)
@@ -215,7 +224,7 @@ async def _failing(visit: Visit, domains: Sequence[Domain], day: Sequence[HourOf
 
 
 async def _imports(visit: Visit, domain: Domain, directories: Sequence[Row]) -> list[Concern]:
-    """Return the directories whose last import has failed, or whose import is overdue."""
+    """Return the directories whose last import has failed, whose import is overdue, or whose data are too old."""
     if not directories:
         return []
     wanted: list[Row] = [{"DirectoryName": each["directoryName"]} for each in directories]
@@ -230,7 +239,20 @@ async def _imports(visit: Visit, domain: Domain, directories: Sequence[Row]) -> 
     schedules = entries((await visit.call("/api/v1/directory/listSchedules", domain=domain.id))["schedules"])
     late = [each["directoryName"] for each in schedules if is_overdue(each, visit.services.clock())]
     failed += [f"The import of {name} in {domain.name} is overdue." for name in late]
-    return [Concern(text, of("/directories", domain), "Show the imports") for text in failed]
+    old = [
+        Concern(
+            f"The data of {each['directoryName']} in {domain.name} are too old for logins by certificate."
+            if each["readAt"]
+            else f"{each['directoryName']} in {domain.name} was never read completely.",
+            of("/directories", domain),
+            "Show the directories",
+            is_bad=domain.stale_directory is not Fallback.ALLOW,
+            since=str(each["readAt"]),
+        )
+        for each in directories
+        if is_too_old(each, domain.directory_max_age_h, visit.services.clock())
+    ]
+    return [*old, *(Concern(text, of("/directories", domain), "Show the imports") for text in failed)]
 
 
 # --- lock-outs and disk -----------------------------------------------------------------------------------------------
@@ -238,11 +260,16 @@ async def _imports(visit: Visit, domain: Domain, directories: Sequence[Row]) -> 
 
 async def _locked(visit: Visit, domain: Domain) -> list[Concern]:
     locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
-    if not locked:
-        return []
-    who = counted(locked, f"user or station of {domain.name} is", f"users or stations of {domain.name} are")
-    text = f"{who} locked out after failures."
-    return [Concern(text, of("/lockouts", domain), "Show the lock-outs")]
+    paused = (await visit.call("/ad/ListPromptPauses", {"pageSize": 1}, domain=domain.id))["totalCount"]
+    found = list[Concern]()
+    if locked:
+        who = counted(locked, f"user or station of {domain.name} is", f"users or stations of {domain.name} are")
+        found.append(Concern(f"{who} locked out after failures.", of("/lockouts", domain), "Show the lock-outs"))
+    if paused:
+        who = counted(paused, f"user of {domain.name} gets", f"users of {domain.name} get")
+        text = f"{who} no prompt now, after “not me” or without answers."
+        found.append(Concern(text, of("/prompt-pauses", domain), "Show the paused prompts"))
+    return found
 
 
 def _disk(visit: Visit) -> list[Concern]:

@@ -2,16 +2,22 @@
 
 from typing import Final
 
+import trio
+
+from sallyport.areas.policy.bypass.bodies import MAX_STATIONS
+from sallyport.areas.policy.bypass.files import FILE_COLUMNS, message_with_line, split_tags, stations_of
 from sallyport.areas.policy.bypass.station import StationRow
 from sallyport.areas.policy.bypass.unknown import UnknownRow
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Invalid, NotFound, invalid_field
+from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.columns import row_columns
 from sallyport.console.pages.reading import lines, of, rights, tag_changes
 from sallyport.console.table import Filter, RowAction, listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.shell.files import rows_of
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -47,16 +53,53 @@ async def new(visit: Visit) -> Context:
     return {"domain": visit.domain()}
 
 
-@pages.submit("/bypass/add", roles=ADMINS)
-async def add(visit: Visit) -> Redirect:
-    """Admit stations."""
+@pages.submit("/bypass/add", roles=ADMINS, template="bypass_keys.html")
+async def add(visit: Visit) -> Redirect | Context:
+    """Admit stations. Show new pre-shared keys once."""
     domain = visit.domain()
     given = {field: text for field in FIELDS if (text := visit.fields.get(field, ""))}
     body: Row = {"station": lines(visit.fields.get("station", "")), **given, **_key(visit)}
     if tags := lines(visit.fields.get("tags", "")):
         body["tags"] = tags
+    if visit.fields.get("new_psk"):
+        body["generatePsk"] = True
     added = await visit.call("/ad/AddBypassStation", body, domain=domain.id)
+    if keys := entries(added["keys"]):
+        return {"title": "Pre-shared keys", "domain": domain, "keys": keys}
     return Redirect(of("/bypass", domain), f"{added['message']} to {domain.name}.")
+
+
+@pages.show("/bypass/import", "Import bypass stations", roles=ADMINS, template="bypass_import.html")
+async def new_import(visit: Visit) -> Context:
+    """Show the form for the text of a file."""
+    return {"domain": visit.domain(), "columns": FILE_COLUMNS}
+
+
+@pages.submit("/bypass/import", roles=ADMINS, is_slow=True)
+async def import_file(visit: Visit) -> Redirect:
+    """Import stations from the text of a file in the format of an export."""
+    domain, text = visit.domain(), visit.fields.get("file", "")
+    try:
+        rows = await trio.to_thread.run_sync(_rows, text)
+    except ValueError as error:
+        raise invalid_field("file", str(error)) from None
+    if len(rows) > MAX_STATIONS:
+        problem = f"must have at most {MAX_STATIONS:,} stations; for more, use sallyport bypass import"
+        raise invalid_field("file", problem)
+    try:
+        await visit.call("/ad/ImportBypassStations", {"stations": stations_of(rows)}, domain=domain.id)
+    except Invalid as error:
+        raise invalid_field("file", message_with_line(error, rows)) from None
+    return Redirect(of("/bypass", domain), f"{counted(len(rows), 'station')} imported to {domain.name}.")
+
+
+def _rows(text: str) -> list[Row]:
+    """Return the rows of the text of a file. Raises ValueError."""
+    rows = rows_of(text, FILE_COLUMNS)
+    if not rows:
+        raise ValueError("must have a line with titles, and a line for each station")
+    split_tags(rows)
+    return rows
 
 
 @pages.show("/bypass/unknown", "Unknown stations", roles=READERS, template="bypass_unknown.html")

@@ -16,7 +16,7 @@ from sallyport.console.visit import Pages, Visit
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.shell.command import entries
 from sallyport.web.bodies import LONG
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()

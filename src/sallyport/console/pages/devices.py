@@ -18,7 +18,7 @@ from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import SEARCHED, Filter, RowSelection, has_slow_filter, listed
 from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -41,7 +41,7 @@ HISTORY_COLUMNS: Final = row_columns(HistoryRow, "time", "event", "actor", "clie
 USE_COLUMNS: Final = row_columns(UsageRow, "ssid", "method", "transport", "logins", "first_seen", "last_seen")
 PORT_COLUMNS: Final = row_columns(PortRow, "port", "stations", "last_seen")
 ON_A_PAGE: Final = 10
-MOST_CHOSEN: Final = 100
+MAX_CHOSEN: Final = 100
 """Maximum number of devices that are deleted at once."""
 CHOICE: Final = RowSelection("/devices/delete", "device", "device_id", "device_name", "Delete the chosen devices")
 
@@ -297,8 +297,8 @@ def _chosen(visit: Visit) -> list[int]:
     found = sorted({number(each, "device") for each in visit.query.getlist("device")})
     if not found:
         raise Invalid("no device is chosen: choose devices in the list first")
-    if len(found) > MOST_CHOSEN:
-        raise Invalid(f"{len(found)} devices are chosen: choose at most {MOST_CHOSEN}")
+    if len(found) > MAX_CHOSEN:
+        raise Invalid(f"{len(found)} devices are chosen: choose at most {MAX_CHOSEN}")
     return found
 
 

@@ -13,7 +13,7 @@ from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()
@@ -22,7 +22,7 @@ COLUMNS: Final = row_columns(
     *("domainName", "enforcementMode", "revertsAt", "firstFactor", "fallbackAction", "realms", "warnings"),
     links={"domainName": lambda row: f"/domains/{row['domainId']}"},
 )
-MOST_DIRECTORIES: Final = 10
+MAX_DIRECTORIES: Final = 10
 EMPTY: Final = "No domain yet. Add one: its name is the realm of user@realm, and its users can then log in."
 
 
@@ -63,8 +63,9 @@ async def domain(visit: Visit) -> Context:
         "reverts_at": iso_or_empty(found.reverts_at),
         "warnings": visit.services.domains.warnings(found.id),
         "provider": await provider_of(visit, found),
+        "further": [each for each in await providers_of(visit, found) if not each["isDefault"]],
         "configured": configuration(first),
-        "directories": await first_directories(visit, found, MOST_DIRECTORIES),
+        "directories": await first_directories(visit, found, MAX_DIRECTORIES),
         **rights(visit),
     }
 
@@ -92,6 +93,17 @@ async def change(visit: Visit) -> Redirect:
     }
     if fields.get("unknown", found.unknown_stations) != found.unknown_stations:
         body["unknownStations"] = fields["unknown"]
+    if fields.get("age", str(found.directory_max_age_h)) != str(found.directory_max_age_h):
+        body["directoryMaxAgeHours"] = fields["age"]
+    if fields.get("stale", found.stale_directory) != found.stale_directory:
+        body["staleDirectoryAction"] = fields["stale"]
+    if fields.get("names", found.certificate_names) != found.certificate_names:
+        body["certificateNames"] = fields["names"]
+    if fields.get("remember", str(found.remember_h)) != str(found.remember_h):
+        body["rememberHours"] = fields["remember"]
+    locks = "yes" if found.lock_on_not_me else "no"
+    if fields.get("not_me", locks) != locks:
+        body["lockOnNotMe"] = fields["not_me"]
     await visit.call("/ad/UpdateDomain", body, domain=found.id)
     return Redirect(f"/domains/{found.id}", "The settings are changed, from the next request on.")
 
@@ -115,19 +127,25 @@ async def remove(visit: Visit) -> Redirect:
     return Redirect("/domains", f"The domain {found.name} is removed.")
 
 
-async def provider_of(visit: Visit, found: Domain) -> Row | None:
-    """Return the MFA provider of a domain. Return None if the domain has no provider.
+async def provider_of(visit: Visit, found: Domain, name: str = "") -> Row | None:
+    """Return an MFA provider of a domain. Return None if the domain has no such provider. name: the name of the
+    provider; empty for the default one.
 
     The result has the fields of every provider, such as `provider` and `failsSince`. All further settings of the
     provider are in `fields`.
     """
     try:
-        answer = await visit.call("/ad/GetMFAProvider", domain=found.id)
+        answer = await visit.call("/ad/GetMFAProvider", {"provider": name}, domain=found.id)
     except NotFound:
         return None
     common = ("provider", "timeoutSeconds", "workedAt", "failsSince", "lastError")
     own: Row = {name: value for name, value in answer.items() if name not in (*common, "code", "status") and value}
     return {**{name: answer[name] for name in common}, "fields": own}
+
+
+async def providers_of(visit: Visit, found: Domain) -> list[Row]:
+    """Return the MFA providers of a domain, the default one first."""
+    return entries((await visit.call("/ad/ListMFAProviders", domain=found.id))["providers"])
 
 
 def configuration(first: Row) -> list[tuple[str, str]]:

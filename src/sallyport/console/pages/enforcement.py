@@ -13,7 +13,7 @@ from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, INSTALLATIONS, OPERATORS, READERS
 
 pages = Pages()
@@ -29,7 +29,7 @@ OUTCOMES: Final = (
     ("challenge", "challenge"),
     ("accept", "accept"),
 )
-MOST_DECIDED: Final = 50_000
+MAX_DECIDED: Final = 50_000
 """About how many pairs of a user and a device a page decides at first."""
 PREVIEW_FILTERS: Final = (
     Filter("search", "Search"),
@@ -58,12 +58,12 @@ def device_columns(domain: Domain) -> tuple[Column, ...]:
 
 
 async def decided(visit: Visit, domain: Domain, body: Mapping[str, JSON]) -> Row:
-    """Return the answer of PreviewEnforcement, with MOST_DECIDED as the field `limit`. Only the newest logins are
-    decided, of about MOST_DECIDED pairs of a user and a device, unless the person wants to decide all logins (`all` in
+    """Return the answer of PreviewEnforcement, with MAX_DECIDED as the field `limit`. Only the newest logins are
+    decided, of about MAX_DECIDED pairs of a user and a device, unless the person wants to decide all logins (`all` in
     the address). Raises Refused, StoreError."""
-    limit: Row = {} if visit.query.get("all") else {"pairs": MOST_DECIDED}
+    limit: Row = {} if visit.query.get("all") else {"pairs": MAX_DECIDED}
     answer = await visit.call("/ad/PreviewEnforcement", {**body, **limit}, domain=domain.id)
-    return {**answer, "limit": MOST_DECIDED}
+    return {**answer, "limit": MAX_DECIDED}
 
 
 @pages.show("/domains/{domain}/preview", "Preview of enforcement", roles=READERS, template="preview.html", is_slow=True)

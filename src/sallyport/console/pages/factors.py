@@ -1,62 +1,91 @@
-"""Pages about the second factor of a domain: its provider, with a check and the removal."""
+"""Pages about the second factors of a domain: its providers, with a check and the removal."""
 
 from typing import Final
 
+from sallyport.areas.mfa.fields import BUILT_IN, AuthTime, Binding, UserIs, secret_field
 from sallyport.base.wire import JSON, Row
 from sallyport.console.labels import PROVIDERS
-from sallyport.console.pages.domains import provider_of
+from sallyport.console.pages.domains import provider_of, providers_of
 from sallyport.console.pages.reading import domain_at
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS
 
 pages = Pages()
-FIELDS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    "totp": (),
-    "duo": (("ikey", "Integration key"), ("skey", "Secret key"), ("host", "API host name")),
-    "okta": (("domain", "Okta domain"), ("apiToken", "API token")),
-    "privacyidea": (("url", "URL"), ("realm", "Realm"), ("adminToken", "Admin token")),
-    "webhook": (("url", "URL"), ("secret", "Shared secret")),
-    "radius": (("host", "Host"), ("port", "Port"), ("secret", "Shared secret")),
-    "wallet": (("issuerDid", "DID of the issuer"), ("schemaId", "Id of the credential schema")),
+FIELDS: Final = {
+    kind: tuple((name, str(each.title)) for name, each in fields.model_fields.items())
+    for kind, fields in BUILT_IN.items()
 }
 """The fields of each provider that a form sets, with their labels. The operation has further fields."""
-SECRETS: Final = frozenset({"skey", "apiToken", "adminToken", "secret"})
-OPTIONAL: Final = frozenset({"realm", "adminToken", "port", "schemaId"})
+CHOICES: Final = {
+    name: tuple((each.value, each.value.replace("_", " ")) for each in kind)
+    for name, kind in (("binding", Binding), ("userIs", UserIs), ("authTime", AuthTime))
+} | {"pageByMail": (("False", "no"), ("True", "yes"))}
+"""The values of the fields that have a fixed set."""
+HINTS: Final = {
+    "binding": "code: the user types digits of the page at the device. address: the browser has the address of the "
+    "station. unbound: a forwarded link lets another person in.",
+    "factors": "Separated by commas: passkey, oidc, totp, bypass, mail.",
+    "digits": "4 to 8",
+    "issuer": "Only for the factor oidc, as all fields below. Such as https://login.microsoftonline.com/TENANT/v2.0.",
+    "userClaim": "Default: preferred_username. The claim must identify the user of the login.",
+    "userIs": "name: the user name of the login. directory id: the object id in a cloud directory of the domain.",
+    "userSuffix": "Such as @example.com, if the user names of logins do not have it.",
+    "authTime": "required: the ID token proves that the person has just signed in. optional: for providers without it.",
+    "amr": "Separated by commas, such as mfa,hwk. Empty: any.",
+    "acr": "Separated by commas. Empty: any.",
+    "resistantAmr": "Separated by commas. They count as phishing-resistant with the binding address.",
+}
+SECRETS: Final = frozenset(filter(None, map(secret_field, BUILT_IN.values())))
+OPTIONAL: Final = frozenset(
+    name for fields in BUILT_IN.values() for name, each in fields.model_fields.items() if not each.is_required()
+)
 
 
 @pages.show("/domains/{domain}/provider", "Second factor", roles=ADMINS, template="provider.html")
 async def provider(visit: Visit) -> Context:
-    """Show the form of a provider."""
-    domain = domain_at(visit)
-    present = await provider_of(visit, domain)
+    """Show the form of the default provider, or of one beside it (`beside` in the address)."""
+    domain, is_beside = domain_at(visit), _is_beside(visit)
+    default = await provider_of(visit, domain)
+    kinds = [each for each in FIELDS if not (is_beside and default is not None and default["provider"] == each)]
     chosen = visit.query.get("provider", "")
-    if chosen not in FIELDS:
-        chosen = str(present["provider"]) if present and present["provider"] in FIELDS else "totp"
+    if chosen not in kinds:
+        chosen = str(default["provider"]) if default and default["provider"] in kinds else kinds[0]
+    present = await provider_of(visit, domain, chosen) if is_beside else default
     is_same = present is not None and present["provider"] == chosen
     return {
-        "title": f"Second factor of {domain.name}",
+        "title": f"Second factor of {domain.name} for login rules" if is_beside else f"Second factor of {domain.name}",
         "domain": domain,
+        "is_beside": is_beside,
         "present": present,
         "chosen": chosen,
-        "choices": tuple((name, PROVIDERS[name]) for name in FIELDS),
+        "choices": tuple((name, PROVIDERS[name]) for name in kinds),
         "fields": FIELDS[chosen],
         "values": present["fields"] if present is not None and is_same else {},
         "timeout": present["timeoutSeconds"] if present is not None and is_same else 60,
         "secrets": SECRETS,
         "optional": OPTIONAL,
+        "choices_of": CHOICES,
+        "hints": HINTS,
     }
+
+
+def _is_beside(visit: Visit) -> bool:
+    return visit.query.get("beside") == "yes"
 
 
 @pages.submit("/domains/{domain}/provider", roles=ADMINS)
 async def set_provider(visit: Visit) -> Redirect:
-    """Set the provider from the next login on."""
+    """Set the default provider, or one beside it, from the next login on."""
     domain, fields = domain_at(visit), visit.fields
     chosen = fields.get("chosen", "")
     own: dict[str, JSON] = {
         name: fields[name] for name, _ in FIELDS.get(chosen, ()) if fields.get(name) or name not in OPTIONAL
     }
     body: dict[str, JSON] = {**own, "provider": chosen, "timeoutSeconds": fields.get("timeout", "60")}
+    if _is_beside(visit):
+        await visit.call("/ad/AddMFAProvider", body, domain=domain.id)
+        return Redirect(f"/domains/{domain.id}", f"Login rules of {domain.name} can name {chosen}. Check it now.")
     await visit.call("/ad/SetMFAProvider", body, domain=domain.id)
     return Redirect(f"/domains/{domain.id}", f"{chosen} is the second factor of {domain.name}. Check it now.")
 
@@ -70,25 +99,35 @@ async def check(visit: Visit) -> Context:
 @pages.submit("/domains/{domain}/provider/check", roles=ADMINS, is_slow=True)
 async def run_check(visit: Visit) -> Context:
     """Ask the provider whether it works, and show its answer."""
-    return _checked(visit, await visit.call("/ad/CheckMFAProvider", domain=domain_at(visit).id))
+    return _checked(visit, await visit.call("/ad/CheckMFAProvider", _named(visit), domain=domain_at(visit).id))
+
+
+def _named(visit: Visit) -> Row:
+    """Return the body of a request about the provider in the address; without one, it is the default provider."""
+    return {"provider": visit.query.get("provider", "")}
 
 
 def _checked(visit: Visit, result: Row | None) -> Context:
     domain = domain_at(visit)
-    return {"title": f"Check the second factor of {domain.name}", "domain": domain, "result": result}
+    title = f"Check the second factor of {domain.name}"
+    return {"title": title, "domain": domain, "result": result, "named": _named(visit)["provider"]}
 
 
 @pages.show("/domains/{domain}/provider/remove", "Remove the provider", roles=ADMINS, template="provider_remove.html")
 async def removal(visit: Visit) -> Context:
     """Show the provider that would be removed."""
-    domain = domain_at(visit)
-    present = await provider_of(visit, domain)
-    return {"title": f"Remove the second factor of {domain.name}", "domain": domain, "present": present}
+    domain, name = domain_at(visit), str(_named(visit)["provider"])
+    found = [each for each in await providers_of(visit, domain) if each["provider"] == name or not name]
+    present = next((each for each in found if name or each["isDefault"]), None)
+    what = f"{name} of" if name else "the second factor of"
+    return {"title": f"Remove {what} {domain.name}", "domain": domain, "present": present}
 
 
 @pages.submit("/domains/{domain}/provider/remove", roles=ADMINS)
 async def remove(visit: Visit) -> Redirect:
     """Remove the provider."""
-    domain = domain_at(visit)
-    await visit.call("/ad/DeleteMFAProvider", domain=domain.id)
+    domain, named = domain_at(visit), _named(visit)
+    await visit.call("/ad/DeleteMFAProvider", named, domain=domain.id)
+    if named["provider"]:
+        return Redirect(f"/domains/{domain.id}", f"{named['provider']} of {domain.name} is removed.")
     return Redirect(f"/domains/{domain.id}", f"{domain.name} has no second factor any more.")

@@ -7,7 +7,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.pages.domains import configuration
 from sallyport.console.pages.reading import domain_at, lines
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS
 
 pages = Pages()
@@ -19,7 +19,7 @@ KINDS: Final = (
 )
 CONFIGURED: Final = frozenset({"ldap", "radius"})
 """The kinds that have settings."""
-MOST_SERVERS: Final = 8
+MAX_SERVERS: Final = 8
 LDAP: Final = ("baseDN", "bindDN", "bindPassword", "userFilter", "caCertificate", "winbindDomain")
 LDAP_NUMBERS: Final = ("timeoutSeconds", "cacheSeconds", "codeDigits")
 LDAP_FLAGS: Final = ("startTls", "winbind")
@@ -73,7 +73,7 @@ async def settings(visit: Visit) -> Context:
         "values": values,
         "rooms": _rooms(visit, values),
         "is_stored": isinstance(stored, dict) and first["firstFactor"] != chosen,
-        "most_servers": MOST_SERVERS,
+        "most_servers": MAX_SERVERS,
     }
 
 
@@ -81,8 +81,8 @@ def _rooms(visit: Visit, values: Row) -> int:
     """Return the number of servers for which the form has fields: one more than there are, and at least two."""
     servers = values.get("servers")
     stored = len(servers) if isinstance(servers, list) else 0
-    sent = [place + 1 for place in range(MOST_SERVERS) if visit.fields.get(f"host{place}")]
-    return min(max(stored + 1, 2, *sent), MOST_SERVERS)
+    sent = [index + 1 for index in range(MAX_SERVERS) if visit.fields.get(f"host{index}")]
+    return min(max(stored + 1, 2, *sent), MAX_SERVERS)
 
 
 @pages.submit("/domains/{domain}/first-factor/set", roles=ADMINS)
@@ -108,21 +108,21 @@ def _ldap(visit: Visit) -> Row:
 
 def _radius(visit: Visit) -> Row:
     return {
-        "servers": [_server(visit, place) for place in range(MOST_SERVERS) if visit.fields.get(f"host{place}")],
+        "servers": [_server(visit, index) for index in range(MAX_SERVERS) if visit.fields.get(f"host{index}")],
         **_given(visit, RADIUS_NUMBERS),
         **_flags(visit, RADIUS_FLAGS),
     }
 
 
-def _server(visit: Visit, place: int) -> JSON:
-    server = _given(visit, ("host", "port", "secret"), place)
-    tls = _given(visit, TLS, place)
+def _server(visit: Visit, index: int) -> JSON:
+    server = _given(visit, ("host", "port", "secret"), index)
+    tls = _given(visit, TLS, index)
     return {**server, "tls": tls} if tls else server
 
 
-def _given(visit: Visit, names: tuple[str, ...], place: int | str = "") -> Row:
-    """Return the fields that are filled in. place: the number of the server to which the fields belong."""
-    return {name: visit.fields[f"{name}{place}"] for name in names if visit.fields.get(f"{name}{place}")}
+def _given(visit: Visit, names: tuple[str, ...], index: int | str = "") -> Row:
+    """Return the fields that are filled in. index: the number of the server to which the fields belong."""
+    return {name: visit.fields[f"{name}{index}"] for name in names if visit.fields.get(f"{name}{index}")}
 
 
 def _flags(visit: Visit, names: tuple[str, ...]) -> Row:

@@ -9,9 +9,9 @@ from sallyport.areas.events.hours import HourOfLogins
 from sallyport.base.clock import iso
 from sallyport.base.wire import Row
 from sallyport.console.pages import attention, logins
-from sallyport.console.pages.attention import MOST_DOMAINS
+from sallyport.console.pages.attention import MAX_DOMAINS
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context
+from sallyport.web.console_pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()
@@ -53,7 +53,7 @@ class Chart:
 @pages.show("/", "Home", roles=READERS, template="home.html", menu="")
 async def home(visit: Visit) -> Context:
     """Show what needs attention, the logins of the last day by hour, and the newest refused logins."""
-    domains = visit.domains()[:MOST_DOMAINS]
+    domains = visit.domains()[:MAX_DOMAINS]
     day = await visit.services.events.hours.last_day(visit.caller.tenant_id, [domain.id for domain in domains])
     refused = list[Row]()
     for domain in domains:
@@ -81,14 +81,14 @@ def chart(day: Sequence[HourOfLogins]) -> Chart:
     counts = [[each.answered(answer) or 0 for answer, _ in ANSWERS] for each in day]
     top = top_of(max(map(sum, counts)))
     bars = list[Bar]()
-    for place, hour in enumerate(counts):
+    for index, hour in enumerate(counts):
         below = 0
         for (answer, _), count in zip(ANSWERS, hour, strict=True):
             height = round(HEIGHT * count / top, 1)
             below += count
             if count:
-                bars.append(Bar(answer, place * WIDTH, round(HEIGHT - HEIGHT * below / top, 1), height))
-    sums = [sum(hour[place] for hour in counts) for place in range(len(ANSWERS))]
+                bars.append(Bar(answer, index * WIDTH, round(HEIGHT - HEIGHT * below / top, 1), height))
+    sums = [sum(hour[index] for hour in counts) for index in range(len(ANSWERS))]
     totals = [(answer, f"{number:,} {word}") for number, (answer, word) in zip(sums, ANSWERS, strict=True)]
     most = max(map(sum, counts))
     text = f"Logins of the last 24 hours: {', '.join(total for _, total in totals)}; at most {most:,} in one hour"

@@ -9,7 +9,7 @@ from sallyport.console.pages.reading import one
 from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()

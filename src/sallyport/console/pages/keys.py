@@ -8,7 +8,7 @@ from sallyport.console.columns import Column
 from sallyport.console.pages.reading import find, instances, lines, number, of, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()

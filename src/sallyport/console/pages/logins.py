@@ -27,11 +27,11 @@ from sallyport.console.table import LOGINS as LOG
 from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
 from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context
+from sallyport.web.console_pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()
-MOST_DOMAINS: Final = 20
+MAX_DOMAINS: Final = 20
 """Maximum number of domains whose logins one page merges."""
 EXPORTED: Final = 1000
 BESIDE: Final = 8
@@ -163,7 +163,7 @@ def _domains(visit: Visit) -> list[Domain]:
     """Return the domain of the address, or all domains of the tenant. Raises NotFound."""
     if visit.query.get("domain"):
         return [visit.domain()]
-    return visit.domains()[:MOST_DOMAINS]
+    return visit.domains()[:MAX_DOMAINS]
 
 
 async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:

@@ -17,13 +17,14 @@ from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Pages, Visit, address
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 USERS: Final = "/api/v1/endpointUsers/listAllEpmUsers"
 DIRECTORY: Final = "/ad/GetAllAdUsers"
 LOCKOUTS: Final = "/ad/ListLockouts"
+PAUSES: Final = "/ad/ListPromptPauses"
 KINDS: Final = (("local", "local users"), ("directory", "people of directories"))
 FILTERS: Final = (Filter("search", "Name"), Filter("kind", "Kind", KINDS))
 PROMPT_COLUMNS: Final = (
@@ -85,12 +86,13 @@ async def people(visit: Visit) -> Context:
 @pages.show("/people/person", "Person", roles=READERS, template="person.html", is_slow=True)
 async def person(visit: Visit) -> Context:
     """Show a person: factors, lock-out, sessions, groups, last logins, and the rule that decides now."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
     entry = await named(visit, DIRECTORY, "users", {"search": user}, ("userName", "upn"), user, domain=domain.id)
     body: dict[str, JSON] = {"user": user, "withTotal": False, "pageSize": 100, **await newest_since(visit, domain)}
     logins = entries((await visit.call("/ad/GetAuthLog", body, domain=domain.id))["events"])
     sessions = await _live(visit, domain, user)
+    codes = entries((await visit.call("/ad/ListBypassCodes", {"userName": user}, domain=domain.id))["bypassCodes"])
     asked: dict[str, JSON] = {name: visit.query.get(name, "") for name in ("client", "station")}
     tested, refused = None, ""
     try:
@@ -104,6 +106,8 @@ async def person(visit: Visit) -> Context:
         "local": local,
         "entry": entry,
         "lockout": await _lockout(visit, domain, user),
+        "pause": await named(visit, PAUSES, "pauses", {"search": user}, ("userName",), user, domain=domain.id),
+        "valid_codes": sum(row["state"] == "valid" for row in codes),
         "logins": [as_listed(row) for row in logins if fold(str(row["user"])) == fold(user)][:LOGINS],
         "login_columns": login_columns(domain),
         "sessions": sessions[:SESSIONS],
@@ -114,7 +118,7 @@ async def person(visit: Visit) -> Context:
         "rules": rules_read(tested) if tested else [],
         "rule_columns": READ,
         "prompt_columns": PROMPT_COLUMNS,
-        "url": lambda action: _url(domain, user, action),
+        "url": lambda action: person_page(domain, user, action),
         "log_url": address("/logins", [("domain", str(domain.id)), ("user", user)]),
         **rights(visit),
     }
@@ -123,7 +127,7 @@ async def person(visit: Visit) -> Context:
 @pages.show("/people/person/enrol", "Enrol an authenticator app", roles=OPERATORS, template="enrol.html")
 async def enrolment(visit: Visit) -> Context:
     """Show the form that makes a seed of one-time codes for a user."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
     has_totp = local is not None and bool(local["hasTotp"])
     return {"title": f"Enrol {user}", "user": user, "back": person_url(domain.id, user), "has_totp": has_totp}
@@ -132,28 +136,28 @@ async def enrolment(visit: Visit) -> Context:
 @pages.submit("/people/person/enrol", roles=OPERATORS, template="enrolled.html")
 async def enrol(visit: Visit) -> Context:
     """Make a seed, and show its QR code once."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     made = await visit.call("/api/v1/endpointUsers/enrolTotp", {"userName": user}, domain=domain.id)
     return {
         "title": f"Enrol {user}",
         "user": user,
         "made": made,
         "back": person_url(domain.id, user),
-        "confirm": _url(domain, user, "code"),
+        "confirm": person_page(domain, user, "code"),
     }
 
 
 @pages.show("/people/person/code", "Confirm the authenticator app", roles=OPERATORS, template="enrol_code.html")
 async def code(visit: Visit) -> Context:
     """Show the form for the first code."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     return {"title": f"First code of {user}", "user": user, "back": person_url(domain.id, user)}
 
 
 @pages.submit("/people/person/code", roles=OPERATORS)
 async def confirm(visit: Visit) -> Redirect:
     """Make the new seed valid with its first code."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     body: dict[str, JSON] = {"userName": user, "code": visit.fields.get("code", "")}
     await visit.call("/api/v1/endpointUsers/confirmTotp", body, domain=domain.id)
     return Redirect(person_url(domain.id, user), f"The authenticator app of {user} is valid from now on.")
@@ -162,7 +166,7 @@ async def confirm(visit: Visit) -> Redirect:
 @pages.show("/people/person/unlock", "Unlock a user", roles=OPERATORS, template="unlock.html")
 async def locked(visit: Visit) -> Context:
     """Show the lock-out of a user."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     found = await _lockout(visit, domain, user)
     return {"title": f"Unlock {user}", "lockout": found, "back": person_url(domain.id, user)}
 
@@ -170,15 +174,31 @@ async def locked(visit: Visit) -> Context:
 @pages.submit("/people/person/unlock", roles=OPERATORS)
 async def unlock(visit: Visit) -> Redirect:
     """Unlock the user."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     answer = await visit.call("/ad/Unlock", {"userName": user}, domain=domain.id)
+    return Redirect(person_url(domain.id, user), f"{user}: {answer['message']}.")
+
+
+@pages.show("/people/person/prompts", "Send prompts again", roles=OPERATORS, template="prompts.html")
+async def paused(visit: Visit) -> Context:
+    """Show until when a user gets no prompt."""
+    domain, user = person_in_address(visit)
+    found = await named(visit, PAUSES, "pauses", {"search": user}, ("userName",), user, domain=domain.id)
+    return {"title": f"Prompts of {user}", "pause": found, "back": person_url(domain.id, user)}
+
+
+@pages.submit("/people/person/prompts", roles=OPERATORS)
+async def resume_prompts(visit: Visit) -> Redirect:
+    """Let the user get prompts again."""
+    domain, user = person_in_address(visit)
+    answer = await visit.call("/ad/EndPromptPause", {"userName": user}, domain=domain.id)
     return Redirect(person_url(domain.id, user), f"{user}: {answer['message']}.")
 
 
 @pages.show("/people/person/disconnect", "End sessions", roles=OPERATORS, template="disconnect.html")
 async def live_sessions(visit: Visit) -> Context:
     """Show the live sessions of a user, before the person ends them."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     found = await _live(visit, domain, user)
     return {
         "title": f"End the sessions of {user}",
@@ -192,7 +212,7 @@ async def live_sessions(visit: Visit) -> Context:
 @pages.submit("/people/person/disconnect", roles=OPERATORS, is_slow=True)
 async def disconnect(visit: Visit) -> Context:
     """Ask the devices to end the sessions of a user. Show the result for each session."""
-    domain, user = _person(visit)
+    domain, user = person_in_address(visit)
     answer = await visit.call("/network_device/DisconnectSession", {"userName": user}, domain=domain.id)
     return {
         "title": f"End the sessions of {user}",
@@ -228,6 +248,26 @@ async def lockouts(visit: Visit) -> Context:
     return {"domain": domain, "table": table}
 
 
+@pages.show("/prompt-pauses", "Paused prompts", roles=READERS, template="prompt_pauses.html", menu="People")
+async def prompt_pauses(visit: Visit) -> Context:
+    """List the users who get no prompt at present."""
+    domain = visit.domain()
+    columns = (
+        Column("userName", "User", link=lambda row: person_url(domain.id, str(row["userName"]))),
+        Column("reason", "Reason"),
+        Column("unanswered", "Prompts without an answer", "number"),
+        Column("since", "Since", "time"),
+        Column("until", "Until", "time"),
+    )
+    empty = "No pause: each user of this domain may get prompts."
+    body: dict[str, JSON] = {"search": visit.query.get("search", "")}
+    filters = (Filter("search", "User"),)
+    table = await listed(
+        visit, columns, PAUSES, "pauses", body, domain=domain.id, filters=filters, empty=empty, most=1000
+    )
+    return {"domain": domain, "table": table}
+
+
 @pages.show("/lockouts/station", "Unlock a station", roles=OPERATORS, template="unlock.html")
 async def locked_station(visit: Visit) -> Context:
     """Show the lock-out of a station."""
@@ -251,7 +291,7 @@ def login_columns(domain: Domain) -> tuple[Column, ...]:
     return row_columns(EventRow, *shown, links=link)[: len(shown)]
 
 
-def _person(visit: Visit) -> tuple[Domain, str]:
+def person_in_address(visit: Visit) -> tuple[Domain, str]:
     """Return the domain and the user name in the address. Raises NotFound if the address contains no user name."""
     user = visit.query.get("user", "").strip()
     if not user:
@@ -269,7 +309,8 @@ async def _live(visit: Visit, domain: Domain, user: str) -> list[Row]:
     return [row for row in found if fold(str(row["userName"])) in names]
 
 
-def _url(domain: Domain, user: str, action: str) -> str:
+def person_page(domain: Domain, user: str, action: str) -> str:
+    """Return the address of a page about a person."""
     return address(f"/people/person/{action}", [("domain", str(domain.id)), ("user", user)])
 
 

@@ -8,12 +8,12 @@ from sallyport.console.columns import Column
 from sallyport.console.pages.reading import changes, every, instances, number, one, rights
 from sallyport.console.table import complete
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 LIST: Final = "/api/v1/instances/listAllPasswordPolicy"
-MOST_DOMAINS: Final = 20
+MAX_DOMAINS: Final = 20
 YES_OR_NO: Final = (("", "yes (default)"), ("yes", "yes"), ("no", "no"))
 FIRSTS: Final = (("", "any"), ("uppercase", "uppercase letter"), ("lowercase", "lowercase letter"), ("digit", "digit"))
 CHARACTERS: Final = {
@@ -157,7 +157,7 @@ async def _shown(visit: Visit) -> dict[str, object]:
     """Return the template variables of the page about a policy."""
     found = await _policy(visit)
     names = dict[str, str]()
-    for domain in visit.domains()[:MOST_DOMAINS] if _ids(found) else ():
+    for domain in visit.domains()[:MAX_DOMAINS] if _ids(found) else ():
         names |= {each: f"{name} ({domain.name})" for each, name in await instances(visit, domain)}
     own = [names.get(str(each), f"instance {each}") for each in _ids(found)]
     return {"title": f"Password policy {found['policyName']}", "policy": _row(found), "machines": own, **rights(visit)}

@@ -15,8 +15,8 @@ from sallyport.shell.command import entries
 from sallyport.web.scope import ADMINS, OPERATORS
 
 PAGE: Final = 1000
-MOST: Final = 100_000
-MOST_PAGES: Final = 10
+MAX_ROWS: Final = 100_000
+MAX_PAGES: Final = 10
 """Maximum number of pages that are read to find a name."""
 _NOTHING: Final[Mapping[str, JSON]] = MappingProxyType({})
 
@@ -24,10 +24,10 @@ _NOTHING: Final[Mapping[str, JSON]] = MappingProxyType({})
 async def every(
     visit: Visit, path: str, rows: str, body: Mapping[str, JSON], *, domain: int | None = None, size: int = PAGE
 ) -> list[Row]:
-    """Return all rows of a list operation, but at most MOST rows. rows: the field of the answer that contains the rows.
+    """Return all rows of a list operation, but at most MAX_ROWS. rows: the field of the answer that contains the rows.
     size: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     found = list[Row]()
-    while len(found) < MOST:
+    while len(found) < MAX_ROWS:
         number = len(found) // size + 1
         paging: dict[str, JSON] = {"pageId": number, "pageSize": size}
         more = entries((await visit.call(path, {**body, **paging}, domain=domain)).get(rows))
@@ -202,7 +202,7 @@ async def named(
     Refused, StoreError.
     """
     wanted = fold(name)
-    for page in range(1, MOST_PAGES + 1):
+    for page in range(1, MAX_PAGES + 1):
         found = entries((await visit.call(path, {**body, "pageId": page, "pageSize": PAGE}, domain=domain)).get(rows))
         for row in found:
             if any(fold(str(row[key])) == wanted for key in keys):

@@ -11,7 +11,7 @@ from sallyport.console.pages.reading import number_at, of, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -98,7 +98,8 @@ async def stop(visit: Visit) -> Redirect:
 
 
 def _shown(change: Row) -> Row:
-    return {**change, "effect": EFFECTS[change["effect"]]}
+    lines: Row = {name: [*str(change[name]).splitlines()] for name in ("before", "after")}
+    return {**change, **lines, "effect": EFFECTS[change["effect"]]}
 
 
 async def _run(visit: Visit) -> Row:

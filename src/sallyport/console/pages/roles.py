@@ -11,7 +11,7 @@ from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import Pages, Visit, address
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -113,8 +113,8 @@ async def remove(visit: Visit) -> Redirect:
     domain, product, tag = visit.domain(), visit.query.get("product", ""), visit.query.get("tag", "")
     body: Row = {"role": visit.query.get("role", ""), "product": product, "tag": tag}
     done = await visit.call("/ad/RemoveRole", body, domain=domain.id)
-    place = _at("/roles/show", domain.id, role=body["role"]) if product or tag else _at("/roles", domain.id)
-    return Redirect(place, f"{str(done['message']).capitalize()}.")
+    next_page = _at("/roles/show", domain.id, role=body["role"]) if product or tag else _at("/roles", domain.id)
+    return Redirect(next_page, f"{str(done['message']).capitalize()}.")
 
 
 async def _role(visit: Visit, domain: Domain) -> Row:

@@ -12,13 +12,15 @@ from sallyport.base.errors import Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
+from sallyport.console.labels import PROVIDERS
 from sallyport.console.pages.choosing import ChoiceSource, chosen, offer
+from sallyport.console.pages.domains import providers_of
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import FormProblem, Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
@@ -39,6 +41,11 @@ ACTIONS: Final = (
     ("mfa_required", "Require a second factor"),
     ("allow", "Allow without a second factor"),
     ("block", "Block"),
+)
+STRENGTHS: Final = (
+    ("any", "Any"),
+    ("two_channels", "Two channels: digits typed back at the device"),
+    ("phishing_resistant", "Phishing-resistant: a passkey from the address of the station"),
 )
 OVER_LIMITS: Final = (
     ("reject", "Reject the login"),
@@ -95,7 +102,7 @@ async def rules(visit: Visit) -> Context:
     """List the rules in the order in which they are read."""
     domain = visit.domain()
     own = await _in_order(visit, domain)
-    names = {int(str(rule["ruleId"])): place for place, rule in enumerate(own)}
+    names = {int(str(rule["ruleId"])): index for index, rule in enumerate(own)}
     search = visit.query.get("search", "").casefold()
     found = [rule for rule in own if search in str(rule["name"]).casefold()]
     page = page_of(visit)
@@ -103,8 +110,8 @@ async def rules(visit: Visit) -> Context:
     table = Table(visit, COLUMNS, [_row(each) for each in shown], len(found), page, SIZE, FILTERS, EMPTY)
     moves = {}
     for rule in shown:
-        place = names[int(str(rule["ruleId"]))]
-        moves[rule["ruleId"]] = {"up": _neighbour(own, place, -1), "down": _neighbour(own, place, 1)}
+        index = names[int(str(rule["ruleId"]))]
+        moves[rule["ruleId"]] = {"up": _neighbour(own, index, -1), "down": _neighbour(own, index, 1)}
     return {"domain": domain, "table": table, "moves": moves, **rights(visit)}
 
 
@@ -134,7 +141,7 @@ async def move(visit: Visit) -> Redirect:
 async def new(visit: Visit) -> Context:
     """Show the form of a new rule."""
     domain = visit.domain()
-    return _form(domain, None, await _roles(visit, domain))
+    return await _form(visit, domain, None)
 
 
 @pages.submit("/rules/add", roles=ADMINS, is_slow=True)
@@ -142,7 +149,7 @@ async def add(visit: Visit) -> Redirect | Context:
     """Add a rule, or show its effect."""
     domain, body = visit.domain(), _body(visit)
     if visit.fields.get("do") == "effect":
-        return {**_form(domain, None, await _roles(visit, domain)), **await _effect(visit, domain, body)}
+        return {**await _form(visit, domain, None), **await _effect(visit, domain, body)}
     made = await visit.call("/ad/AddLoginRule", body, domain=domain.id)
     return Redirect(of("/rules", domain), _notice("The rule is added.", made))
 
@@ -152,7 +159,7 @@ async def edit(visit: Visit) -> Context:
     """Show the form of a rule."""
     domain = visit.domain()
     rule = await _rule(visit, domain)
-    form = _form(domain, rule, await _roles(visit, domain))
+    form = await _form(visit, domain, rule)
     return {**form, "title": f"Login rule {rule['name']}", **rights(visit)}
 
 
@@ -163,7 +170,7 @@ async def change(visit: Visit) -> Redirect | Context:
     rule = await _rule(visit, domain)
     body: Row = {**_body(visit), "ruleId": rule["ruleId"]}
     if visit.fields.get("do") == "effect":
-        form = _form(domain, rule, await _roles(visit, domain))
+        form = await _form(visit, domain, rule)
         shown = {**form, "title": f"Login rule {rule['name']}", **rights(visit)}
         return {**shown, **await _effect(visit, domain, body)}
     made = await visit.call("/ad/UpdateLoginRule", body, domain=domain.id)
@@ -250,17 +257,17 @@ async def _rule(visit: Visit, domain: Domain) -> Row:
 def _kind(rule: Row) -> int:
     """Return the rank of the kind of identity in a rule (users, groups, organizational units, none). Rules with a lower
     rank are read first."""
-    return next((place for place, key in enumerate(IDENTITIES) if rule[key]), len(IDENTITIES))
+    return next((index for index, key in enumerate(IDENTITIES) if rule[key]), len(IDENTITIES))
 
 
-def _neighbour(own: list[Row], place: int, step: int) -> JSON:
+def _neighbour(own: list[Row], index: int, step: int) -> JSON:
     """Return the id of the rule that is `step` places after a rule in the order. Return None if there is no such rule,
     or if it has another kind of identity.
 
-    own: the rules in order. place: the index of the rule.
+    own: the rules in order. index: the index of the rule.
     """
-    beside = place + step
-    if not 0 <= beside < len(own) or _kind(own[beside]) != _kind(own[place]):
+    beside = index + step
+    if not 0 <= beside < len(own) or _kind(own[beside]) != _kind(own[index]):
         return None
     return own[beside]["ruleId"]
 
@@ -277,21 +284,28 @@ def _row(rule: Row) -> Row:
     limit = [f"at most {counted(rule['maxSessions'], 'session')} of a user"] if rule["maxSessions"] else []
     return {
         **rule,
-        "actionText": dict(ACTIONS)[str(rule["action"])],
+        "actionText": ": ".join(filter(None, (dict(ACTIONS)[str(rule["action"])], _demand(rule)))),
         "scope": "; ".join(parts) or "all logins",
         "reply": ", ".join([*reply, *replies, *limit]),
     }
+
+
+def _demand(rule: Row) -> str:
+    """Return what a rule demands of the second factor; empty if it demands nothing special."""
+    name = str(rule["provider"])
+    strength = "" if rule["strength"] == STRENGTHS[0][0] else str(rule["strength"]).replace("_", " ")
+    return ", ".join(filter(None, (PROVIDERS.get(name, name), strength)))
 
 
 def _days(value: JSON) -> str:
     """Return the days of a rule as text. Consecutive days become a range such as `mon-fri`."""
     places = sorted(DAYS.index(str(day)) for day in value) if isinstance(value, list) else []
     runs = list[list[int]]()
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
+    for index in places:
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
         else:
-            runs.append([place])
+            runs.append([index])
     return ",".join(DAYS[run[0]] if len(run) == 1 else f"{DAYS[run[0]]}-{DAYS[run[-1]]}" for run in runs)
 
 
@@ -329,8 +343,10 @@ async def _roles(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
     return [("", "none"), *choices(names)]
 
 
-def _form(domain: Domain, rule: Row | None, roles: list[tuple[str, str]]) -> dict[str, object]:
-    """Return the variables of the form. rule: the stored rule; None for a new one. roles: the roles to choose from."""
+async def _form(visit: Visit, domain: Domain, rule: Row | None) -> dict[str, object]:
+    """Return the variables of the form. rule: the stored rule; None for a new one."""
+    names = [str(each["provider"]) for each in await providers_of(visit, domain)]
+    named = [(name, PROVIDERS.get(name, name)) for name in names]
     replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])] if rule else []
     return {
         "domain": domain,
@@ -340,7 +356,9 @@ def _form(domain: Domain, rule: Row | None, roles: list[tuple[str, str]]) -> dic
         "conditions": CONDITIONS,
         "days": choices(DAYS),
         "replies": "\n".join(replies),
-        "roles": roles,
+        "roles": await _roles(visit, domain),
+        "mfa_providers": [("", "the default provider of the domain"), *named],
+        "strengths": STRENGTHS,
         "effect": None,
         "is_admin": True,
     }
@@ -360,6 +378,8 @@ def _body(visit: Visit) -> Row:
         "time": "",
         "maxSessions": fields.get("maxSessions") or "0",
         "overLimit": fields.get("overLimit") or "reject",
+        "provider": fields.get("provider", ""),
+        "strength": fields.get("strength") or "any",
     }
     for each in CONDITIONS:
         body[each.field] = list[JSON](fields.getlist(each.field)) if each.choices else lines(fields.get(each.field, ""))

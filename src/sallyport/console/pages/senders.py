@@ -15,7 +15,7 @@ from sallyport.console.visit import Pages, Visit, address
 from sallyport.radius.vendors import PRODUCTS
 from sallyport.settings.values import Address
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context
+from sallyport.web.console_pages import Context
 from sallyport.web.scope import INSTALLATIONS
 
 pages = Pages()

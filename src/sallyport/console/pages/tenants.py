@@ -8,7 +8,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.pages.reading import number_at
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import INSTALLATIONS
 
 pages = Pages()

@@ -10,7 +10,7 @@ from sallyport.console.table import SIZE, Filter, Table, is_export, page_of, wan
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
 from sallyport.web.bodies import LONG
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 
 pages = Pages()
@@ -39,9 +39,9 @@ STATUS: Final = Filter("status", "Status", [(each, each) for each in ("active", 
 async def tokens(visit: Visit) -> Context:
     """List the access tokens, without those of wallets, of which a tenant may have very many."""
     page, size = page_of(visit), LONG if is_export(visit) else SIZE
-    place: dict[str, JSON] = {"offset": (page - 1) * size, "limit": size}
+    paging: dict[str, JSON] = {"offset": (page - 1) * size, "limit": size}
     filters = (Filter("search", "Name"), STATUS)
-    answer = await _run(visit, "token.page", **wanted(visit, filters), sort=visit.query.get("sort", ""), **place)
+    answer = await _run(visit, "token.page", **wanted(visit, filters), sort=visit.query.get("sort", ""), **paging)
     assert isinstance(answer, dict)  # noqa: S101  the command returns an object
     link = Column("id", "Token", link=lambda row: f"/tokens/{row['id']}/revoke")
     columns, total = (link, *COLUMNS[1:]), int(str(answer["total"]))

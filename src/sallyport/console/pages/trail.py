@@ -13,12 +13,12 @@ from sallyport.console.columns import Column
 from sallyport.console.table import SEARCHED, Filter, Table, has_slow_filter, listed, recent, wanted
 from sallyport.console.visit import FormProblem, Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context
+from sallyport.web.console_pages import Context
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()
 LIST: Final = "/api/v1/audit/list"
-LONGEST: Final = 200
+MAX_LENGTH: Final = 200
 EMPTY_VALUES: Final[tuple[JSON, ...]] = ("", [], {}, None)
 REMOVALS: Final = (".delete", ".remove")
 """The ends of the actions that remove an object."""
@@ -129,5 +129,5 @@ def _value(value: JSON) -> str:
         text = ", ".join(map(str, value))
     else:
         text = "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = FRACTION.sub("", text[: 2 * LONGEST])
-    return f"{text[:LONGEST]}…" if len(text) > LONGEST else text or "empty"
+    text = FRACTION.sub("", text[: 2 * MAX_LENGTH])
+    return f"{text[:MAX_LENGTH]}…" if len(text) > MAX_LENGTH else text or "empty"

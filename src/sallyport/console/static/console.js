@@ -13,7 +13,7 @@
 //   [data-busy]          a status that says what runs after a button is pressed
 
 const SHOWN = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 const AGES = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 const OLDEST_S = 30 * 86400;
 const ago = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "long" });
@@ -88,7 +88,7 @@ function live(body) {
       setTimeout(() => row.classList.remove("new"), 3000);
     }
     document.querySelectorAll("[data-until-live]").forEach((each) => each.remove());
-    while (body.rows.length > MOST_ROWS) body.deleteRow(-1);
+    while (body.rows.length > MAX_ROWS) body.deleteRow(-1);
   };
   stream.addEventListener("open", () => say(paused ? "paused" : "live"));
   stream.addEventListener("row", (event) => {

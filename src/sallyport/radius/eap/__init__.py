@@ -7,9 +7,10 @@ step.
     password_methods    the methods without a tunnel (RFC 3748; draft-kamath-pppext-eap-mschapv2)
     tls ttls peap       the protocols inside TLS (RFC 5216, 9190; RFC 5281; MS-PEAP version 0; RFC 9427)
     tunnelled           the common part of these three: the handshake, its fragments, the keys, the end
-    tunnel              TLS in memory; server: certificate and TLS contexts; resumption: the users of sessions
+    tunnel              TLS in memory; server: TLS contexts; server_certificate: the certificate that they show;
+                        resumption: the users of sessions
     packet              the codec, and fragments of TLS messages
-    certificate         the user that a client certificate names
+    certificate         the user that a client certificate names, and its facts; certificate_names: their names
     model               the values that all modules use
 
 A method asks the caller a question by returning a `Check`, for example whether a password is correct. The caller passes

@@ -201,7 +201,7 @@ def failed(inner: Outcome) -> Failed:
     return Failed("a response without a request inside the tunnel")
 
 
-MOST: Final = 4096
+MAX_CONVERSATIONS: Final = 4096
 AGE_S: Final = 60.0
 STATE_OCTETS: Final = 16
 NODE_OCTETS: Final = 4
@@ -225,7 +225,7 @@ class Conversations(Generic[_Talk]):
 
     def __init__(
         self,
-        most: int = MOST,
+        most: int = MAX_CONVERSATIONS,
         age_s: float = AGE_S,
         *,
         left: Callable[[_Talk], None] = lambda _talk: None,

@@ -24,7 +24,7 @@ from sallyport.radius.eap.model import (
 from sallyport.radius.eap.packet import GTC, MD5, MSCHAPV2, PEAP, TLS, TTLS
 from sallyport.radius.eap.password_methods import Gtc, Md5, MsChapV2
 from sallyport.radius.eap.peap import PeapPhase
-from sallyport.radius.eap.server import TlsServer
+from sallyport.radius.eap.server import TlsServer, TrustingServer
 from sallyport.radius.eap.tls import TlsPhase
 from sallyport.radius.eap.ttls import TtlsPhase
 from sallyport.radius.eap.tunnel import Tunnel
@@ -49,7 +49,8 @@ class Terms:
     answer. order: the order of the methods (see ORDER). fragment_size: the maximum length of an EAP packet in octets; 0
     for the configured length. scope: the name space of the user names (a domain and its first factor). A session can be
     resumed only in the scope in which it was established. owner: a tenant. New sessions are stored in this tenant's
-    share of the session table.
+    share of the session table. has_own: whether the domain has trust anchors of its own, and does not trust those of
+    the installation. trusting: the server of EAP-TLS with these anchors; None if they cannot be used.
     """
 
     server: TlsServer | None
@@ -58,6 +59,8 @@ class Terms:
     fragment_size: int = 0
     scope: str = ""
     owner: int = 0
+    has_own: bool = False
+    trusting: TrustingServer | None = None
 
 
 def offers(terms: Terms) -> Offers:
@@ -79,7 +82,8 @@ def _why_not(kind: int, terms: Terms) -> str:
     if terms.server is None:
         return NO_SERVER
     if kind == TLS:
-        return "" if terms.server.takes_certificates else NO_AUTHORITY
+        takes = terms.trusting is not None if terms.has_own else terms.server.takes_certificates
+        return "" if takes else NO_AUTHORITY
     inside = {Password, Chap, MsChap} if kind == TTLS else {_NEEDS[each] for each in IN_PEAP}
     return UNCHECKED if inside.isdisjoint(terms.checkable) else ""
 
@@ -94,15 +98,19 @@ def _tunnelled(kind: int, terms: Terms) -> Offer:
     size = terms.fragment_size or server.configuration.fragment_size
     inside = offers(Terms(None, terms.checkable, _INSIDE[kind]))
 
+    trusting = terms.trusting if kind == TLS else None
+    resumptions = server.resumptions[kind] if trusting is None else trusting.resumptions
+
     def make(_identity: bytes, now: float) -> Method:
-        tunnel = server.tunnel(kind, terms.scope)
+        tunnel = server.tunnel(kind, terms.scope) if trusting is None else trusting.tunnel(terms.scope)
         phase = _phase(kind, tunnel, server, terms, inside, now)
-        return Tunnelled(kind, tunnel, phase, server.resumptions[kind], size, now=now, owner=terms.owner)
+        return Tunnelled(kind, tunnel, phase, resumptions, size, now=now, owner=terms.owner)
 
     return Offer(kind, make)
 
 
 def _phase(kind: int, tunnel: Tunnel, server: TlsServer, terms: Terms, inside: Offers, now: float) -> Phase:
     if kind == TLS:
-        return TlsPhase(tunnel, server.configuration.user_names)
+        trust = None if terms.trusting is None else terms.trusting.trust
+        return TlsPhase(tunnel, server.configuration.user_names, trust)
     return PeapPhase(inside, now=now) if kind == PEAP else TtlsPhase(tunnel, inside, terms.checkable, now=now)

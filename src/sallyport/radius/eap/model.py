@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias
 
 from cryptography import x509
 
-from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.packet import TYPE_NAMES, Packet
 from sallyport.radius.mschap import MsChap2
 from sallyport.radius.mschap_reply import ErrorCode
@@ -66,6 +66,11 @@ class Certificate:
 
     user: the user's name in the certificate. by: the field that contains the name. fingerprint: the SHA-256 hash of the
     certificate, in hexadecimal digits. certificate: the certificate itself, for the facts that rules compare.
+
+    chain: the verified chain, from the certificate to the root or another trust anchor, if the domain has authorities
+    of its own; otherwise it is empty. With a chain, `user` is empty, because the authority decides which field contains
+    the name. anchor: the SHA-256 of the public key of the chain's trust anchor, in hex. is_revoked: whether the
+    installation's own list has revoked a certificate of the chain.
     """
 
     user: bytes
@@ -73,6 +78,9 @@ class Certificate:
     fingerprint: str
     by: NamedBy = NamedBy.COMMON_NAME
     certificate: x509.Certificate | None = field(default=None, compare=False, repr=False)
+    chain: tuple[x509.Certificate, ...] = field(default=(), compare=False, repr=False)
+    anchor: str = ""
+    is_revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +89,13 @@ class Resumed:
     follows.
 
     The client has sent only its ClientHello, and has not yet proved that it owns the session. stamp: the stamp from the
-    verdict on the earlier login.
+    verdict on the earlier login. by_certificate: whether the earlier login was by EAP-TLS; the question about the
+    certificate follows.
     """
 
     user: bytes
     stamp: str = ""
+    by_certificate: bool = False
 
 
 Question: TypeAlias = Password | Chap | MsChap | Certificate | Resumed
@@ -98,7 +108,8 @@ class Verdict:
     right: whether the answer is yes. prompt: another prompt for the user, if the question allows prompts; `right` is
     then ignored. hash_hash, hashed: after a correct MS-CHAPv2 response, the hash of the password's NT hash (16 octets),
     and the name that the client has hashed. error: after a wrong MS-CHAPv2 response, the error code. reason: why the
-    answer is no, for the log. stamp: a text to store with the TLS session; `Resumed` contains it later.
+    answer is no, for the log. stamp: a text to store with the TLS session; `Resumed` contains it later. user: the name
+    of the user, if the caller has found it by the certificate; otherwise empty.
     """
 
     right: bool
@@ -108,6 +119,7 @@ class Verdict:
     error: ErrorCode = ErrorCode.AUTHENTICATION_FAILURE
     reason: str = ""
     stamp: str = ""
+    user: bytes = b""
 
 
 # --- results of a method --------------------------------------------------------------------------------------

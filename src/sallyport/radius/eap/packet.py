@@ -89,7 +89,7 @@ MORE: Final = 0x40
 START: Final = 0x20
 MAX_MESSAGE: Final = 65_536
 """Maximum length of a reassembled message in octets, enough for a long certificate chain."""
-SMALLEST: Final = 64
+MIN_FRAGMENT_SIZE: Final = 64
 _VERSION: Final = 0x07
 _OVERHEAD: Final = HEADER + 5  # EAP header, flags and message length
 
@@ -107,7 +107,7 @@ class Framing:
 
     def __init__(self, version: int, fragment_size: int) -> None:
         self._version = version
-        self._room = max(fragment_size, SMALLEST) - _OVERHEAD
+        self._room = max(fragment_size, MIN_FRAGMENT_SIZE) - _OVERHEAD
         self._out = b""
         self._in = bytearray()
         self._announced = 0

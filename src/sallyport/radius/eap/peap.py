@@ -27,6 +27,8 @@ class PeapPhase:
     offers: the inner methods. now: the start of the conversation, in seconds of a monotonic clock.
     """
 
+    issuers = ()
+
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
         self._begun = False

@@ -8,24 +8,29 @@ resumption does not extend the lifetime of the session.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
+from cryptography import x509
+
 from sallyport.base.bounded import BoundedMap
 
-MOST: Final = 20_000
+MAX_SESSIONS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class SessionUser:
     """The user of a TLS session. until: the time at which the session expires, in seconds of a monotonic clock. stamp:
-    the stamp from the verdict on the full login. inner: the inner method of the full login."""
+    the stamp from the verdict on the full login. inner: the inner method of the full login. issuers: the issuers in the
+    verified chain of the client's certificate, if the domain has authorities of its own; TLS does not verify the chain
+    again."""
 
     user: bytes
     until: float
     stamp: str = ""
     inner: str = ""
+    issuers: tuple[x509.Certificate, ...] = field(default=(), compare=False, repr=False)
 
 
 def digest(secret: bytes, scope: str) -> bytes:
@@ -44,7 +49,7 @@ class Resumptions:
     sessions; each tenant has a share of the table.
     """
 
-    def __init__(self, lifetime_s: float, most: int = MOST) -> None:
+    def __init__(self, lifetime_s: float, most: int = MAX_SESSIONS) -> None:
         self._lifetime_s = lifetime_s
         self._holders = BoundedMap[bytes, SessionUser](most)
 
@@ -52,11 +57,18 @@ class Resumptions:
         return len(self._holders)
 
     def holder(
-        self, user: bytes, stamp: str = "", inner: str = "", *, most_s: float = math.inf, now: float
+        self,
+        user: bytes,
+        stamp: str = "",
+        inner: str = "",
+        *,
+        issuers: tuple[x509.Certificate, ...] = (),
+        most_s: float = math.inf,
+        now: float,
     ) -> SessionUser:
-        """Return the Holder that the caller stores for the sessions of a full login. most_s: the maximum lifetime of
-        the sessions in seconds."""
-        return SessionUser(user, now + min(self._lifetime_s, most_s), stamp, inner)
+        """Return the Holder that the caller stores for the sessions of a full login. issuers: see `SessionUser`.
+        most_s: the maximum lifetime of the sessions in seconds."""
+        return SessionUser(user, now + min(self._lifetime_s, most_s), stamp, inner, issuers)
 
     def keep(self, sessions: Iterable[bytes], holder: SessionUser, owner: int) -> None:
         """Store the user of the sessions. sessions: the digests of the sessions. owner: a tenant. The sessions are

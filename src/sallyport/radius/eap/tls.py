@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
-from sallyport.radius.eap.certificate import UNREADABLE, UserNames
+from sallyport.radius.eap.certificate import UNREADABLE, UserNames, check_size
 from sallyport.radius.eap.model import Certificate, Check, Failed, Failure, Next, Passed, Step, Verdict
 from sallyport.radius.eap.resumption import SessionUser
+from sallyport.radius.eap.trust import Trust, kept_issuers
 from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
@@ -15,16 +17,26 @@ EAP-Success
 before this octet is forged."""
 
 
+MIN_CHAIN: Final = 2
+"""Minimum number of certificates in a verified chain: that of the client, and a trust anchor."""
+
+
 class TlsPhase:
-    """The inner phase of EAP-TLS, after the TLS handshake. names: the fields of a certificate that may contain the
-    user's name."""
+    """The inner phase of EAP-TLS, after the TLS handshake.
+
+    names: the fields of a certificate that may contain the user's name. trust: the domain's own trust anchors; None if
+    the domain trusts the authorities of the installation. issuers: the issuers in the verified chain, to keep them with
+    the TLS session; None if the session must not be kept.
+    """
 
     inner = ""
 
-    def __init__(self, tunnel: Tunnel, names: UserNames) -> None:
+    def __init__(self, tunnel: Tunnel, names: UserNames, trust: Trust | None = None) -> None:
         self._tunnel = tunnel
         self._names = names
+        self._trust = trust
         self._name = b""
+        self.issuers: tuple[x509.Certificate, ...] | None = ()
 
     def established(self, holder: SessionUser | None) -> Step:
         """Return the question whether the certificate's user may log in. In a resumed session, the certificate is from
@@ -33,7 +45,11 @@ class TlsPhase:
             certificate = self._tunnel.certificate
             if certificate is None:
                 return Failed("the client has sent no certificate", Failure.CERTIFICATE)
-            named, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
+            check_size(certificate)
+            subject = certificate.subject.rfc4514_string()
+            if self._trust is not None:
+                return self._chain_question(self._trust, certificate, subject, holder)
+            named = self._names.of(certificate)
         except UNREADABLE as error:
             return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
         if not self._tunnel.has_verified and holder is None:
@@ -43,6 +59,31 @@ class TlsPhase:
         self._name = named.name.encode()
         fingerprint = certificate.fingerprint(hashes.SHA256()).hex()
         return Check(Certificate(self._name, subject, fingerprint, named.by, certificate))
+
+    def _chain_question(
+        self, trust: Trust, certificate: x509.Certificate, subject: str, holder: SessionUser | None
+    ) -> Step:
+        """Return the question about a certificate of one of the domain's own authorities. In a resumed session, the
+        chain is that of the full handshake."""
+        chain = self._tunnel.verified_chain if holder is None else [certificate, *holder.issuers]
+        if len(chain) < MIN_CHAIN or chain[0] != certificate:
+            return Failed("the client's certificate was not verified", Failure.TLS)
+        for issuer in chain[1:-1] if holder is None else ():  # without the anchor: old roots have the number 0
+            check_size(issuer)
+        whole = trust.completed(chain)
+        self.issuers = kept_issuers(chain)
+        anchor, fingerprint = trust.anchor_of(chain), certificate.fingerprint(hashes.SHA256()).hex()
+        return Check(
+            Certificate(
+                b"",
+                subject,
+                fingerprint,
+                certificate=certificate,
+                chain=whole,
+                anchor=anchor,
+                is_revoked=trust.has_revoked(whole),
+            )
+        )
 
     def respond(self, clear: bytes) -> Step:
         """Process the last acknowledgement of the client."""
@@ -54,4 +95,5 @@ class TlsPhase:
         """Return the last message inside the tunnel if the user may log in. Otherwise return the failure."""
         if not verdict.right:
             return Failed(verdict.reason, Failure.REFUSED)
+        self._name = verdict.user or self._name
         return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")

@@ -41,7 +41,7 @@ from sallyport.radius.mschap import (
 
 _VENDOR: Final = 0x80
 _MANDATORY: Final = 0x40
-MOST: Final = 100
+MAX_ATTRIBUTES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,10 @@ def pull_avps(octets: bytes) -> Iterator[Avp]:
         flags = head[4] if len(head) == 8 else 0
         start = 12 if flags & _VENDOR else 8
         count += 1
-        if len(head) < 8 or length < start or at + length > len(octets) or count > MOST:
+        if len(head) < 8 or length < start or at + length > len(octets) or count > MAX_ATTRIBUTES:
             raise PacketError(
-                f"an attribute inside TTLS has the invalid length {length}, or there are more than {MOST} attributes"
+                f"an attribute inside TTLS has the invalid length {length}, or there are more than {MAX_ATTRIBUTES} "
+                "attributes"
             )
         vendor = int.from_bytes(octets[at + 8 : at + 12]) if flags & _VENDOR else 0
         yield Avp(vendor, int.from_bytes(head[:4]), bool(flags & _MANDATORY), octets[at + start : at + length])
@@ -99,6 +100,8 @@ class TtlsPhase:
     offers: the methods of an inner EAP conversation. checkable: the kinds of questions that the first factor can
     answer. now: the start of the conversation, in seconds of a monotonic clock.
     """
+
+    issuers = ()
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel

@@ -15,7 +15,7 @@ from sallyport.radius.eap.resumption import digest
 _READ: Final = 16_384
 """Maximum number of octets in a record (RFC 8446 section 5.1), so that each call reads a whole record."""
 _RECORD_HEADER: Final = 5
-_MOST_CLEAR: Final = 65_536
+_MAX_CLEAR_SIZE: Final = 65_536
 _HELLO_READ: Final = b"SSLv3/TLS read client hello"
 _FINISHED_WRITTEN: Final = b"SSLv3/TLS write finished"
 _TICKET_WRITTEN: Final = b"SSLv3/TLS write session ticket"
@@ -39,10 +39,13 @@ _WHY_UNVERIFIED: Final = {
     20: "its issuer is unknown",
     21: "its issuer is unknown",
     23: "it is revoked",
+    25: "the path length of its authority is exceeded",
     26: "it may not be used by clients (extended key usage)",
     34: "it has an unknown critical extension",
     36: "the revocation list has an unknown critical extension",
     44: "the revocation list is for other certificates",
+    47: "the name constraints of its authority do not permit its name",
+    48: "the name constraints of its authority exclude its name",
     66: "its key is too short",
     67: "its authority's key is too short",
     68: "it is signed with a weak hash",
@@ -122,6 +125,13 @@ def watch_certificate(connection: SSL.Connection, _of: crypto.X509, error: int, 
     return bool(good)
 
 
+def openssl_reason(error: SSL.Error) -> str:
+    """Return the last reason of OpenSSL in an error, such as `ee key too small`."""
+    stack = error.args[0] if error.args and isinstance(error.args[0], list) else []
+    reasons = [str(each[-1]) for each in stack if isinstance(each, tuple) and each and each[-1]]
+    return reasons[-1] if reasons else type(error).__name__
+
+
 def _watch_of(connection: SSL.Connection) -> _Watch:
     watch = connection.get_app_data()
     assert isinstance(watch, _Watch)  # noqa: S101  each tunnel has set it
@@ -177,7 +187,7 @@ class Tunnel:
                 if self._watch.resumed is None:
                     self._watch.note(self._connection)  # in TLS 1.2 without a ticket, the session is known only now
             is_one_record = len(octets) == _RECORD_HEADER + int.from_bytes(octets[3:5])
-            while len(self._clear) <= _MOST_CLEAR:
+            while len(self._clear) <= _MAX_CLEAR_SIZE:
                 self._clear += self._connection.recv(_READ)
                 if is_one_record:
                     return  # otherwise the next call would only raise WantReadError, which takes longer
@@ -192,9 +202,7 @@ class Tunnel:
     def _described(self, error: SSL.Error) -> str:
         if self._watch.refused:
             return f"the client's certificate is refused: {self._watch.refused}"
-        stack = error.args[0] if error.args and isinstance(error.args[0], list) else []
-        reasons = [str(each[-1]) for each in stack if isinstance(each, tuple) and each and each[-1]]
-        return f"TLS: {reasons[-1] if reasons else type(error).__name__}"
+        return f"TLS: {openssl_reason(error)}"
 
     def take(self) -> bytes:
         """Return the octets to send to the client. They may be empty."""
@@ -245,6 +253,12 @@ class Tunnel:
         """Return the client's certificate. Return None if the client has sent none. In a resumed session, the
         certificate is from the full handshake."""
         return self._connection.get_peer_certificate(as_cryptography=True)
+
+    @property
+    def verified_chain(self) -> list[x509.Certificate]:
+        """Return the client's certificate and its issuers up to a trust anchor, as OpenSSL has verified them in this
+        handshake. Return an empty list in a resumed session."""
+        return self._connection.get_verified_chain(as_cryptography=True) or []
 
     @property
     def certificate_left_s(self) -> float:

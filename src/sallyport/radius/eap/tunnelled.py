@@ -8,6 +8,8 @@ end of the login, so a full login would not be possible later.
 
 from typing import Final, Protocol
 
+from cryptography import x509
+
 from sallyport.radius.eap.model import Check, Failed, Failure, Next, Passed, Resumed, Step, Verdict
 from sallyport.radius.eap.packet import TLS, TTLS, TYPE_NAMES, Framing, Packet
 from sallyport.radius.eap.resumption import Resumptions, SessionUser
@@ -20,6 +22,11 @@ _KEY_OCTETS: Final = 128
 _MSK_OCTETS: Final = 64
 
 
+_MAX_HANDSHAKE_SIZE: Final = 16_384
+"""Maximum number of octets of TLS that a client may send before the handshake ends. The event loop verifies the
+client's certificates, and the time grows with the square of their names."""
+
+
 class Phase(Protocol):
     """The protocol inside the tunnel.
 
@@ -30,6 +37,11 @@ class Phase(Protocol):
     @property
     def inner(self) -> str:
         """Return the name of the inner method, such as `mschapv2`. Return "" while the method is unknown."""
+
+    @property
+    def issuers(self) -> tuple[x509.Certificate, ...] | None:
+        """Return the issuers of the client's certificate to keep with the TLS session, see `SessionUser`. Return None
+        if the session must not be kept."""
 
     def established(self, holder: SessionUser | None) -> Step:
         """Start the inner phase after the handshake. holder: the user of the resumed session; None for a new
@@ -71,6 +83,7 @@ class Tunnelled:
         self._session: bytes | None = None  # the digest of the resumed session
         self._holder: SessionUser | None = None
         self._stamp = ""
+        self._heard = 0  # octets of the client's handshake
         self._end: Step | None = None  # the result, if the client acknowledges the last message
 
     @property
@@ -110,6 +123,11 @@ class Tunnelled:
 
     def _receive(self, message: bytes) -> Step:
         tunnel, stood = self._tunnel, self._tunnel.established
+        if not stood:
+            self._heard += len(message)
+            if self._heard > _MAX_HANDSHAKE_SIZE:
+                why = f"the client's handshake is longer than {_MAX_HANDSHAKE_SIZE:,} octets"
+                return Failed(why, Failure.CERTIFICATE if self.kind == TLS else Failure.TLS)
         tunnel.receive(message)
         resumed = tunnel.resumed
         if resumed is not None and self._holder is None:
@@ -142,8 +160,8 @@ class Tunnelled:
         self._session = None if holder is None else session
         if holder is None:
             self._tunnel.begin_anew()
-        elif self.kind != TLS:  # EAP-TLS asks about the certificate's user anyway
-            return Check(Resumed(holder.user, holder.stamp))
+        elif self.kind != TLS or holder.issuers:  # EAP-TLS asks about the certificate's user anyway
+            return Check(Resumed(holder.user, holder.stamp, by_certificate=self.kind == TLS))
         return self._shake()
 
     def _say(self, step: Step) -> Step:
@@ -174,13 +192,21 @@ class Tunnelled:
             return step
         holder, method = self._holder, ""
         if holder is None:
-            most_s = self._tunnel.certificate_left_s
-            holder = self._resumptions.holder(step.user, self._stamp, self._phase.inner, most_s=most_s, now=self._now)
+            holder = self._new_holder(step.user)
         elif holder.inner:
             method = f"{TYPE_NAMES[self.kind]}-{holder.inner}"
-        self._resumptions.keep(self._tunnel.sessions, holder, self._owner)
+        if holder is not None:
+            self._resumptions.keep(self._tunnel.sessions, holder, self._owner)
         self._tunnel.keep()
         return Passed(step.user, self._msk(), method)
+
+    def _new_holder(self, user: bytes) -> SessionUser | None:
+        """Return the holder of the sessions of a full login. Return None if they must not be kept."""
+        issuers, most_s = self._phase.issuers, self._tunnel.certificate_left_s
+        if issuers is None:
+            return None
+        inner = self._phase.inner
+        return self._resumptions.holder(user, self._stamp, inner, issuers=issuers, most_s=most_s, now=self._now)
 
     def _msk(self) -> bytes:
         if self._tunnel.is_tls13:

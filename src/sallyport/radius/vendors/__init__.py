@@ -21,6 +21,8 @@ evidence    the attributes of a request, the ranks of evidence, and functions fo
 products    the table of NAS products
 forwarders  the table of proxies
 ssid        the SSID of a request
+stepups     what each product can do for a second factor on a page
+versions    the attributes with the model and the firmware of a NAS
 """
 
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ from sallyport.radius.packet import Request
 from sallyport.radius.vendors.evidence import Attributes, Certainty, Fingerprint, Rank
 from sallyport.radius.vendors.forwarders import FORWARDERS, OWN_PROXY_STATE
 from sallyport.radius.vendors.products import NAS, PRODUCTS
+from sallyport.radius.vendors.versions import FIRMWARE, MODELS, told
 
 __all__ = ["MEDIA", "PRODUCTS", "UNKNOWN", "Certainty", "Finding", "Identity", "identify", "medium", "medium_of"]
 
@@ -104,12 +107,14 @@ class Identity:
     """The products of the forwarder and of the NAS of a request.
 
     forwarded: whether a forwarder sent the packet to the service. forwarder: the product of the forwarder; None if it
-    is unknown.
+    is unknown. model, firmware: what the request tells about the NAS; empty if it tells nothing.
     """
 
     forwarder: Finding | None
     nas: Finding | None
     forwarded: bool
+    model: str = ""
+    firmware: str = ""
 
     @property
     def product(self) -> Finding | None:
@@ -136,12 +141,20 @@ def identify(request: Request, *, source: str) -> Identity:
     only occasionally for known devices.
     """
     attributes = Attributes(request, source)
+    forwarder, nas, forwarded = _identify(attributes)
+    if not attributes.vendor:
+        return Identity(forwarder, nas, forwarded)
+    return Identity(forwarder, nas, forwarded, told(attributes, MODELS), told(attributes, FIRMWARE))
+
+
+def _identify(attributes: Attributes) -> tuple[Finding | None, Finding | None, bool]:
+    """Return the forwarder, the NAS, and whether a forwarder sent the packet."""
     nas = _name_nas(attributes)
     if not attributes.proxy_states:
-        return Identity(None, nas, forwarded=False)
+        return None, nas, False
     if nas is not None and nas.product in OWN_PROXY_STATE and OWN_PROXY_STATE[nas.product](attributes):
-        return Identity(None, _without_forwarder(nas, attributes), forwarded=False)
-    return Identity(_first(_FORWARDERS, attributes), nas, forwarded=True)
+        return None, _without_forwarder(nas, attributes), False
+    return _first(_FORWARDERS, attributes), nas, True
 
 
 def _name_nas(attributes: Attributes) -> Finding | None:

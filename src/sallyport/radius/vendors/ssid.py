@@ -22,15 +22,14 @@ from sallyport.radius.attributes import CALLED_STATION_ID, NAS_PORT_TYPE, VENDOR
 from sallyport.radius.packet import Request, as_text
 
 MAX_OCTETS: Final = 32
-NAMING: Final = frozenset({CALLED_STATION_ID, VENDOR_SPECIFIC})
-"""The attributes that may name an SSID."""
 _OF_VENDORS: Final = ((14823, 5), (25053, 3), (14525, 5), (12356, 7), (29464, 14))
 """The (vendor, type) of attributes that contain only the SSID: Aruba, Ruckus, Trapeze, Fortinet and PacketFence."""
 _CISCO_PAIR: Final = (9, 1)
 _CISCO_KEY: Final = b"cisco-wlan-ssid="
 _NAMES_OF_AP: Final = ((29671, 3), (29671, 1))
 """Attributes of Meraki with the name of the access point. Meraki sends the SSID only in Called-Station-Id."""
-_WIRELESS: Final = frozenset({(18).to_bytes(4), (19).to_bytes(4)})
+_MAYBE_WIRELESS: Final = frozenset({None, b"", (18).to_bytes(4), (19).to_bytes(4)})
+"""Values of NAS-Port-Type with which Called-Station-Id may name an SSID. None: the attribute is absent."""
 _PAIR: Final = rb"[0-9a-f]{2}"
 _MAC: Final = re.compile(
     rb"(?:%(p)s([-:. ]?)%(p)s(?:\1%(p)s){4}|%(p)s%(p)s([-:.])%(p)s%(p)s\2%(p)s%(p)s|(?:%(p)s){3}[-:.](?:%(p)s){3})"
@@ -44,10 +43,8 @@ def ssid(request: Request) -> str:
     first = request.first
     if VENDOR_SPECIFIC in first and (found := _of_vendor(request)):
         return found
-    called = first.get(CALLED_STATION_ID)
-    if not called or first.get(NAS_PORT_TYPE, b"") not in (b"", *_WIRELESS):
-        return ""
-    return _of_called_station(called, _names_of_ap(request) if VENDOR_SPECIFIC in first else ())
+    names = _names_of_ap(request) if VENDOR_SPECIFIC in first else ()
+    return ssid_of_called_station(first.get(CALLED_STATION_ID), first.get(NAS_PORT_TYPE), names)
 
 
 def _of_vendor(request: Request) -> str:
@@ -67,8 +64,14 @@ def _names_of_ap(request: Request) -> tuple[bytes, ...]:
 
 
 @lru_cache(4096)
-def _of_called_station(called: bytes, names: tuple[bytes, ...]) -> str:
-    """Return the SSID in a Called-Station-Id. names: possible names of the access point, which may contain colons."""
+def ssid_of_called_station(called: bytes | None, port_type: bytes | None, names: tuple[bytes, ...] = ()) -> str:
+    """Return the SSID in a Called-Station-Id. Return "" if it has none.
+
+    called, port_type: the values of Called-Station-Id and NAS-Port-Type, or None. names: possible names of the access
+    point, which may contain colons.
+    """
+    if not called or port_type not in _MAYBE_WIRELESS:
+        return ""
     mac = _MAC.match(called)
     if mac is not None and (called[mac.end() : mac.end() + 1] == b":" or b":" not in called[mac.end() :]):
         return _shown(called[mac.end() + 1 :])

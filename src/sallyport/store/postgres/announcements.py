@@ -37,6 +37,8 @@ def _through(table: str, column: str) -> str:
 
 
 _ANY: Final = "insert or update or delete"
+_OF_PEOPLE: Final = "domain_id, directory_id, dn, dn_key, uid_key, login, name, email, upn, status, cloud, updated_at"
+_OF_GROUPS: Final = "domain_id, directory_id, dn, dn_key, name, updated_at"
 _ANNOUNCED: Final = (
     _Announced(CONFIGURATION, "config_version", "update"),
     _Announced(REPLACED, "restores", "update"),
@@ -47,9 +49,10 @@ _ANNOUNCED: Final = (
     _Announced(USERS, "endpoint_credential_policies", _ANY, _through("endpoint_groups", "group_id")),
     _Announced(TOKENS, "access_tokens", "update or delete"),
     _Announced(KEYS, "api_keys", "delete or update of revoked_at, expires_at, successor_of, instance_id"),
-    _Announced(PRINCIPALS, "directory_users", _ANY, _OWN),
+    # an import marks each unchanged row (`seen`), and counts the members of groups: no login depends on these
+    _Announced(PRINCIPALS, "directory_users", f"insert or delete or update of {_OF_PEOPLE}", _OWN),
     _Announced(PRINCIPALS, "directory_names", _ANY, _through("directory_users", "user_id")),
-    _Announced(PRINCIPALS, "directory_groups", _ANY, _OWN),
+    _Announced(PRINCIPALS, "directory_groups", f"insert or delete or update of {_OF_GROUPS}", _OWN),
     _Announced(PRINCIPALS, "directory_members", _ANY, _through("directories", "directory_id")),
     _Announced(
         PROMPTS,
@@ -64,10 +67,27 @@ _ANNOUNCED: Final = (
 def triggers() -> Iterator[str]:
     """Yield the SQL that creates the functions and triggers of all announcements."""
     for each in _ANNOUNCED:
-        name = f"{each.table}_announced_{each.kind}"
-        new, old = (each.domain.format(row=row) for row in ("new", "old"))
-        domain = new if new == old else f"case when tg_op = 'DELETE' then {old} else {new} end"
-        body = f"begin perform pg_notify('{CHANNEL}', '{each.kind} ' || {domain}); return null; end"
-        yield f"create function {name}() returns trigger language plpgsql as $$ {body} $$"
-        rows = f"for each row when ({each.when})"
-        yield f"create trigger {name} after {each.events} on {each.table} {rows} execute function {name}()"
+        yield from _created(each)
+
+
+def replaced(kind: str) -> Iterator[str]:
+    """Yield the SQL that creates the functions and triggers of a kind again, because their events have changed."""
+    for each in _ANNOUNCED:
+        if each.kind == kind:
+            yield f"drop trigger if exists {_name(each)} on {each.table}"
+            yield f"drop function if exists {_name(each)}()"
+            yield from _created(each)
+
+
+def _name(announced: _Announced) -> str:
+    return f"{announced.table}_announced_{announced.kind}"
+
+
+def _created(each: _Announced) -> Iterator[str]:
+    name = _name(each)
+    new, old = (each.domain.format(row=row) for row in ("new", "old"))
+    domain = new if new == old else f"case when tg_op = 'DELETE' then {old} else {new} end"
+    body = f"begin perform pg_notify('{CHANNEL}', '{each.kind} ' || {domain}); return null; end"
+    yield f"create function {name}() returns trigger language plpgsql as $$ {body} $$"
+    rows = f"for each row when ({each.when})"
+    yield f"create trigger {name} after {each.events} on {each.table} {rows} execute function {name}()"

@@ -16,7 +16,7 @@ from sallyport.base.errors import StoreError
 from sallyport.store.postgres.connection import Connection, connect
 
 FIRST_PAUSE_S: Final = 0.1
-LONGEST_PAUSE_S: Final = 1.5
+MAX_PAUSE_S: Final = 1.5
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Pause:
     attempt.
     """
 
-    back_off: BackOff = field(default_factory=lambda: BackOff(first_s=FIRST_PAUSE_S, most_s=LONGEST_PAUSE_S))
+    back_off: BackOff = field(default_factory=lambda: BackOff(first_s=FIRST_PAUSE_S, most_s=MAX_PAUSE_S))
     due: float = 0.0
     failure: str = ""
 

@@ -19,7 +19,7 @@ CHECK_S: Final = 1.0
 """Time in seconds without a message after which the connection is tested."""
 ANSWER_S: Final = 5.0
 """Time in seconds after which a connection without an answer is closed."""
-LONGEST_NUMBER: Final = 19
+MAX_NUMBER_LENGTH: Final = 19
 """Maximum number of digits of a domain's id."""
 EVERYTHING: Final = ForeignChange("", 0)
 
@@ -91,7 +91,7 @@ def change_of(payload: bytes) -> ForeignChange | None:
     """Return the change that an announcement describes. Return None if no node of this program sends such an
     announcement, because every user of the database may send any text."""
     kind, domain_id, row, *_ = *payload.split(b" "), b"", b""
-    is_number = domain_id.isdigit() and len(domain_id) <= LONGEST_NUMBER
+    is_number = domain_id.isdigit() and len(domain_id) <= MAX_NUMBER_LENGTH
     if not (kind and is_number and payload.isascii()):
         return None
     return ForeignChange(kind.decode(), int(domain_id), row.decode())

@@ -11,6 +11,7 @@ from typing import Final
 import psycopg
 
 from sallyport.base.addresses import network_bits
+from sallyport.store.foreign import PRINCIPALS
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import SEARCHED, StepFile, statements, statements_of
@@ -127,6 +128,13 @@ def _keep_realms(connection: Connection) -> None:
         connection.execute(statement.encode())
 
 
+def _announce_less(connection: Connection) -> None:
+    """Create the triggers again that announce changes of people and groups, because they had announced each reading of
+    an unchanged directory."""
+    for statement in announcements.replaced(PRINCIPALS):
+        connection.execute(statement.encode())
+
+
 def _realms_trigger() -> Iterator[str]:
     """Yield the SQL of the trigger that keeps `domain_realms` as the table `domains` is."""
     present = "unnest(string_to_array(new.name || chr(10) || new.realms, chr(10))) as realm"
@@ -166,6 +174,7 @@ _FURTHER: Final[Mapping[str, Callable[[Connection], None]]] = {
     "domain_realms": _keep_realms,
     "network_bits": _fill_network_bits,
     "group_keys": _forget_stale_group_keys,
+    "finished_readings": _announce_less,
 }
 """What steps do after their SQL, by their topics."""
 

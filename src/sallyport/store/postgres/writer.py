@@ -25,7 +25,7 @@ from sallyport.store.slices import BATCH_S
 
 T = TypeVar("T")
 
-MOST: Final = 60
+MAX_ITEMS: Final = 60
 """Maximum number of items in a transaction. Each item has a savepoint, and PostgreSQL becomes slow above 64
 savepoints."""
 PROBE_S: Final = 0.25
@@ -131,7 +131,7 @@ class WriterConnection(QueuedWriter):
                 with self._timed():
                     self._probe()
                 continue
-            together = next(runs_of(left))[:MOST]
+            together = next(runs_of(left))[:MAX_ITEMS]
             started = time.perf_counter()
             with self._timed(not together[0].alone):
                 error, done = self._transaction(together)

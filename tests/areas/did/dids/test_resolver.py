@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.areas.did.crypto.documents import ASSERTION, Method, of_methods, web_did
-from sallyport.areas.did.dids.resolver import KEPT_S, LARGEST, Resolver
+from sallyport.areas.did.dids.resolver import KEPT_S, MAX_SIZE, Resolver
 from sallyport.areas.mfa.contract import Behaviour
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
@@ -165,9 +165,9 @@ async def test_a_document_that_is_too_large_is_refused(areas: Areas, tmp_path: P
     """Reading stops at the limit, even if the host never ends the document."""
     async with hosting(areas, tmp_path) as host:
         did = host.did("ann")
-        host.publish(did, "/ann/did.json", service=["x" * LARGEST])
+        host.publish(did, "/ann/did.json", service=["x" * MAX_SIZE])
         assert await host.refused(did) == "unresolved"
-        host.publish(did, "/ann/did.json", service=["x" * (LARGEST - 2000)])
+        host.publish(did, "/ann/did.json", service=["x" * (MAX_SIZE - 2000)])
         assert (await host.resolver.resolve(did)).did == did
         host.server.behave(Behaviour.HUGE)
         assert await host.refused(host.did("bob")) == "unresolved"

@@ -20,7 +20,7 @@ from sallyport.base.errors import Conflict, CredentialError, Invalid, NotFound, 
 from sallyport.base.secret import Secret
 from sallyport.store import counters
 from sallyport.store.model import ListQuery, Tx
-from sallyport.store.search import MOST_COUNTED
+from sallyport.store.search import MAX_COUNTED
 from sallyport.store.sqlite import SEARCHERS
 from sallyport.store.vault import Vault
 from tests.areas import Areas
@@ -142,7 +142,7 @@ async def test_dids_are_listed_and_searched(areas: Areas) -> None:
     assert (await dids.search(Search(areas.tenant + 1))) == ([], 0)
 
 
-@pytest.mark.parametrize("more", [0, MOST_COUNTED], ids=["few", "many"])
+@pytest.mark.parametrize("more", [0, MAX_COUNTED], ids=["few", "many"])
 async def test_dids_of_a_domain_are_searched(areas: Areas, more: int) -> None:
     """A search in a domain finds no DID of another domain, also if it uses the index of the tenant's DIDs because the
     domain has many. A DID is found by the id of its record, only within the domain, the kind and the name.

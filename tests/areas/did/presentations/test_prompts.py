@@ -54,7 +54,7 @@ async def test_a_presentation_wakes_the_waiting_login(world: World) -> None:
     """A presentation wakes the waiting login at once. A later call gets the same answer."""
     request_id = await opened(world)
     assert request_id is not None
-    answers = list[bool | None]()
+    answers = list[str | None]()
 
     async def wait() -> None:
         answers.append(await world.did.prompts.answer(request_id, within_s=math.inf))
@@ -63,8 +63,8 @@ async def test_a_presentation_wakes_the_waiting_login(world: World) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await approve(world)
-    assert answers == [True]
-    assert await world.did.prompts.answer(request_id, within_s=0) is True
+    assert answers == ["accepted"]
+    assert await world.did.prompts.answer(request_id, within_s=0) == "accepted"
 
 
 async def test_a_wait_may_end_before_the_answer(world: World, autojump_clock: trio.testing.MockClock) -> None:
@@ -73,11 +73,13 @@ async def test_a_wait_may_end_before_the_answer(world: World, autojump_clock: tr
     assert request_id is not None
     assert await world.did.prompts.answer(request_id, within_s=5) is None
     world.areas.clock.pass_by(60)
-    assert await world.did.prompts.answer(request_id, within_s=5) is False
+    assert await world.did.prompts.answer(request_id, within_s=5) == "expired"
 
 
-@pytest.mark.parametrize("end", ["decline", "revoke", "withdraw"])
-async def test_a_request_that_ends_without_approval(world: World, end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "answer"), [("decline", "declined"), ("revoke", "withdrawn"), ("withdraw", "withdrawn")]
+)
+async def test_a_request_that_ends_without_approval(world: World, end: str, answer: str) -> None:
     """The login is refused if its request is declined, if the credential of the request is revoked, or if the login is
     over.
     """
@@ -90,7 +92,7 @@ async def test_a_request_that_ends_without_approval(world: World, end: str) -> N
     else:
         await world.did.prompts.withdraw(request_id)
         await world.did.prompts.withdraw(request_id)
-    assert await world.did.prompts.answer(request_id, within_s=math.inf) is False
+    assert await world.did.prompts.answer(request_id, within_s=math.inf) == answer
 
 
 async def test_each_challenge_has_one_request(world: World) -> None:
@@ -103,7 +105,7 @@ async def test_each_challenge_has_one_request(world: World) -> None:
     assert second not in {None, first}
     await approve(world)
     assert first is not None and second is not None
-    assert await world.did.prompts.answer(first, within_s=0) is True
+    assert await world.did.prompts.answer(first, within_s=0) == "accepted"
     assert await world.did.prompts.answer(second, within_s=0) is None
 
 
@@ -210,7 +212,7 @@ async def test_only_the_assigned_credential_approves_the_login(world: World) -> 
         await approve(world)
     ann.jwt = assigned
     await approve(world)
-    assert await world.did.prompts.answer(request_id, within_s=0) is True
+    assert await world.did.prompts.answer(request_id, within_s=0) == "accepted"
 
 
 async def test_the_schema_is_in_the_definition(world: World) -> None:
@@ -230,7 +232,7 @@ async def test_the_schema_is_in_the_definition(world: World) -> None:
     address = world.areas.did.schemas.address(world.identity.schema.uuid)
     assert field.filter == {"type": "string", "const": address}
     await approve(world)
-    assert await world.did.prompts.answer(second.id, within_s=0) is True
+    assert await world.did.prompts.answer(second.id, within_s=0) == "accepted"
 
 
 async def test_deleting_a_holder_ends_its_requests(world: World) -> None:
@@ -240,7 +242,7 @@ async def test_deleting_a_holder_ends_its_requests(world: World) -> None:
     areas, ann = world.areas, world.ann
     waited = await opened(world)
     assert waited is not None
-    answers: list[bool | None] = []
+    answers: list[str | None] = []
 
     async def wait() -> None:
         answers.append(await world.did.prompts.answer(waited, within_s=3600))
@@ -249,7 +251,7 @@ async def test_deleting_a_holder_ends_its_requests(world: World) -> None:
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
         await areas.did.dids.delete(areas.domain, [(DidKind.USER, ann.did)])
-    assert answers == [False]
+    assert answers == ["withdrawn"]
     assert not await world.did.prompts.enrolled(areas.domain, "ann", world.issuer, 0)
     assert await opened(world, challenge="c2") is None
     await world.person("ann2@corp.example", signer(5), "ann")

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.areas.did.wallets.key import new_wallet_key
-from sallyport.areas.did.wallets.service import LONGEST_PAGE, paired
+from sallyport.areas.did.wallets.service import MAX_PAGE_LENGTH, paired
 from sallyport.areas.did.wallets.wallet import NewWallet
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.wire import JSON
@@ -207,6 +207,6 @@ async def test_a_page_of_credentials_is_bounded(world: World) -> None:
     _, first, total = await wallets.deliver(ann.caller, ann.email, ann.wallet_key)
     assert total == 61
     assert 1 < len(first) < 61
-    assert sum(len(each.jwt) for each in first) <= LONGEST_PAGE
+    assert sum(len(each.jwt) for each in first) <= MAX_PAGE_LENGTH
     _, page, _ = await wallets.deliver(ann.caller, ann.email, ann.wallet_key, Page(40, 40))
     assert [each.credential.id for each in page] == large[39:]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.directory.entry.dn import LONGEST, escaped, lies_below, moved, normalized, pairs_of, parsed
+from sallyport.areas.directory.entry.dn import MAX_SIZE, escaped, lies_below, moved, normalized, pairs_of, parsed
 from sallyport.base.errors import Invalid
 
 VALUES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -48,7 +48,7 @@ def test_a_name_is_split_into_its_parts(dn: str, names: list[list[tuple[str, str
     [
         "ann", ",", "cn=a,", ",cn=a", "cn=a,,dc=b", "cn", "=a", "1=a", "1..2=a", "c n=a", "cn=a\0b", "cn=a\\",
         "cn=\\zz", "cn=#0", "cn=#zz", "cn=#", "cn=#05001234", "cn=#0402ffff", "cn=\\ff",
-        'cn="a', 'cn="a"b', "cn=a<b", "cn=\ud800", "cn=" + "a" * LONGEST, "cn=a+", "cn=é\\c3", "ü=a",
+        'cn="a', 'cn="a"b', "cn=a<b", "cn=\ud800", "cn=" + "a" * MAX_SIZE, "cn=a+", "cn=é\\c3", "ü=a",
     ],
 )  # fmt: skip
 def test_text_that_is_not_a_name_is_refused(dn: str) -> None:

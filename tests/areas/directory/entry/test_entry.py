@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.areas.directory.entry.entry import (
-    LONGEST_VALUE,
-    MOST_ATTRIBUTES,
-    MOST_VALUES,
+    MAX_ATTRIBUTES,
+    MAX_VALUE_LENGTH,
+    MAX_VALUES,
     Group,
     Person,
     Problem,
@@ -198,14 +198,14 @@ def test_no_secret_is_kept(secret: str) -> None:
 
 def test_attributes_are_bounded() -> None:
     """Only text is kept, and its amount is limited, because a directory may have a hundred thousand people."""
-    many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
-    assert len(person("uid=ann,dc=b", "person", uid="ann", **many).attributes) == MOST_ATTRIBUTES
+    many = {f"a{number}": "x" for number in range(2 * MAX_ATTRIBUTES)}
+    assert len(person("uid=ann,dc=b", "person", uid="ann", **many).attributes) == MAX_ATTRIBUTES
     found = person(
         "uid=ann,dc=b", "person", uid="ann", photo=b"\xff\xd8\xff", odd="a\0b", postal="Main St\r\n1",
-        long="x" * (LONGEST_VALUE + 1), numbers=tuple(map(str, range(2 * MOST_VALUES))),
+        long="x" * (MAX_VALUE_LENGTH + 1), numbers=tuple(map(str, range(2 * MAX_VALUES))),
     )  # fmt: skip
     assert set(found.attributes) == {"uid", "postal", "numbers"}
-    assert len(found.attributes["numbers"]) == MOST_VALUES
+    assert len(found.attributes["numbers"]) == MAX_VALUES
 
 
 @pytest.mark.parametrize(
@@ -252,15 +252,15 @@ def test_important_attributes_are_kept_first() -> None:
     """However many attributes an entry has, the attributes for its name, its status and the default mapping are
     kept.
     """
-    many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
+    many = {f"a{number}": "x" for number in range(2 * MAX_ATTRIBUTES)}
     shown = dict.fromkeys((*DEFAULTS.values(), "displayName", "mail", "userPrincipalName", "shadowExpire"), "zz")
     known = person("uid=ann,dc=b", "person", uid="ann", **many, **shown).attributes
-    assert {"uid", *map(str.lower, shown)} <= set(known) and len(known) == MOST_ATTRIBUTES
+    assert {"uid", *map(str.lower, shown)} <= set(known) and len(known) == MAX_ATTRIBUTES
 
 
 def test_mapped_attributes_are_kept_first() -> None:
     """A mapped attribute is kept, unless it contains a secret."""
-    many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
+    many = {f"a{number}": "x" for number in range(2 * MAX_ATTRIBUTES)}
     entry = raw("uid=ann,dc=b", "person", uid="ann", zzz="7", userPassword="x", **many)
     found = understand(entry, now=NOW, mapped={"zzz", "userpassword"})
     assert isinstance(found, Person) and found.attributes["zzz"] == ("7",) and "userpassword" not in found.attributes

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.areas.directory.entry.ldif import (
-    MOST_LINES,
-    MOST_STEPS,
+    MAX_LINES,
+    MAX_STEPS,
     Deletion,
     EntryContent,
     LdifError,
@@ -139,21 +139,21 @@ def test_a_byte_order_mark_is_ignored(cut: int) -> None:
 
 
 def test_the_number_of_lines_of_an_entry_is_limited() -> None:
-    """An entry may have at most MOST_LINES lines, because short lines take far more memory than space in the file."""
-    head, more = b"\n\ndn: cn=x\n", (MOST_LINES - 1) * b"a:\n"
+    """An entry may have at most MAX_LINES lines, because short lines take far more memory than space in the file."""
+    head, more = b"\n\ndn: cn=x\n", (MAX_LINES - 1) * b"a:\n"
     (whole,) = read(head + more)
-    assert isinstance(whole, EntryContent) and len(whole.raw.attributes["a"]) == MOST_LINES - 1
+    assert isinstance(whole, EntryContent) and len(whole.raw.attributes["a"]) == MAX_LINES - 1
     with pytest.raises(LdifError, match=r"^line 3: the entry that begins here has more than 500,000 lines"):
         read(head + more + b"a:\n")
 
 
 def test_the_number_of_parts_of_a_modification_is_limited() -> None:
-    """A modification may have at most MOST_STEPS parts, because each part reads all members of a group while logins
+    """A modification may have at most MAX_STEPS parts, because each part reads all members of a group while logins
     wait.
     """
     part = b"add: member\nmember: cn=x\n-\n"
     head = b"dn: cn=ops,dc=x\nchangetype: modify\n"
-    (whole,) = read(head + MOST_STEPS * part)
-    assert isinstance(whole, Modification) and len(whole.steps) == MOST_STEPS
+    (whole,) = read(head + MAX_STEPS * part)
+    assert isinstance(whole, Modification) and len(whole.steps) == MAX_STEPS
     with pytest.raises(LdifError, match=r"^line 3003: a modification has at most 1,000 parts"):
-        read(head + (MOST_STEPS + 1) * part)
+        read(head + (MAX_STEPS + 1) * part)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sallyport.areas.directory.mappings.mapping import MOST_MAPPED
+from sallyport.areas.directory.mappings.mapping import MAX_MAPPED
 from sallyport.base.errors import Conflict
 from sallyport.store.model import ListQuery
 from tests.areas import Areas
@@ -78,14 +78,14 @@ async def test_a_group_deleted_and_added_again_keeps_its_mapping(areas: Areas) -
 
 
 async def test_the_number_of_mapped_attributes_is_limited(areas: Areas) -> None:
-    """A directory and its groups may together map at most MOST_MAPPED attributes. An attribute that is mapped twice
+    """A directory and its groups may together map at most MAX_MAPPED attributes. An attribute that is mapped twice
     counts once.
     """
     await imported(areas, "".join(group(f"g{number}") for number in range(3)))
     directories, service = areas.directory.directories, areas.directory.mappings
     directory = await directories.named(areas.domain, "LDIF")
     first, second, third = [(await service.groups_named(directory, f"g{number}"))[0] for number in range(3)]
-    fields, each = ("department", "location", "region", "roles", "fax"), MOST_MAPPED // 10
+    fields, each = ("department", "location", "region", "roles", "fax"), MAX_MAPPED // 10
     for at, of in enumerate((directory, first)):
         taken = {field: ",".join(f"a{at}-{field}-{number}" for number in range(each)) for field in fields}
         await service.set(of, taken, apply=False)

@@ -14,17 +14,21 @@ Object = dict[str, object]
 @dataclass
 class GraphServer:
     """A tenant. page: the number of objects on a page. busy: the number of further requests that are answered with 429.
-    leads_to: the origin of the links in its answers, if it is not the server's own.
+    leads_to: the origin of the links in its answers, if it is not the server's own. lost: a path at which the server
+    fails. forbidden: a path that the application may not read.
     """
 
     page: int = 2
     users: dict[str, Object] = field(default_factory=dict)
     groups: dict[str, Object] = field(default_factory=dict)
+    devices: dict[str, Object] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
     busy: int = 0
     tokens: int = 0
     token_ends: bool = False
     leads_to: str = ""
+    lost: str = ""
+    forbidden: str = ""
     rounds: dict[str, tuple[str, list[Object]]] = field(default_factory=dict)
     web: WebServer | None = None
 
@@ -38,6 +42,12 @@ class GraphServer:
         """Add or change a user."""
         self.users[external_id] = {"id": external_id, "userPrincipalName": name, "accountEnabled": True, **values}
         self.change("users", self.users[external_id])
+
+    def add_device(self, external_id: str, device_id: str, name: str, **values: object) -> None:
+        """Add or change a device."""
+        known: Object = {"id": external_id, "deviceId": device_id, "displayName": name, "accountEnabled": True}
+        self.devices[external_id] = {**known, "trustType": "AzureAd", "operatingSystem": "Windows", **values}
+        self.change("devices", self.devices[external_id])
 
     def add_group(self, external_id: str, name: str, *members: str) -> None:
         """Add or change a group."""
@@ -57,11 +67,13 @@ class GraphServer:
                 waiting.append(found)
 
     async def __call__(self, call: Call) -> Reply:
-        if call.path.endswith("/token"):
-            return self._token(call)
-        if self.busy:
-            self.busy -= 1
-            return Reply(429, {"error": {"code": "TooManyRequests"}}, {"Retry-After": "17"})
+        if call.path.endswith("/token") or call.path == self.forbidden:
+            denied = Reply(403, {"error": {"code": "Authorization_RequestDenied"}})
+            return denied if call.path == self.forbidden else self._token(call)
+        if call.path == self.lost or self.busy:
+            self.busy -= 0 if call.path == self.lost else 1
+            reply = Reply(429, {"error": {"code": "TooManyRequests"}}, {"Retry-After": "17"})
+            return Reply(400, {"error": {"code": "BadRequest"}}) if call.path == self.lost else reply
         if self.token_ends:
             self.token_ends, self.tokens = False, self.tokens + 1
         if call.headers.get("authorization") != f"Bearer token-{self.tokens}":
@@ -102,7 +114,10 @@ class GraphServer:
         following = f"{'skip' if left else 'delta'}-{len(self.rounds)}"
         self.rounds[following] = (kind, left)
         link = f"{self.leads_to or self.url}/v1.0/{kind}/delta?{'$skiptoken' if left else '$deltatoken'}={following}"
-        return Reply(200, {"value": page, "@odata.nextLink" if left else "@odata.deltaLink": link})
+        context = f"{self.url}/v1.0/$metadata#{kind}"
+        return Reply(
+            200, {"@odata.context": context, "@odata.nextLink" if left else "@odata.deltaLink": link, "value": page}
+        )
 
     def _members(self, external_id: str, call: Call) -> Reply:
         at = int(call.parameters.get("$skiptoken", "0"))

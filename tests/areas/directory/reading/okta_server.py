@@ -1,10 +1,12 @@
-"""The simulated Users and Groups APIs of Okta. Pages are linked by the Link header, and filters use lastUpdated.
+"""The simulated Users and Groups APIs of Okta. Pages are linked by the Link header. A list of users without a filter
+leaves deactivated users out.
 
 The formats are those that Okta publishes: https://developer.okta.com/docs/api/
 """
 
 import re
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
@@ -18,14 +20,17 @@ Object = dict[str, object]
 
 @dataclass
 class OktaServer:
-    """An organization. page: the number of objects on a page. key: the public key of its service application."""
+    """An organization. page: the number of objects on a page. key: the public key of its service application. asked:
+    the ids of the groups whose members were requested. lists_all: whether a list without a filter has deactivated
+    users."""
 
     page: int = 2
     users: list[Object] = field(default_factory=list)
     groups: list[Object] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     key: RSAKey | None = None
-    filters: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
+    lists_all: bool = False
     web: WebServer | None = None
 
     @property
@@ -38,8 +43,14 @@ class OktaServer:
         """Add a user, or replace the user with that ID."""
         self.users = [user for user in self.users if user["id"] != external_id]
         self.users.append(
-            {"id": external_id, "status": status, "lastUpdated": updated, "profile": {"login": login, **profile}}
-        )
+            {
+                "id": external_id, "status": status, "created": "2025-06-01T08:00:00.000Z", "activated": None,
+                "statusChanged": updated, "lastLogin": None, "lastUpdated": updated, "passwordChanged": None,
+                "type": {"id": "oty1"}, "profile": {"login": login, "secondEmail": None, **profile},
+                "credentials": {"provider": {"type": "OKTA", "name": "OKTA"}},
+                "_links": {"self": {"href": f"{self.url}/api/v1/users/{external_id}"}},
+            }
+        )  # fmt: skip
 
     def add_group(self, external_id: str, name: str, updated: str, *members: str, kind: str = "OKTA_GROUP") -> None:
         """Add a group, or replace the group with that ID."""
@@ -57,34 +68,32 @@ class OktaServer:
         if call.headers.get("authorization") not in (f"SSWS {TOKEN}", "Bearer of-the-application"):
             return Reply(401, {"errorCode": "E0000011"})
         if call.path == "/api/v1/users":
-            listed = [user for user in self.users if self._fits(user, call)]
-            if "filter" not in call.parameters:
-                listed = [user for user in listed if user["status"] != "DEPROVISIONED"]
-            return self._listed(call, listed)
+            return self._listed(call, [user for user in self.users if self._fits(user, call)])
         if call.path == "/api/v1/groups":
-            return self._listed(call, [group for group in self.groups if self._fits(group, call)])
+            return self._listed(call, self.groups)
         found = re.fullmatch(r"/api/v1/groups/(\w+)/users", call.path)
         assert found is not None
+        self.asked.add(found[1])
         if found[1] not in self.members:
             return Reply(404, {"errorCode": "E0000007"})
         return self._listed(call, [user for user in self.users if user["id"] in self.members[found[1]]])
 
-    def _fits(self, found: Object, call: Call) -> bool:
-        wanted = call.parameters.get("filter", "")
-        if wanted and wanted not in self.filters:
-            self.filters.append(wanted)
-        terms = re.findall(r'(\w+) gt "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"', wanted)
-        assert bool(terms) == bool(wanted), wanted
-        return not terms or any(str(found.get(name, "")) > moment for name, moment in terms)
+    def _fits(self, user: Object, call: Call) -> bool:
+        wanted = call.parameters.get("filter")
+        if wanted is None:
+            return self.lists_all or user.get("status") != "DEPROVISIONED"
+        found = re.fullmatch(r'lastUpdated gt "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"', wanted)
+        assert found is not None, wanted
+        return str(user["lastUpdated"]) > found[1]
 
     def _listed(self, call: Call, objects: list[Object]) -> Reply:
         at = int(call.parameters.get("after", "0"))
         link = f'<{self.url}{call.path}?limit=9>; rel="self"'
         if at + self.page < len(objects):
-            kept = "".join(f"&{name}={value}" for name, value in call.parameters.items() if name == "filter")
-            kept = kept.replace(" ", "%20").replace('"', "%22")
+            kept = f"&filter={quote(call.parameters['filter'])}" if "filter" in call.parameters else ""
             link += f', <{self.url}{call.path}?after={at + self.page}{kept}>; rel="next"'
-        return Reply(200, objects[at : at + self.page], {"Link": link})
+        limits = {"X-Rate-Limit-Limit": "600", "X-Rate-Limit-Remaining": "599", "X-Rate-Limit-Reset": "1767225660"}
+        return Reply(200, objects[at : at + self.page], {"Link": link, **limits})
 
     def _token(self, call: Call) -> Reply:
         assert self.key is not None

@@ -7,7 +7,7 @@ import pytest
 import trio
 from joserfc.jwk import RSAKey
 
-from sallyport.areas.directory.entry.entry import Gone, Problem
+from sallyport.areas.directory.entry.entry import Gone, Problem, Unchanged
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.reading import ReadError
 from sallyport.areas.directory.reading.okta import OktaReader, OktaSource
@@ -80,23 +80,30 @@ async def test_a_complete_reading(okta: OktaServer) -> None:
 
 
 async def test_a_reading_of_changes(okta: OktaServer) -> None:
-    """A reading of changes asks for updates from five minutes before the last known update. A deactivated user is
-    returned as Gone.
+    """A reading of changes interprets objects that were updated later than five minutes before the last known update.
+    It lists all others as unchanged, with their status, so that deleted users are missing. Deactivated
+    users are returned as Gone.
     """
     okta.add_user("u6", "late@corp.example", LATE)
+    okta.add_user("u7", "same@corp.example", "2026-01-02T07:55:00.000Z")
     before = await read_from(source_of(okta))
     okta.add_user("u2", "renamed@corp.example", LATER)
     okta.add_user("u5", "user5@corp.example", LATER, "DEPROVISIONED")
+    okta.users = [user for user in okta.users if user["id"] != "u4"]
     okta.add_group("g2", "admins", LATER, "u1", "u2")
+    okta.asked.clear()
     after = await read_from(source_of(okta), before.cursor, full=False)
-    assert not after.complete
+    assert after.complete
     assert {name: person.external_id for name, person in after.people.items()} == {
         "renamed@corp.example": "u2",
         "late@corp.example": "u6",
     }
     assert [gone.external_id for gone in after.all(Gone)] == ["u5"]
+    assert [(each.external_id, each.status) for each in after.all(Unchanged)] == [
+        ("u1", Status.ACTIVE), ("u3", Status.DISABLED), ("u7", Status.ACTIVE), ("g1", None),
+    ]  # fmt: skip
     assert {name: group.members for name, group in after.groups.items()} == {"admins": ("id:u1", "id:u2")}
-    assert okta.filters[0] == 'lastUpdated gt "2026-01-02T07:55:00.000Z"'
+    assert okta.asked == {"g2"}
     assert after.cursor == LATER.replace(".000Z", ".000000Z")
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.directory.reading.search import DEEPEST, LONGEST, all_of, checked, either, escaped
+from sallyport.areas.directory.reading.search import MAX_DEPTH, MAX_LENGTH, all_of, checked, either, escaped
 from sallyport.base.errors import Invalid
 
 
@@ -51,8 +51,8 @@ def test_parentheses_may_be_left_out() -> None:
     [
         "", "()", "(", ")", "(cn)", "(cn=a", "cn=a)", "(cn=a))", "(cn=a)(cn=b)", "(&(cn=a)", "(!(cn=a)(cn=b))", "(!)",
         r"(cn=\)", r"(cn=\4)", r"(cn=\zz)", "(cn=a\0b)", "(=a)", "(cn>a)", "(cn>=a*)", "(c n=a)", "(cn=(a))", "( cn=a)",
-        "(:=a)", "(&(cn=a) (cn=b))", "(é=a)", "(" * 5000, "(!" * (DEEPEST + 2) + "(a=b)" + ")" * (DEEPEST + 2),
-        "(cn=" + "a" * LONGEST + ")",
+        "(:=a)", "(&(cn=a) (cn=b))", "(é=a)", "(" * 5000, "(!" * (MAX_DEPTH + 2) + "(a=b)" + ")" * (MAX_DEPTH + 2),
+        "(cn=" + "a" * MAX_LENGTH + ")",
     ],
 )  # fmt: skip
 def test_an_invalid_filter_is_refused(pattern: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.directory.schedules.schedule import MINUTE, MOST_JITTER, Timing
+from sallyport.areas.directory.schedules.schedule import MAX_JITTER_US, MINUTE, Timing
 from sallyport.base.clock import from_iso, iso
 
 
@@ -50,7 +50,7 @@ def test_the_next_reading_is_later_within_the_jitter(second: int, chance: float,
     now = second * 1_000_000
     first, due = timing.following(now, 0.0), timing.following(now, chance)
     assert now < first <= due
-    assert due - first <= min(MOST_JITTER, timing.every_minutes * MINUTE // 10 or MOST_JITTER)
+    assert due - first <= min(MAX_JITTER_US, timing.every_minutes * MINUTE // 10 or MAX_JITTER_US)
 
 
 def test_every_nth_reading_is_full() -> None:

@@ -9,7 +9,7 @@ import trio
 from cryptography import x509
 
 from sallyport.areas.domains.domain import FirstFactor
-from sallyport.areas.login.first.checker import Checker, Host, Tell
+from sallyport.areas.login.first.checker import Checker, DirectoryAccount, Host, Tell
 from sallyport.areas.login.first.fields import Fields
 from sallyport.areas.login.login import NOTHING, FirstFactorResult, Found, Login, Reason
 from sallyport.areas.mfa.provider import Outcome
@@ -61,6 +61,10 @@ class Listed:
 
     name: ClassVar[str] = "ldap"
     disabled: ClassVar[set[str]] = set()
+    accounts: ClassVar[dict[str, DirectoryAccount]] = {
+        "ann": DirectoryAccount("ann", "S-1-5-21-1-2-3-1104", "ann@corp.example"),
+        "host/pc1.corp": DirectoryAccount("PC1$", "S-1-5-21-1-2-3-2000", is_machine=True),
+    }
 
     def __init__(self, fields: ListFields) -> None:
         self._fields = fields
@@ -99,6 +103,15 @@ class Listed:
             return Reason.ACCOUNT_DISABLED, NOTHING
         is_there = user in ("ann", "host/pc1.corp", "host/pc1.dmz")
         return (Reason.NONE, Found(groups=frozenset({"staff"}))) if is_there else (Reason.UNKNOWN_USER, NOTHING)
+
+    async def identify(
+        self, user: str, tell: Tell, *, by_sid: bool = False
+    ) -> tuple[Reason, Found, DirectoryAccount | None]:
+        """Find a user as `look_up` does, or an account by its SID."""
+        if by_sid:
+            user = next((name for name, account in self.accounts.items() if account.sid == user), "")
+        reason, found = await self.look_up(user, tell)
+        return reason, found, self.accounts.get(user, DirectoryAccount(user)) if reason is Reason.NONE else None
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> FirstFactorResult:
         """Return METHOD_UNFIT. EAP never calls this method."""

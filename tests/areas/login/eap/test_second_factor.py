@@ -5,8 +5,10 @@ import pytest
 import trio
 
 from sallyport.areas.domains.domain import Fallback, Mode
+from sallyport.areas.domains.service import Update
+from sallyport.areas.factors.remembered.station import RememberedStation
 from sallyport.areas.login.login import Reason
-from sallyport.areas.mfa.provider import Outcome, ProviderError
+from sallyport.areas.mfa.provider import Enrolment, Outcome, ProviderError, Strength
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
@@ -14,7 +16,8 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.areas.login.eap.conftest import Nas
 from tests.areas.login.eap.sides import ANN, new_password, peap, ttls
 from tests.areas.login.listen.second import events, prompted
-from tests.areas.login.second.scripted import NAME, Script
+from tests.areas.login.second.scripted import NAME, Script, attached
+from tests.packets import attributes
 from tests.radius.eap.supplicant import (
     GtcSide,
     MsChapSide,
@@ -23,6 +26,7 @@ from tests.radius.eap.supplicant import (
     in_peap,
     in_ttls_eap,
     in_ttls_pap,
+    silent,
 )
 from tests.radius.eap.test_methods import msk
 
@@ -57,6 +61,27 @@ async def test_the_event_has_the_rule_and_the_time_of_the_second_factor(nas: Nas
     for event in (right, wrong):
         assert (event.rule_id, event.rule_name, event.first_us) == (rule, "wifi", 0)
         assert event.second_us > 0
+
+
+async def test_a_code_inside_eap_has_its_strength(nas: Nas, script: Script) -> None:
+    """The provider of a rule asks inside EAP, and the strength of its answer is compared at the end of EAP. A user with
+    a weak factor is not asked."""
+    areas = nas.wire.areas
+    keys = Script(name="keys", strongest=Strength.TWO_CHANNELS, strength=Strength.TWO_CHANNELS, begins=Outcome.CODE)
+    await keys.attach_beside(areas)
+    fields = {"name": "wifi", "action": "mfa_required", "provider": "keys", "strength": "two_channels"}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    for side in TYPED.values():
+        keys.right.add("123456")
+        assert (await nas.log_in(side(b"hello", b"123456"))).code == ACCESS_ACCEPT
+    assert (len(keys.started), script.disturbed) == (2, False)
+    keys.strength = Strength.ANY
+    assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello", b"123456"))).code == ACCESS_REJECT
+    assert len(keys.started) == 2
+    keys.enrolment, keys.right = Enrolment.UNKNOWN, {"123456"}
+    assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello", b"123456"))).code == ACCESS_REJECT
+    assert len(keys.started) == 3
+    assert [reason for reason, *_ in await nas.outcomes()][2:] == [Reason.NOT_STRONG_ENOUGH] * 2
 
 
 async def approve(script: Script, number: int = 0) -> None:
@@ -207,3 +232,81 @@ async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) ->
             assert (await nas.log_in(side)).code == ACCESS_ACCEPT
         before = side
     assert [method for *_, method in await nas.outcomes()] == ["eap-peap-mschapv2", "eap-peap-resumed"]
+
+
+AT_WIFI = attributes(CALLING_STATION_ID=b"00-1A-2B-3C-4D-5E", NAS_PORT_TYPE=(19).to_bytes(4))
+
+
+@pytest.fixture
+async def remembers(nas: Nas, script: Script) -> Script:
+    """Return the script of a strong provider, in a domain that remembers stations."""
+    script.strength = script.strongest = Strength.TWO_CHANNELS
+    await script.attach(nas.wire.areas)
+    domain = nas.wire.areas.domain
+    await nas.wire.areas.domains.update(domain, Update(settings={"remember_h": 24}))
+    return script
+
+
+async def last_event(nas: Nas) -> tuple[str, str, str]:
+    """Return the reason, the factor and the detail of the newest event."""
+    event = (await events(nas.wire.areas))[-1]
+    return event.reason, event.factor, event.detail
+
+
+@pytest.mark.parametrize("method", TYPED)
+async def test_a_remembered_station_types_no_code(nas: Nas, remembers: Script, method: str) -> None:
+    """The method asks for a code once. At the next login, the station is remembered, and the event says so."""
+    remembers.begins = Outcome.CODE
+    assert (await nas.log_in(TYPED[method](b"hello", b"123456"), body=AT_WIFI)).code == ACCESS_ACCEPT
+    ended = await nas.log_in(TYPED[method](b"hello"), body=AT_WIFI)
+    assert (ended.code, len(remembers.started)) == (ACCESS_ACCEPT, 1)
+    reason, factor, detail = await last_event(nas)
+    assert (reason, factor) == ("", "local+remembered") and detail.startswith("remembered station")
+    remembers.right.add("654321")
+    elsewhere = attributes(CALLING_STATION_ID=b"00-1A-2B-3C-4D-5F", NAS_PORT_TYPE=(19).to_bytes(4))
+    assert (await nas.log_in(TYPED[method](b"hello", b"654321"), body=elsewhere)).code == ACCESS_ACCEPT
+    assert len(remembers.started) == 2
+
+
+async def test_a_remembered_station_gets_no_push(nas: Nas, remembers: Script) -> None:
+    """After PEAP with MSCHAPv2, a push is sent once. A wrong password is refused all the same."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(approve, remembers)
+        assert (await nas.log_in(peap(b"hello"), body=AT_WIFI)).code == ACCESS_ACCEPT
+    assert (await nas.log_in(peap(b"hello"), body=AT_WIFI)).code == ACCESS_ACCEPT
+    assert (await last_event(nas))[:2] == ("", "local+remembered")
+    assert (await nas.log_in(peap(b"wrong"), body=AT_WIFI)).code == ACCESS_REJECT
+    assert len(remembers.started) == 1
+
+
+@pytest.mark.parametrize("method", TYPED)
+async def test_a_login_that_monitor_mode_rehearses(nas: Nas, remembers: Script, method: str) -> None:
+    """The rounds of one conversation count as one login: the first would be asked, the second would not."""
+    areas = nas.wire.areas
+    await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    await areas.second.enrolments.find_out(attached(areas), areas.tenant, (areas.domain, "ann"), "ann")
+    for _ in range(2):
+        assert (await nas.log_in(TYPED[method](b"hello"), body=AT_WIFI)).code == ACCESS_ACCEPT
+    first, second = (each.would_have_been for each in await events(areas))
+    assert (first, second, remembers.disturbed) == ("challenge", "accept", False)
+
+
+async def test_a_remembered_certificate(nas: Nas, remembers: Script) -> None:
+    """A client certificate is a station wherever it logs in. Another certificate of the same user is asked."""
+    first, second = (nas.authority.certificate("ann") for _ in range(2))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(approve, remembers)
+        assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=first))).code == ACCESS_ACCEPT
+    assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=first))).code == ACCESS_ACCEPT
+    assert (await last_event(nas))[:2] == ("", "local+remembered")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(approve, remembers, 1)
+        assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=second))).code == ACCESS_ACCEPT
+    (kept, _), total = await areas_stations(nas)
+    assert (total, kept.kind, len(kept.station), kept.client_name) == (2, "certificate", 64, "")
+
+
+async def areas_stations(nas: Nas) -> tuple[list[RememberedStation], int]:
+    """Return the remembered stations of the domain, and their number."""
+    areas = nas.wire.areas
+    return await areas.app.factors.remembered.page(areas.domain, "", 0, 10)

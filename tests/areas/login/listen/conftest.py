@@ -67,8 +67,8 @@ class Wire:
 
     def _learn(self, client: Client, what: str) -> None:
         self.learned.append((client.name, what))
-        self.areas.clients.latch(client, what)
-        self.nursery.start_soon(self.areas.clients.keep_learned)
+        self.areas.clients.latches.latch(client, what)
+        self.nursery.start_soon(self.areas.clients.latches.store)
 
     def put(
         self, *datagrams: bytes, source: Source = NAS, acct: bool = False, exchange: Exchange | None = None

@@ -154,10 +154,13 @@ async def test_a_client_without_a_certificate(secure: Secure) -> None:
 
 
 async def test_a_certificate_of_another_authority(secure: Secure, tmp_path: Path) -> None:
-    """A certificate of another authority is refused, even if its name is registered."""
+    """A certificate of another authority is refused, even if its name is registered. An authority of the client's
+    domain is no exception: domains trust it for EAP-TLS alone."""
     other = CertificateFolder(tmp_path / "other")
     other.make("Tests CA", ["localhost"], present())
     other.issue(PROXY, present())
+    areas = secure.wire.areas
+    await areas.authorities.add(areas.tenant, "other", other.ca_pem(), {"domain_ids": (areas.domain,)})
     context = client_context(secure.directory.ca)
     context.load_cert_chain(other.client(PROXY), other.client(PROXY).with_suffix(".key"))
     with pytest.raises((trio.BrokenResourceError, EOFError)):
@@ -309,7 +312,7 @@ async def test_too_many_of_an_address(wire: Wire, data_dir: Path) -> None:
 
 async def test_connections_without_a_handshake_make_room(wire: Wire, data_dir: Path) -> None:
     """Connections without a handshake do not prevent clients from connecting: the oldest of them is closed."""
-    async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
+    async with running(wire, data_dir, limits=Limits(unverified=3)) as secure:
         silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(5)]
         async with secure.connected() as client:
             assert await client.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
@@ -324,7 +327,7 @@ async def test_the_busiest_network_makes_room_first(wire: Wire, data_dir: Path) 
 
     The connections of other networks stay open.
     """
-    async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
+    async with running(wire, data_dir, limits=Limits(unverified=3)) as secure:
         single = await trio.open_tcp_stream("127.0.0.1", secure.port, local_address="127.0.0.2")
         silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(4)]
         with trio.fail_after(20):

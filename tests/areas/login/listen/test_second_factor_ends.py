@@ -10,6 +10,7 @@ import trio
 import trio.testing
 
 from sallyport.areas.domains.domain import Fallback, FirstFactor, Mode
+from sallyport.areas.login.second.prompts import A_MINUTE, CODES_A_MINUTE
 from sallyport.areas.mfa.provider import Enrolment, Outcome, ProviderError
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.errors import StoreError
@@ -55,13 +56,13 @@ def kept(areas: Areas) -> dict[str, object]:
 # --- limits -------------------------------------------------------------------------------------------------------
 
 
-async def test_five_open_prompts(wire: Wire, script: Script) -> None:
-    """If a user has five open prompts, the next login is rejected without a prompt.
+async def test_two_open_prompts(wire: Wire, script: Script) -> None:
+    """If a user has two open prompts, the next login is rejected without a prompt.
 
     A request that joins needs no prompt, and other users are not affected. A new prompt can be sent as soon as one is
     answered.
     """
-    waiting = [a_login(new_session()) for _ in range(4)] + [a_login()]
+    waiting = [a_login(new_session()), a_login()]
     for number, datagram in enumerate(waiting, 1):
         wire.put(datagram)
         await prompted(script, number)
@@ -70,29 +71,29 @@ async def test_five_open_prompts(wire: Wire, script: Script) -> None:
         await joined(wire, number)
     assert (await exchange(wire, a_login(new_session()), OTHER))[0] == ACCESS_REJECT
     assert await outcomes(wire.areas) == [("reject", "reject", "", "too many prompts", WITH)]
-    assert len(script.started) == 5
+    assert len(script.started) == 2
     wire.put(a_login(new_session(), user="bob"))
-    await prompted(script, 6)
+    await prompted(script, 3)
     script.answer(0, Outcome.DENIED)
     await answer(wire, waiting[0])
     wire.put(a_login(new_session(), user="ANN"))
-    await prompted(script, 7)
+    await prompted(script, 4)
     assert (await exchange(wire, a_login(new_session())))[0] == ACCESS_REJECT
-    assert len(script.started) == 7
+    assert len(script.started) == 4
 
 
-async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """The eleventh prompt of a user within a minute is rejected, whatever the fallback is and however the name is
+async def test_four_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
+    """The fifth prompt of a user within a minute is rejected, whatever the fallback is and however the name is
     written. A minute after the first prompt another one can be sent."""
     mock_clock.rate = 1
     script.begins = Outcome.DENIED
     await fall_back_to(wire.areas, Fallback.ALLOW)
-    for _ in range(10):
+    for _ in range(A_MINUTE):
         assert (await exchange(wire, a_login(new_session())))[0] == ACCESS_REJECT
     for user in ("ann", "ANN", "corp\\Ann", "ann@corp"):
         assert (await exchange(wire, a_login(new_session(), user=user)))[0] == ACCESS_REJECT
-    assert [each.reason for each in await events(wire.areas)][10:] == ["too many prompts"] * 4
-    assert len(script.started) == 10
+    assert [each.reason for each in await events(wire.areas)][A_MINUTE:] == ["too many prompts"] * 4
+    assert len(script.started) == A_MINUTE
     script.begins = Outcome.APPROVED
     assert (await exchange(wire, a_login(new_session(), user="bob")))[0] == ACCESS_ACCEPT
     mock_clock.jump(61)
@@ -106,17 +107,17 @@ async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None
     await areas.clients.update(areas.tenant, areas.client_named("nas").id, {"password_verified": True})
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     script.begins = Outcome.DENIED
-    for spaces in range(11):
+    for spaces in range(A_MINUTE + 1):
         assert (await exchange(wire, a_login(new_session(), user=" " * spaces + "ann")))[0] == ACCESS_REJECT
     assert (await events(areas))[-1].reason == "too many prompts"
-    assert len(script.started) == 10
+    assert len(script.started) == A_MINUTE
 
 
 async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script) -> None:
     """The eleventh code that is appended to a password within a minute is not checked."""
-    for number in range(11):
+    for number in range(CODES_A_MINUTE + 1):
         assert (await exchange(wire, a_login(b"", password=f"hello00000{number % 10}")))[0] == ACCESS_REJECT
-    assert len(script.verified) == 10
+    assert len(script.verified) == CODES_A_MINUTE
     assert (await events(wire.areas))[-1].reason == "too many prompts"
 
 
@@ -157,7 +158,9 @@ async def test_a_provider_that_does_not_answer(
     await fall_back_to(wire.areas, fallback)
     script.begins = None
     verdict = "accept" if fallback is Fallback.ALLOW else "reject"
-    waiting = [a_login(new_session()) for _ in range(5)]
+    for number in range(5):
+        await wire.areas.add_user(wire.areas.domain, f"user{number}", b"hello")
+    waiting = [a_login(new_session(), user=f"user{number}") for number in range(5)]
     wire.put(*waiting)
     await prompted(script, 5)
     mock_clock.jump(4.6)
@@ -322,9 +325,9 @@ async def test_nothing_is_left(
     mock_clock.rate = 1
     ends = [Outcome.APPROVED, Outcome.DENIED, Outcome.NOT_ENROLLED, Outcome.CODE, Outcome.WAITING]
     for number in range(limit):
-        user = f"user{number}"
-        await areas.add_user(areas.domain, user, b"hello")
         for begins in ends:
+            user = f"user{number}-{begins}"
+            await areas.add_user(areas.domain, user, b"hello")
             script.begins = begins
             before = len(script.started)
             datagram = a_login(new_session(), user=user)

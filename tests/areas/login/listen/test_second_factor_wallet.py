@@ -88,7 +88,7 @@ async def test_one_approval_is_one_accept(desk: WalletDesk) -> None:
     await desk.wire.silence()
     assert sorted(await outcomes(desk.world.areas)) == [
         ("accept", "accept", "", "", "local+wallet"),
-        ("reject", "reject", "", "second factor denied", "local+wallet"),
+        ("reject", "reject", "", "not me", "local+wallet"),
     ]
 
 

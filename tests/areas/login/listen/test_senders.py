@@ -160,7 +160,7 @@ async def test_the_datagram_of_an_unknown_sender_is_described() -> None:
     )
     (row,) = known(senders)
     assert (row["verdict"], row["packet"], row["nas_identifier"], row["product"], row["signed"]) == (
-        causes.STRANGER, "Access-Request", "lobby", "MikroTik RouterOS", True,
+        causes.UNKNOWN_CLIENT, "Access-Request", "lobby", "MikroTik RouterOS", True,
     )  # fmt: skip
 
 
@@ -244,5 +244,5 @@ def test_no_datagram_breaks_the_list(datagram: bytes) -> None:
     """Any datagram can be listed without an error."""
     sender = Sender("192.0.2.1", 1, 0, 0, "unknown_client", datagram=datagram)
     verdict = cause(sender, None).verdict
-    assert verdict in {causes.NOISE, causes.STRANGER}
+    assert verdict in {causes.NOISE, causes.UNKNOWN_CLIENT}
     assert (sent_by(sender).packet == "") is (verdict == causes.NOISE)

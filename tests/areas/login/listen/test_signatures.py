@@ -145,7 +145,7 @@ async def test_a_signed_request_latches_at_once(wire: Wire) -> None:
     assert [what for name, what in wire.learned if name == "192.0.2.2/32"] == [
         "signed_since", "proxy_state_limited_since",
     ]  # fmt: skip
-    await wire.areas.clients.keep_learned()
+    await wire.areas.clients.latches.store()
     later = Areas(wire.areas.store, wire.areas.clock)
     await later.configuration.reload()
     kept = later.clients.table.find(source[0])
@@ -239,10 +239,10 @@ async def test_an_unlatched_client_may_be_unsigned_again(wire: Wire) -> None:
     source = await client(wire, "192.0.2.2/32")
     unsigned = [pap("ann", "hello", identifier=number, signed=False) for number in range(3)]
     await wire.ask(pap("ann", "hello", identifier=99), source=source)
-    await wire.areas.clients.keep_learned()
+    await wire.areas.clients.latches.store()
     wire.put(unsigned[0], source=source)
     await wire.silence()
-    await wire.areas.clients.unlatch(known(wire, source))
+    await wire.areas.clients.latches.unlatch(known(wire, source))
     assert await wire.ask(unsigned[1], source=source) == ACCESS_ACCEPT
     assert await wire.ask(pap("ann", "wrong", identifier=98), source=source) == ACCESS_REJECT
     wire.put(unsigned[2], source=source)

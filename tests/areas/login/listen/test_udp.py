@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 import trio
 
-from sallyport.areas.login.listen.udp import DRAIN, LEAST, PASS_S, Datagram, bind, own_address, receive
+from sallyport.areas.login.listen.udp import DRAIN, MIN_READ, PASS_S, Datagram, bind, own_address, receive
 from sallyport.settings.values import Address
 
 NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")
@@ -129,7 +129,7 @@ async def test_slow_turns_become_shorter() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst:
         many = [b"%d" % number for number in range(4 * DRAIN)]
         taken = await received([(burst, each) for each in many], ahead=1000, turn_s=2 * PASS_S)
-    assert taken.turns[:6] == [DRAIN, DRAIN // 2, DRAIN // 4, LEAST, LEAST, LEAST]
+    assert taken.turns[:6] == [DRAIN, DRAIN // 2, DRAIN // 4, MIN_READ, MIN_READ, MIN_READ]
     assert taken.datagrams == many
 
 

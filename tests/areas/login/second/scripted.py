@@ -21,7 +21,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from sallyport.areas.domains.domain import Fallback, Mode
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.host import ConfiguredProvider, Fields, Host
-from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, Question
+from sallyport.areas.mfa.provider import Answer, Code, Enrolled, Enrolment, Outcome, Question, Strength
 from tests.areas import Areas
 
 NAME = "scripted"
@@ -38,7 +38,7 @@ class Script:
     """The answers of the provider, and the record of its calls. begins: answer of `start` (WAITING: a push); None:
     never. fails: raised by every call; busy: called by calls that begin or check a code, to raise; busy_polls: the same
     for calls that wait. right: right codes, each once. gate: what `verify` waits for; slow: what `start` waits for.
-    text: beside an answer.
+    text: beside an answer. name: the name of the provider. strength: of each approval. strongest: of the provider.
     """
 
     begins: Outcome | None = Outcome.WAITING
@@ -52,6 +52,9 @@ class Script:
     text: str = ""
     again_s: float = 0.0
     takes_codes: bool = True
+    name: str = NAME
+    strength: Strength = Strength.ANY
+    strongest: Strength = Strength.ANY
     started: list[Question] = field(default_factory=list)
     verified: list[tuple[str, str]] = field(default_factory=list)
     polled: list[str] = field(default_factory=list)
@@ -63,10 +66,16 @@ class Script:
 
     async def attach(self, areas: Areas, *, timeout_s: int = 60, mode: Mode = Mode.ENFORCE) -> None:
         """Make the script the provider of the domain, and set the domain's mode."""
-        areas.kinds[NAME] = provider(self)
+        areas.kinds[self.name] = provider(self)
         areas.clock.pass_by(0.001)
-        await areas.providers.set(areas.domain, NAME, {}, timeout_s)
+        await areas.providers.set(areas.domain, self.name, {}, timeout_s)
         await areas.domains.set_mode([areas.domain], mode)
+
+    async def attach_beside(self, areas: Areas) -> None:
+        """Make the script a provider beside the default one of the domain."""
+        areas.kinds[self.name] = provider(self)
+        areas.clock.pass_by(0.001)
+        await areas.providers.set(areas.domain, self.name, {}, 60, beside=True)
 
     def answer(self, number: int, outcome: Outcome) -> None:
         """Answer the prompt with that number, as the user would."""
@@ -92,19 +101,20 @@ def provider(script: Script) -> type[ConfiguredProvider]:
     class Scripted:
         """Says what the script says."""
 
-        name: ClassVar[str] = NAME
+        name: ClassVar[str] = script.name
         fields: ClassVar[type[Fields]] = ScriptedFields
         asks_for_codes: ClassVar[bool] = script.takes_codes
+        strongest: ClassVar[Strength] = script.strongest
 
         def __init__(self, fields: Fields, host: Host) -> None:
             assert isinstance(fields, ScriptedFields)
 
-        async def enrolled(self, user: str) -> Enrolment:
+        async def enrolled(self, user: str) -> Enrolled:
             """Return the scripted enrolment."""
             script.looked_up.append(user)
             await trio.lowlevel.checkpoint()
             _may_fail()
-            return script.enrolment
+            return Enrolled(script.enrolment, script.strength)
 
         async def start(self, question: Question) -> Answer:
             """Prompt."""
@@ -123,7 +133,7 @@ def provider(script: Script) -> type[ConfiguredProvider]:
             script.polled.append(handle)
             script.busy_polls()
             _may_fail()
-            return Answer(await script.wait_for(handle), handle)
+            return Answer(await script.wait_for(handle), handle, strength=script.strength)
 
         async def verify(self, question: Question, code: Code, handle: str) -> Answer:
             """Check a code; a right one is spent."""
@@ -134,7 +144,8 @@ def provider(script: Script) -> type[ConfiguredProvider]:
             _may_fail()
             right = [each for each in script.right if code.matches(each)]
             script.right.difference_update(right)
-            return Answer(Outcome.APPROVED if right else Outcome.WRONG_CODE, text=script.text)
+            outcome = Outcome.APPROVED if right else Outcome.WRONG_CODE
+            return Answer(outcome, text=script.text, strength=script.strength)
 
         async def cancel(self, handle: str) -> None:
             """Record the call."""

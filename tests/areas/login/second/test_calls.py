@@ -7,6 +7,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.second.calls import Calls, Pace
 from sallyport.areas.login.second.conversation import Conversation
 from sallyport.areas.mfa.provider import Answer, Outcome
@@ -43,7 +44,7 @@ async def test_many_calls_go_one_by_one(autojump_clock: MockClock) -> None:
 
 async def test_calls_of_another_tenant_do_not_wait() -> None:
     """One call begins in each turn of the event loop, and tenants take turns."""
-    calls, began, room = Calls(), list[int](), trio.Semaphore(1000)
+    calls, began, room = Calls(cast(Pauses, None)), list[int](), trio.Semaphore(1000)
 
     async def ask(tenant_id: int) -> None:
         async def begin() -> Answer:

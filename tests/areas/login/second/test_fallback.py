@@ -22,9 +22,9 @@ LATEST = 1.25
 BOTH = pytest.mark.parametrize("fallback", Fallback)
 
 
-async def ended(listener: FakeListener, typed: str = "hello") -> tuple[str, str, str, str, str]:
+async def ended(listener: FakeListener, typed: str = "hello", user: str = "ann") -> tuple[str, str, str, str, str]:
     """Return decision, applied decision, decision of enforce mode, reason and factors."""
-    login = listener.login(pap("ann", typed))
+    login = listener.login(pap(user, typed))
     decision = await listener.decide(login)
     return decision.decision, decision.applied, decision.would_have_been, decision.reason, login.factor
 
@@ -41,8 +41,9 @@ async def test_unreachable_then_open(listener: FakeListener, areas: Areas, scrip
     alike."""
     await fall_back_to(areas, fallback)
     script.fails = ProviderError("away")
+    await areas.add_user(areas.domain, "bob", b"hello")
     for number in range(FAILURES):
-        row = await ended(listener, "hello" if number % 2 else "hello123456")
+        row = await ended(listener, "hello" if number % 2 else "hello123456", user="ann" if number < 3 else "bob")
         assert row[:3] == verdict(fallback)
         assert row[3].startswith("provider unreachable")
         assert row[4] == "local+scripted"
@@ -242,9 +243,10 @@ async def test_a_provider_that_stays_busy(
     await fall_back_to(areas, fallback)
     script.busy = Busy(script, 10**6, 3600.0)
     expected = (*verdict(fallback), "the provider's rate limit is reached", "local+scripted")
-    for _ in range(FAILURES + 1):
+    await areas.add_user(areas.domain, "bob", b"hello")
+    for number in range(FAILURES + 1):
         began = trio.current_time()
-        assert await ended(listener) == expected
+        assert await ended(listener, user="ann" if number % 2 else "bob") == expected
         assert trio.current_time() - began < 5
     assert not attached(areas).provider.is_open
 

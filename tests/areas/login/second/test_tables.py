@@ -9,7 +9,7 @@ from trio.testing import MockClock
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.forecast import Enrolments
-from sallyport.areas.login.second.prompts import A_MINUTE, HOUR_S, REFUSED, Prompts, Refusals
+from sallyport.areas.login.second.prompts import A_MINUTE, CODES_A_MINUTE, HOUR_S, REFUSED, Prompts, Refusals
 from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.areas.mfa.circuit import Attached, Guarded
 from sallyport.areas.mfa.host import Host
@@ -24,18 +24,56 @@ FIRST_TENANT, SECOND_TENANT = 1, 2
 
 
 def test_prompts_of_another_tenant_leave_the_rates() -> None:
-    """A user is not prompted an eleventh time within a minute, however many users of another tenant are."""
+    """A user is not prompted a fifth time within a minute, however many users of another tenant are."""
     prompts = Prompts(lambda: 0.0, max_users=20)
 
     def ask(user: tuple[int, str], tenant_id: int) -> bool:
         if not prompts.begin(user, tenant_id):
             return False
-        prompts.end(user)
+        prompts.end(user, 0.0)
         return True
 
     assert all(ask(ANN, FIRST_TENANT) for _ in range(A_MINUTE))
     assert all(ask((2, f"user{number}"), SECOND_TENANT) for number in range(100))
     assert not ask(ANN, FIRST_TENANT)
+
+
+def test_a_code_prompts_no_user() -> None:
+    """Logins with a code after the password have a higher limit, since a code may be mistyped."""
+    prompts = Prompts(lambda: 0.0)
+    for _ in range(A_MINUTE):
+        assert prompts.begin(ANN, FIRST_TENANT)
+        prompts.end(ANN, 0.0)
+    assert not prompts.begin(ANN, FIRST_TENANT)
+    for _ in range(CODES_A_MINUTE - A_MINUTE):
+        assert prompts.begin(ANN, FIRST_TENANT, has_code=True)
+        prompts.end(ANN, 0.0)
+    assert not prompts.begin(ANN, FIRST_TENANT, has_code=True)
+
+
+def test_a_prompt_that_was_not_sent_does_not_count() -> None:
+    """A login that is refused during a pause takes no prompt of the minute away."""
+    prompts = Prompts(lambda: 0.0)
+    for _ in range(2 * A_MINUTE):
+        assert prompts.begin(ANN, FIRST_TENANT)
+        prompts.not_sent(ANN)
+        prompts.end(ANN, 0.0)
+    assert len(prompts) == 0
+
+
+def test_an_answer_excuses_the_prompts_before_it() -> None:
+    """A user who answers the newest prompt has not ignored the other one, which a device has given up. A prompt that
+    begins after the answer is not excused."""
+    now = 0.0
+    prompts = Prompts(lambda: now)
+    assert prompts.begin(ANN, FIRST_TENANT) and prompts.begin(ANN, FIRST_TENANT)
+    now = 20.0
+    prompts.answered(ANN)
+    assert prompts.end(ANN, 10.0)
+    now = 30.0
+    assert prompts.begin(ANN, FIRST_TENANT)
+    assert prompts.end(ANN, 0.0)
+    assert not prompts.end(ANN, 30.0)
 
 
 def test_prompts_are_forgotten_after_a_minute() -> None:

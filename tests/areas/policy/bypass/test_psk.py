@@ -1,13 +1,19 @@
 """Tests of pre-shared keys of stations: their form, the attribute of each product, and where a key never appears."""
 
+import threading
 from hashlib import pbkdf2_hmac
+from typing import Any
 
 import pytest
+import trio
 from pydantic import ValidationError
 
-from sallyport.areas.login.journal import _is_stored
+from sallyport.areas.domains.domain import Mode
 from sallyport.areas.login.login import Login, Verdict
+from sallyport.areas.login.rows import is_stored
+from sallyport.areas.policy.bypass import service
 from sallyport.areas.policy.bypass.bodies import AddBypassStation
+from sallyport.areas.policy.bypass.psk import KeyAttributes
 from sallyport.areas.policy.bypass.service import IDENTITY
 from sallyport.areas.policy.bypass.station import StationChange
 from sallyport.areas.policy.roles.role import ReplySet
@@ -91,6 +97,60 @@ async def test_ruckus(listener: FakeListener) -> None:
     assert keys(await answered(listener, "Ruckus")) == {(25053, 142): [bytes.fromhex(HEX.decode())]}
 
 
+async def test_a_key_for_an_ssid_is_derived_once(listener: FakeListener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A passphrase takes 2 ms, so it is hashed in a thread, and the result is kept."""
+    areas, derived = listener.areas, list[str]()
+
+    def derive(key: bytes, name: str) -> bytes:
+        assert threading.current_thread() is not threading.main_thread()
+        derived.append(name)
+        return key[:4] * 8
+
+    monkeypatch.setattr(service, "derived_pairwise_key", derive)
+    await areas.bypass.put(areas.domain, [StationChange(MAC, psk=KEY)])
+    for _ in range(2):
+        assert keys(await answered(listener, "Ruckus")) == {(25053, 142): [KEY[:4] * 8]}
+    other = body(port=19) + attributes(CALLED_STATION_ID=b"00-11-22-33-44-55:guests")
+    assert keys(await answered(listener, "Ruckus", other)) != {}
+    assert derived == ["staff", "guests"]
+
+
+@pytest.mark.parametrize("change", ["blocked", "removed", "other key"])
+async def test_a_change_while_a_key_is_derived(
+    listener: FakeListener, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """The list and the rules after the wait decide. A key that has changed is not given."""
+    areas, going, go_on = listener.areas, trio.Event(), trio.Event()
+    derive = areas.bypass.derived_attributes
+
+    async def slow(*given: Any) -> KeyAttributes:
+        going.set()
+        await go_on.wait()
+        return await derive(*given)
+
+    monkeypatch.setattr(areas.bypass, "derived_attributes", slow)
+    await areas.bypass.put(areas.domain, [StationChange(MAC, psk=KEY)])
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
+    client = await areas.client("192.0.2.9/32", product="Ruckus")
+    login, found = listener.login(pap(MAC, MAC, WIRELESS), client), list[Verdict | None]()
+
+    async def decide() -> None:
+        found.append((await listener.decide(login)).decision)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(decide)
+        await going.wait()
+        if change == "blocked":
+            await areas.rules.add(areas.domain, RuleFields(name="r", action="block", kinds=["station"]))
+        elif change == "removed":
+            await areas.bypass.delete(areas.domain, [MAC])
+        else:
+            await areas.bypass.put(areas.domain, [StationChange(MAC, psk=b"another passphrase")])
+        go_on.set()
+    assert found == [Verdict.ACCEPT if change == "other key" else Verdict.REJECT]
+    assert keys(login) == {}
+
+
 async def test_mikrotik(listener: FakeListener) -> None:
     """MikroTik gets an attribute of its own."""
     await listener.areas.bypass.put(listener.areas.domain, [StationChange(MAC, psk=KEY)])
@@ -143,8 +203,8 @@ async def test_a_key_is_sealed_and_never_shown(listener: FakeListener) -> None:
 async def test_an_answer_with_a_key_in_clear_is_not_stored(listener: FakeListener) -> None:
     """The answers for retransmissions after a restart contain no key in clear."""
     await listener.areas.bypass.put(listener.areas.domain, [StationChange(MAC, psk=KEY)])
-    assert not _is_stored(await answered(listener, "Cisco WLC"))
-    assert _is_stored(await answered(listener, "Aruba Wireless"))
+    assert not is_stored(await answered(listener, "Cisco WLC"))
+    assert is_stored(await answered(listener, "Aruba Wireless"))
 
 
 async def test_the_role_of_an_entry(listener: FakeListener) -> None:

@@ -94,16 +94,16 @@ async def test_only_the_list_of_the_domain_counts(listener: FakeListener) -> Non
     """A station that only another domain lists is rejected, and so is a station that is unlisted or was removed."""
     areas = listener.areas
     branch = await areas.domains.add(areas.tenant, "branch")
-    assert not areas.bypass.some
+    assert not areas.bypass.lists_stations
     await areas.bypass.add(branch, [MAC])
-    assert areas.bypass.some
+    assert areas.bypass.lists_stations
     assert (await listener.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
     await areas.bypass.add(areas.domain, [MAC])
     assert (await listener.decided(LISTED["Cisco"]))[0] == "accept"
     assert await areas.bypass.delete(areas.domain, [MAC]) == 1
     assert (await listener.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
     assert await areas.bypass.delete(branch, [MAC]) == 1
-    assert not areas.bypass.some
+    assert not areas.bypass.lists_stations
 
 
 async def test_rules_apply_without_a_second_factor(listener: FakeListener) -> None:

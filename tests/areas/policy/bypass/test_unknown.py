@@ -10,7 +10,7 @@ from sallyport.areas.domains.repo import Update
 from sallyport.areas.login.login import Login, Reason, Verdict
 from sallyport.areas.policy.bypass import unknown_repo
 from sallyport.areas.policy.bypass.station import StationChange
-from sallyport.areas.policy.bypass.unknown import MOST, MOST_REQUESTS, Sighting, UnknownRow
+from sallyport.areas.policy.bypass.unknown import MAX_REQUESTS, MAX_UNKNOWN, Sighting, UnknownRow
 from sallyport.areas.policy.roles.role import ReplySet
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.base.clock import SECOND
@@ -237,21 +237,21 @@ async def test_the_table_is_bounded(areas: Areas) -> None:
 
     def fill(tx: Tx) -> None:
         columns = ("station", "first_seen", "last_seen")
-        rows = [(f"{number:012x}", number, number) for number in range(1, MOST + 1)]
+        rows = [(f"{number:012x}", number, number) for number in range(1, MAX_UNKNOWN + 1)]
         same = {"domain_id": areas.domain, "request_count": 1, "device_id": 0, "ssid": "", "port": "", "outcome": ""}
         tx.insert("unknown_stations", columns, rows, same=same)
 
     await areas.store.write(fill)
     await areas.bypass.add(areas.domain, ["00000000ffff"])
-    new = [Sighting(areas.domain, f"0000000f000{n}", MOST + 1 + n, device, "", "", "reject") for n in range(3)]
+    new = [Sighting(areas.domain, f"0000000f000{n}", MAX_UNKNOWN + 1 + n, device, "", "", "reject") for n in range(3)]
     new += [Sighting(areas.domain, "00000000ffff", 1, device, "", "", "reject")]
-    new[0].requests = MOST_REQUESTS + 5
+    new[0].requests = MAX_REQUESTS + 5
     await areas.store.write(partial(unknown_repo.write, sightings=new))
     rows, total = await areas.bypass.unknown.page(areas.domain, "", offset=0, limit=3)
-    assert total == MOST
+    assert total == MAX_UNKNOWN
     assert [row.station for row in rows] == ["0000000f0002", "0000000f0001", "0000000f0000"]
-    oldest, _ = await areas.bypass.unknown.page(areas.domain, "", offset=MOST - 1, limit=1)
+    oldest, _ = await areas.bypass.unknown.page(areas.domain, "", offset=MAX_UNKNOWN - 1, limit=1)
     assert [row.station for row in oldest] == [f"{4:012x}"]
     (first,), _ = await areas.bypass.unknown.page(areas.domain, "0f0000", offset=0, limit=1)
-    assert first.request_count == MOST_REQUESTS
+    assert first.request_count == MAX_REQUESTS
     assert (await areas.bypass.unknown.page(other, "", offset=0, limit=1))[1] == 1

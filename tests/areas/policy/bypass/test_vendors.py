@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.areas.policy.bypass.vendors import FILE, LONGEST_NAME, Vendors, compact
+from sallyport.areas.policy.bypass.vendors import FILE, MAX_NAME_LENGTH, Vendors, compact
 
 LARGE = '''\
 Registry,Assignment,Organization Name,Organization Address
@@ -60,4 +60,4 @@ def test_another_file_is_refused(text: str) -> None:
 def test_a_long_name_is_cut() -> None:
     """The names of the compact file are bounded."""
     (line,) = compact([[LARGE.splitlines(True)[0], f"MA-L,002272,{'x' * 500},\n"]])
-    assert line == f"002272 {'x' * LONGEST_NAME}"
+    assert line == f"002272 {'x' * MAX_NAME_LENGTH}"

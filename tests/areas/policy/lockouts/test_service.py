@@ -230,7 +230,7 @@ async def test_no_sequence_of_unsigned_failures_locks_a_user(listener: FakeListe
         for user, method in sequence:
             login = listener.login(method(user, guess(), body=PHONE, signed=False))
             assert areas.pipeline.begin(login) is not None
-        assert not areas.lockouts.some
+        assert not areas.lockouts.has_failures
 
     check()
 
@@ -239,7 +239,7 @@ async def test_spoofed_requests_lock_no_user(listener: FakeListener) -> None:
     """A hundred unsigned failures that are sent with a client's address affect neither the user nor the station."""
     await log_in(listener, "ann", "hello", TABLET)
     assert await fail(listener, 100, body=PHONE, signed=False) == [WRONG] * 100
-    assert not listener.areas.lockouts.some
+    assert not listener.areas.lockouts.has_failures
     assert await log_in(listener, "ann", "hello", PHONE) is Reason.NONE
 
 
@@ -248,7 +248,7 @@ async def test_other_rejections_do_not_count(listener: FakeListener) -> None:
     for _ in range(20):
         login = listener.login(pap("ann@nowhere", guess()))
         await listener.decide(login)
-    assert not listener.areas.lockouts.some
+    assert not listener.areas.lockouts.has_failures
 
 
 # --- the record ---------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ async def test_failures_without_a_reply_do_not_count(listener: FakeListener) -> 
         logins = [listener.login(pap("ann", guess(), PHONE, identifier=number)) for number in range(10)]
         for login in logins:
             await listener.decide(login)
-        assert areas.lockouts.some
+        assert areas.lockouts.has_failures
         for login in logins:
             areas.pipeline.abandoned(login)
     assert await fail(listener, 9) == [WRONG] * 9
@@ -353,11 +353,11 @@ async def test_an_ended_lock_out_is_forgotten(listener: FakeListener) -> None:
     rows = "select count(*) from lockouts"
     store = listener.areas.store
     assert await store.read(lambda tx: tx.value(int, rows)) == store.is_shared
-    assert lockouts.some
+    assert lockouts.has_failures
     clock.pass_by(45 * 60)
     await lockouts.sweep()
     assert await store.read(lambda tx: tx.value(int, rows)) == 0
-    assert not lockouts.some
+    assert not lockouts.has_failures
 
 
 async def test_lock_outs_can_be_turned_off(areas: Areas, listener: FakeListener) -> None:
@@ -370,7 +370,7 @@ async def test_lock_outs_can_be_turned_off(areas: Areas, listener: FakeListener)
     later = FakeListener(without, listener.client, listener.answers)
     assert await fail(later, 20) == [WRONG] * 20
     assert await log_in(later, "ann", "hello") is Reason.NONE
-    assert not without.lockouts.some
+    assert not without.lockouts.has_failures
 
 
 async def test_the_same_guess_counts_once(listener: FakeListener) -> None:

@@ -41,6 +41,18 @@ def rule(**given: object) -> RuleFields:
     return RuleFields.model_validate({"name": "r", "action": "allow", "everyone": True, **given})
 
 
+async def test_a_change_reads_the_sets_of_changed_roles_only(areas: Areas) -> None:
+    """The other roles stay the same objects. Two changes at the same time are two changes."""
+    await set_staff(areas)
+    await areas.roles.set(areas.domain, "admins", ARUBA)
+    staff, admins = (areas.roles.present(areas.domain, name) for name in ("staff", "admins"))
+    for vlan in ("30", "40"):
+        await areas.roles.set(areas.domain, "staff", ReplySet(vlan=vlan))
+    assert areas.roles.present(areas.domain, "admins") is admins
+    assert areas.roles.present(areas.domain, "staff") != staff
+    assert areas.roles.given_to(areas.domain, "staff", "").attributes == VLAN_20[:-2] + b"40"
+
+
 async def test_a_product_gets_its_set_and_others_the_default(areas: Areas) -> None:
     """The choice is the same after a restart. A role without a default set sends nothing to other products."""
     await set_staff(areas)
@@ -63,7 +75,7 @@ async def test_a_set_is_replaced_as_a_whole(areas: Areas) -> None:
     await set_staff(areas)
     await areas.roles.set(areas.domain, "STAFF", FILTER)
     role = areas.roles.present(areas.domain, "sTaFF")
-    assert (role.name, [each.place for each in role.sets]) == ("staff", [("", ""), ("", "aruba wireless")])
+    assert (role.name, [each.key for each in role.sets]) == ("staff", [("", ""), ("", "aruba wireless")])
     assert role.sets[0].attributes == b"\x0b\x07staff"
     assert read(written(role.sets)) == list(role.sets)
 
@@ -99,16 +111,16 @@ async def test_a_tag_of_the_nas_comes_before_its_product(areas: Areas) -> None:
     assert source("site=Berlin Mitte") == source() == ("product", b"ff")
     with pytest.raises(ValueError, match="give product or tag, not both"):
         SetRole.model_validate({**SCOPE, "product": "Cisco IOS", "tag": "site=Berlin"})
-    await areas.roles.remove(areas.domain, "staff", ReplySet(tag="SITE=BERLIN/FLOOR 2").place)
+    await areas.roles.remove(areas.domain, "staff", ReplySet(tag="SITE=BERLIN/FLOOR 2").key)
     assert source("site=Berlin/Floor 2") == ("tag", b"11")
 
 
 async def test_a_single_set_is_removed(areas: Areas) -> None:
     await set_staff(areas)
-    await areas.roles.remove(areas.domain, "staff", ARUBA.place)
+    await areas.roles.remove(areas.domain, "staff", ARUBA.key)
     assert areas.roles.given_to(areas.domain, "staff", "Aruba Wireless").source is RoleSource.DEFAULT
     with pytest.raises(NotFound, match="the role staff has no such set"):
-        await areas.roles.remove(areas.domain, "staff", ARUBA.place)
+        await areas.roles.remove(areas.domain, "staff", ARUBA.key)
     with pytest.raises(NotFound, match="role not found"):
         await areas.roles.remove(areas.domain, "stuff")
 

@@ -255,6 +255,18 @@ def test_rules_share_groups_and_networks() -> None:
     assert matched(facts(groups=frozenset(), **known), *several) == 4
 
 
+@pytest.mark.parametrize("named", ["aabb.ccdd.eeff", "AA-BB-CC-DD-EE-FF", "aabbccddeeff"])
+@pytest.mark.parametrize("sent", ["aa:bb:cc:dd:ee:ff", "AABBCCDDEEFF"])
+@pytest.mark.parametrize("kind", ["station", "unknown"])
+def test_the_name_of_a_station_matches_in_any_notation(named: str, sent: str, kind: str) -> None:
+    """Access points write it differently. A person with such a name is somebody else, unless it is written the same."""
+    only = rule(users=[named], kinds=["station", "unknown", "user"])
+    assert matched(facts(user=sent, kind=kind), only) == 1
+    assert matched(facts(user="aa:bb:cc:dd:ee:00", kind=kind), only) == 0
+    assert matched(facts(user=sent), only) == int(named.lower() == sent.lower())
+    assert matched(facts(user=named), only) == 1
+
+
 def test_the_groups_of_a_domain() -> None:
     """The rules of a domain list all groups that they name. Names that differ only in case are listed once."""
     rules = DomainRules([rule(1, groups=["Staff", "STRASSE"]), rule(2, users=["ann"]), rule(3, groups=["straße"])])

@@ -187,7 +187,7 @@ def test_the_explanation_has_each_evaluated_rule(drawn: list[tuple[str, dict[str
     rules = [rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1)]
     steps = DomainRules(rules).explain(facts)
     states = {True: "yes", False: "no", None: "may"}
-    in_order = sorted(read(rules, facts), key=lambda each: each.place)
+    in_order = sorted(read(rules, facts), key=lambda each: each.sort_key)
     assert [step.rule for step in steps] == in_order[: len(steps)]
     assert [states[step.matches] for step in steps] == [state(step.rule, facts) for step in steps]
     assert all(bool(step.scope) is not step.matches for step in steps if step.matches is not None)

@@ -185,7 +185,7 @@ async def test_stored_reply_attributes_do_not_depend_on_the_dictionary(areas: Ar
     Therefore the service sends the same octets even if it starts with other dictionaries.
     """
     await areas.rules.add(areas.domain, fields(replyAttributes=[{"name": "Filter-Id", "value": "x"}]))
-    later = LoginRules(areas.configuration, dictionary())
+    later = LoginRules(areas.configuration, dictionary(), areas.clock, areas.roles.check)
     await areas.configuration.reload()
     (kept,) = later.all_of(areas.domain)
     assert kept.attributes == b"\x0b\x03x"
@@ -193,7 +193,7 @@ async def test_stored_reply_attributes_do_not_depend_on_the_dictionary(areas: Ar
 
 async def order(areas: Areas) -> str:
     """Return the names of the domain's rules in the order in which they are read."""
-    return "".join(each.name for each in sorted(areas.rules.all_of(areas.domain), key=lambda rule: rule.place))
+    return "".join(each.name for each in sorted(areas.rules.all_of(areas.domain), key=lambda rule: rule.sort_key))
 
 
 async def test_a_rule_moves_before_another(areas: Areas) -> None:

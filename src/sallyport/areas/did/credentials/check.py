@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 
-from sallyport.areas.did.credentials.keywords import LONGEST, Budget, Spent, compiled
+from sallyport.areas.did.credentials.keywords import MAX_LENGTH, Budget, Spent, compiled
 from sallyport.areas.did.crypto.encoding import canonical
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.wire import JSON
@@ -48,7 +48,7 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
     """
     if not isinstance(schema, dict):
         raise _unfit("must be an object")
-    bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES, name=LONGEST)
+    bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES, name=MAX_LENGTH)
     kept: dict[str, JSON] = {"$schema": DEFAULT, **schema}
     dialect = kept["$schema"]
     validator = DIALECTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None

@@ -23,7 +23,7 @@ from sallyport.base.wire import JSON
 MAX_STEPS: Final = 20_000
 """Maximum number of steps in the validation of one subject. Subschemas, references and compared values are steps.
 References must be JSON pointers, because for an anchor the library would search the whole schema each time."""
-LONGEST: Final = 512
+MAX_LENGTH: Final = 512
 MAX_MEMORY: Final = 1 << 20
 """Maximum size of a compiled pattern, and of its states in the cache, in octets."""
 _MATCHED_PER_STEP: Final = 500
@@ -155,8 +155,8 @@ class Pattern(Protocol):
 def compiled(text: str) -> Pattern:
     """Return the pattern of a regular expression. Raises ValueError with the reason if the expression is too long, is
     not valid, or uses a feature that RE2 does not have, such as a back-reference."""
-    if len(text) > LONGEST:
-        raise ValueError(f"a pattern has more than {LONGEST} characters")
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"a pattern has more than {MAX_LENGTH} characters")
     options = re2.Options()
     options.log_errors, options.never_capture, options.max_mem = False, True, MAX_MEMORY
     try:

@@ -34,7 +34,7 @@ PATH: Final = "/credentials/status/"
 """URL path of the published lists."""
 BITS: Final = 131_072
 """Number of bits in a list. The specification requires this minimum, so that a bit does not reveal its credential."""
-MOST: Final = BITS // 2
+MAX_ENTRIES: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
 LIFETIME: Final = 86_400 * SECOND
 """Validity of a signed list. It is short, so that an old list is not accepted for long."""
@@ -90,7 +90,7 @@ class StatusLists:
 
     def place(self, tx: Tx, issuer_id: int) -> Place:
         """Reserve a bit for a new credential."""
-        found = repo.list_with_room(tx, issuer_id, MOST)
+        found = repo.list_with_room(tx, issuer_id, MAX_ENTRIES)
         if found is None:
             found = repo.add_list(tx, issuer_id, str(uuid4()), bytes(BITS // 8))
         index = secrets.randbelow(BITS)

@@ -29,7 +29,7 @@ ASSERTION: Final = "assertionMethod"
 PURPOSES: Final = (AUTHENTICATION, ASSERTION, "capabilityDelegation", "capabilityInvocation")
 CONTEXT: Final[list[JSON]] = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"]
 JWK_CONTEXT: Final[list[JSON]] = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"]
-LONGEST: Final = 2048
+MAX_LENGTH: Final = 2048
 MAX_METHODS: Final = 64
 _DID_KEY: Final = "did:key:"
 _JWK_PREFIX: Final = b"\xd1\xd6\x03"
@@ -100,7 +100,7 @@ class Document:
 def split(did: str) -> tuple[str, str]:
     """Return the method and the method-specific id of a DID. Raises CredentialError if the text is not a DID. A DID URL
     is not a DID."""
-    found = _DID.fullmatch(did) if len(did) <= LONGEST else None
+    found = _DID.fullmatch(did) if len(did) <= MAX_LENGTH else None
     if found is None:
         raise CredentialError("the text is not a DID")
     return found[1], found[2]

@@ -15,7 +15,7 @@ from sallyport.areas.did.crypto.keys import PrivateKey, PublicKey
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 
-LONGEST: Final = 256 << 10
+MAX_LENGTH: Final = 256 << 10
 """Maximum length of a token, in characters."""
 JWT: Final = frozenset({"jwt"})
 PRESENTATION_TYPES: Final = JWT | {"vp+jwt", "vp+ld+jwt"}
@@ -66,7 +66,7 @@ def parse(text: str, types: Collection[str] = JWT, *, needs_key_id: bool = True)
     the algorithm or the type is not accepted, if there is a critical extension (RFC 7515 section 4.1.11), or if
     `kid` is missing and needed.
     """
-    parts = text.split(".") if len(text) <= LONGEST else []
+    parts = text.split(".") if len(text) <= MAX_LENGTH else []
     if len(parts) != 3 or not text.isascii():
         raise CredentialError("the token is not a compact JWT")
     header, payload = read_object(from_base64url(parts[0])), read_object(from_base64url(parts[1]))

@@ -12,7 +12,7 @@ from sallyport.store.counters import whole_page
 from sallyport.store.erasure import PRESENT
 from sallyport.store.inserts import insert_new, insert_row
 from sallyport.store.model import ListQuery, Tx, Value, columns_of
-from sallyport.store.search import MOST_COUNTED, SearchIndex
+from sallyport.store.search import MAX_COUNTED, SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -179,7 +179,7 @@ def _of_domain(tx: Tx, asked: Search) -> tuple[list[Record], int]:
     total = counters.total(tx, asked.domain_id, counter)
     if not asked.text:
         return _stretch(tx, ids, asked, given), total
-    if total <= MOST_COUNTED:
+    if total <= MAX_COUNTED:
         ids, given["text"] = f"{ids} and {_CONTAINS}", fold(asked.text)
         return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=True, **given)
     only = f"exists (select 1 from dids where dids.id = {{id}} and {where})"

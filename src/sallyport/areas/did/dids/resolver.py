@@ -25,7 +25,7 @@ from sallyport.store.model import Store
 KEPT_S: Final = 300.0
 MAX_KEPT: Final = 256
 TIMEOUT_S: Final = 5.0
-LARGEST: Final = 64 << 10
+MAX_SIZE: Final = 64 << 10
 """Maximum size of a document, in octets."""
 
 
@@ -63,16 +63,16 @@ class Resolver:
 
     async def _foreign(self, did: str) -> Document:
         address = web_address(did)
-        place = urlsplit(address)
+        url = urlsplit(address)
         document = self._kept.get(did, now=self._now())
         if document is not None:
             return document
-        if self._http is None or place.netloc.lower() not in self._hosts:
+        if self._http is None or url.netloc.lower() not in self._hosts:
             raise CredentialError("the host of the DID is not in the setting did_web_hosts", "unresolved")
-        client = self._http(f"https://{place.netloc}", timeout_s=TIMEOUT_S, most=LARGEST)
+        client = self._http(f"https://{url.netloc}", timeout_s=TIMEOUT_S, most=MAX_SIZE)
         try:
             accept = {"Accept": "application/did+json, */*;q=0.1"}
-            answer = await client.get(place.path, headers=accept)
+            answer = await client.get(url.path, headers=accept)
         except ProviderError as error:
             raise CredentialError(str(error), "unresolved") from None
         finally:

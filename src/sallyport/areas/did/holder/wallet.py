@@ -30,7 +30,7 @@ from sallyport.shell.command import entries
 
 DEFAULT: Final = Path("~/.sallyport-wallet.json")
 TIMEOUT_S: Final = 30.0
-LARGEST: Final = 8 << 20
+MAX_SIZE: Final = 8 << 20
 """Maximum size of an answer, in octets."""
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
@@ -86,10 +86,10 @@ def read(path: Path) -> WalletFile:
 def write(path: Path, wallet: WalletFile) -> None:
     """Create a wallet's file. Raises StartError if the file cannot be written or already exists. An existing file is
     never replaced, because its key would be lost."""
-    place = path.expanduser()
+    target = path.expanduser()
     try:
-        with as_owner(place.parent):
-            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with as_owner(target.parent):
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(wallet.model_dump_json(indent=2) + "\n")
             file.flush()
@@ -215,7 +215,7 @@ class Remote:
         if answer.status_code >= 500:
             raise NoAnswer(f"{self._wallet.service}: answers {answer.status_code}")
         try:
-            got = answer.json() if len(answer.content) <= LARGEST else None
+            got = answer.json() if len(answer.content) <= MAX_SIZE else None
         except ValueError:
             got = None
         if not isinstance(got, dict):

@@ -12,7 +12,7 @@ from sallyport.base.validation import Between, unfit
 from sallyport.web.bodies import Flag, Id, LongText, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 NO_GROUP = frozenset({"", "false", "no", "0", "none"})
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Maximum number of requests in an answer of listPresentations."""
 RequestId = Annotated[
     Id, Field(description="Id of the presentation request, as issuePR or pollPresentationRequest returns it.")
@@ -153,7 +153,7 @@ class ListPresentations(OfDomain):
     before: Id = Field(
         default=0, description="presentationRequestId before which the list begins. 0 begins with the newest."
     )
-    pageSize: Annotated[Whole, Between(1, MOST_LISTED)] = Field(
+    pageSize: Annotated[Whole, Between(1, MAX_LISTED)] = Field(
         default=50, description="Maximum number of requests in the answer."
     )
 

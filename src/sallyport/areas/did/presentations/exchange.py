@@ -26,7 +26,7 @@ from pydantic import JsonValue
 from sallyport.areas.did.presentations.definition import Definition, InputDescriptor, RequestedField
 
 Payload = Mapping[str, JsonValue]
-LONGEST: Final = 255
+MAX_LENGTH: Final = 255
 MAX_SEGMENTS: Final = 16
 _ENVIRONMENT: Final = JSONPathEnvironment(strict=True)
 _EDWARDS: Final = frozenset({"EdDSA", "Ed25519"})
@@ -62,7 +62,7 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 def compiled(path: str) -> JSONPath:
     """Return a path that is ready for evaluation. Raises ValueError if the text is not a path, or if the time of its
     evaluation may grow faster than the document's length."""
-    if len(path) > LONGEST:
+    if len(path) > MAX_LENGTH:
         raise ValueError("the path is too long")
     try:
         query = _ENVIRONMENT.compile(path)

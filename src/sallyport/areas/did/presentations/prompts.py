@@ -3,7 +3,7 @@ withdraw requests."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import trio
 
@@ -17,6 +17,13 @@ from sallyport.nodes.notices import Notices
 from sallyport.store.model import Store, Tx
 
 _NOTICE: Final = "closed_requests"
+
+Answered: TypeAlias = Literal["accepted", "declined", "withdrawn", "expired"]
+_ANSWERS: Final[dict[str, Answered]] = {
+    Status.ACCEPTED: "accepted",
+    Status.DECLINED: "declined",
+    Status.WITHDRAWN: "withdrawn",
+}
 
 
 class OpenRequests:
@@ -117,12 +124,8 @@ class LoginPrompts:
 
         return await self._store.write(transaction)
 
-    async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Wait for the answer to a request, at most `within_s` seconds.
-
-        Return True if the request was accepted. Return False if it was declined, withdrawn or expired. Return None
-        if it is still open.
-        """
+    async def answer(self, request_id: int, *, within_s: float) -> Answered | None:
+        """Wait for the answer to a request, at most `within_s` seconds. Return None if the request is still open."""
         with self._requests.waiting(request_id) as answered:
             standing = await self._standing(request_id)
             if standing is None:
@@ -131,11 +134,11 @@ class LoginPrompts:
                 standing = await self._standing(request_id)
         return standing
 
-    async def _standing(self, request_id: int) -> bool | None:
+    async def _standing(self, request_id: int) -> Answered | None:
         request = await self._store.read(lambda tx: repo.get(tx, request_id))
-        if request is not None and request.is_open(self._clock()):
-            return None
-        return request is not None and request.status == Status.ACCEPTED
+        if request is None:
+            return "withdrawn"
+        return None if request.is_open(self._clock()) else _ANSWERS.get(request.status, "expired")
 
     async def withdraw(self, request_id: int) -> None:
         """Withdraw the request of a login that no longer waits."""

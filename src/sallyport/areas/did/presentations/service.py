@@ -30,7 +30,7 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role
 
-MOST_TRIED: Final = 1000
+MAX_TRIED: Final = 1000
 """Maximum number of credentials that createPresentation compares with a request."""
 OVER: Final = "the presentation request has ended"
 NO_REQUEST: Final = "presentation request not found"
@@ -223,7 +223,7 @@ def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
     from sallyport.areas.did.presentations.exchange import satisfies  # slow import: in a worker thread
 
     asked = definition.read(request.definition)
-    for each in credentials.valid_of_wallet(tx, wallet.id, at)[:MOST_TRIED]:
+    for each in credentials.valid_of_wallet(tx, wallet.id, at)[:MAX_TRIED]:
         credential = credentials.get(tx, wallet.domain_id, each)
         if credential is None or credential.holder_did != request.holder_did:
             continue

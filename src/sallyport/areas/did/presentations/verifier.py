@@ -21,7 +21,7 @@ from sallyport.store.model import Store, Tx
 
 LIFE_S: Final = 600
 """Time for which a request is open, unless the endpoint's credential policy sets a shorter time."""
-MOST_HOLDERS: Final = 500
+MAX_HOLDERS: Final = 500
 NONCE_OCTETS: Final = 24
 BY_DID: Final = "DID"
 
@@ -96,9 +96,9 @@ class Verifier:
                 raise NotFound("holder not found")
             return [Holder(wallet_id, wanted.holder_did, wanted.username)]
         members = self._targets.members(tx, target.id)
-        if len(members) > MOST_HOLDERS:
+        if len(members) > MAX_HOLDERS:
             raise Invalid.about(
-                f"a request can be sent to at most {MOST_HOLDERS} users, but the group has more", "endpoint"
+                f"a request can be sent to at most {MAX_HOLDERS} users, but the group has more", "endpoint"
             )
         holders = (holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
         found = list(dict.fromkeys(holder for holder in holders if holder is not None))

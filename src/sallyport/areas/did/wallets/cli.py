@@ -25,7 +25,7 @@ from sallyport.shell.options import as_json, in_domain, json_form
 
 COLUMNS = ("walletId", "username", "emailAddress", "domain", "noOfcredential", "dids")
 FILE_COLUMNS = ("service", "email", "walletId", "did", "key")
-_LARGEST = 64 << 10
+_MAX_SIZE = 64 << 10
 _ID = click.IntRange(min=1)
 
 
@@ -217,7 +217,7 @@ def _key(path: str) -> Row:
     the output of `wallet init --json`. Raises StartError if the file contains neither."""
     try:
         with click.open_file(path, "rb") as file:
-            content: JSON = json.loads(file.read(_LARGEST))
+            content: JSON = json.loads(file.read(_MAX_SIZE))
     except OSError as error:
         raise StartError(f"--key: {path}: {error.strerror}") from None
     except (ValueError, RecursionError):

@@ -25,7 +25,7 @@ from sallyport.web.bodies import Page
 from sallyport.web.scope import Caller
 
 FIRST_PAGE: Final = Page(0, 1000)
-LONGEST_PAGE: Final = 2 << 20
+MAX_PAGE_LENGTH: Final = 2 << 20
 """Maximum total size of the credentials that one poll delivers, in octets."""
 REVOKED: Final = "the credential is revoked"
 
@@ -91,7 +91,7 @@ class Wallets:
         self, caller: Caller, email: str, wallet_key: str, page: Page = FIRST_PAGE
     ) -> tuple[Wallet, list[Delivered], int]:
         """Return a wallet, one page of its credentials, and the total number of its credentials. The credentials are
-        ordered by id. A page ends early if the next credential would exceed LONGEST_PAGE.
+        ordered by id. A page ends early if the next credential would exceed MAX_PAGE_LENGTH.
 
         Raises Unauthenticated if no wallet has this e-mail address and walletKey. Raises Forbidden, TooMany.
         """
@@ -100,7 +100,7 @@ class Wallets:
         at = self._clock()
 
         def query(tx: Tx) -> tuple[list[Delivered], int]:
-            ids, delivered, room = credentials.valid_of_wallet(tx, wallet.id, at), list[Delivered](), LONGEST_PAGE
+            ids, delivered, room = credentials.valid_of_wallet(tx, wallet.id, at), list[Delivered](), MAX_PAGE_LENGTH
             for each in ids[page.offset : page.offset + page.size]:
                 credential, jwt = credentials.get(tx, wallet.domain_id, each), credentials.token(tx, each)
                 assert credential is not None  # noqa: S101  it is the same transaction

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-LONGEST_CACHED: Final = 255
+MAX_CACHED_LENGTH: Final = 255
 _RANGE: Final = re.compile(r"range=([0-9]{1,10})-([0-9]{1,10}|\*)")
 _LANGUAGE: Final = re.compile(r"lang-[a-z0-9-]*")
 _REPLICATION: Final = re.compile(r"(?:ad|md|vd|vu)csn-[0-9a-f]+")
@@ -42,7 +42,7 @@ class Description(NamedTuple):
 def attribute_key(description: str) -> str:
     """Return the normalized form of an attribute description (RFC 4512 section 2.5). The name is in lower case, and the
     options are sorted."""
-    return _known_key(description) if len(description) <= LONGEST_CACHED else _key(description)
+    return _known_key(description) if len(description) <= MAX_CACHED_LENGTH else _key(description)
 
 
 def _key(description: str) -> str:

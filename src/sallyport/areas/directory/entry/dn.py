@@ -14,7 +14,7 @@ from typing import Final
 from sallyport.base.errors import Invalid
 from sallyport.base.text import normal
 
-LONGEST: Final = 8192
+MAX_SIZE: Final = 8192
 """Maximum size of a name, in octets of UTF-8."""
 
 Pair = tuple[str, str]
@@ -56,8 +56,8 @@ def parsed(dn: str) -> list[list[Pair]]:
 
     Each RDN is a list of pairs, usually one. Raises Invalid if the text is not a distinguished name.
     """
-    if len(dn.encode(errors="surrogatepass")) > LONGEST or any("\ud800" <= each <= "\udfff" for each in dn):
-        raise Invalid(f"the text is not a distinguished name: it must be Unicode text of at most {LONGEST} octets")
+    if len(dn.encode(errors="surrogatepass")) > MAX_SIZE or any("\ud800" <= each <= "\udfff" for each in dn):
+        raise Invalid(f"the text is not a distinguished name: it must be Unicode text of at most {MAX_SIZE} octets")
     names: list[list[Pair]] = [[]]
     at, end = 0, len(dn)
     if not dn.strip():
@@ -79,7 +79,7 @@ def normalized(dn: str) -> str:
     In the normalized form, attribute types are in lower case, values are case-folded, insignificant spaces are removed
     (RFC 4518 section 2.6), the pairs of an RDN are sorted, and each character is escaped in only one way.
     """
-    if len(dn) <= LONGEST and _SIMPLE.fullmatch(dn):
+    if len(dn) <= MAX_SIZE and _SIMPLE.fullmatch(dn):
         return dn.lower().replace(", ", ",")
     return ",".join("+".join(sorted(f"{name}={_folded(value)}" for name, value in pairs)) for pairs in parsed(dn))
 

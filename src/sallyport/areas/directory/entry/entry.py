@@ -21,6 +21,7 @@ from uuid import UUID
 from sallyport.areas.directory.entry.descriptions import incomplete
 from sallyport.areas.directory.entry.dn import normalized, pairs_of, parsed
 from sallyport.areas.directory.entry.secret_attributes import holds_secret
+from sallyport.areas.directory.entry.sid import OBJECT_SID, sid_text
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES, Status, number, status_of
 from sallyport.base.errors import Invalid
 from sallyport.base.text import trimmed
@@ -54,10 +55,13 @@ _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}
 _NOT_USERS: Final = 0x800 | 0x1000 | 0x2000
 """The flags in userAccountControl of trusts, workstations and domain controllers (MS-ADTS section 2.2.16)."""
 
-MOST_ATTRIBUTES: Final = 64
-MOST_VALUES: Final = 32
-LONGEST_VALUE: Final = 1024
-LONGEST_NAME: Final = 255
+DEVICE_ID: Final = "entra-device-id"
+"""The attribute with the deviceId of a device of Entra ID. No directory has an attribute with this name, so a person
+cannot be taken for a device."""
+MAX_ATTRIBUTES: Final = 64
+MAX_VALUES: Final = 32
+MAX_VALUE_LENGTH: Final = 1024
+MAX_NAME_LENGTH: Final = 255
 # Names of attributes that may hold a secret, or the time when a secret was set.
 _LIKE_SECRET: Final = re.compile(
     r"pass|pwd|secret|credential|hash|principalkey|pkcs|private|recovery|token|otp|seed|laps|krbextradata"
@@ -339,7 +343,7 @@ def _named(raw: Raw, attributes: Iterable[str]) -> str:
 
 def is_name(value: str) -> bool:
     """Return whether a text is a valid login name or group name."""
-    return 0 < len(value) <= LONGEST_NAME and value.isprintable() and value == value.strip()
+    return 0 < len(value) <= MAX_NAME_LENGTH and value.isprintable() and value == value.strip()
 
 
 def _names(raw: Raw, attributes: Iterable[str]) -> tuple[str, ...]:
@@ -356,13 +360,8 @@ def _primary_group(raw: Raw) -> str:
 
 
 def _sid(raw: Raw) -> str:
-    """Return the security identifier (SID) as text (MS-DTYP section 2.4.2). Return an empty text if the SID is missing
-    or malformed."""
-    octets = next(iter(raw.attributes.get("objectsid", ())), b"")
-    if len(octets) < 8 or octets[0] != 1 or len(octets) != 8 + 4 * octets[1]:
-        return ""
-    parts = (int.from_bytes(octets[at : at + 4], "little") for at in range(8, len(octets), 4))
-    return "-".join(("S-1", str(int.from_bytes(octets[2:8])), *map(str, parts)))
+    """Return the security identifier (SID) as text. Return an empty text if the SID is missing or malformed."""
+    return sid_text(next(iter(raw.attributes.get(OBJECT_SID.lower(), ())), b""))
 
 
 def _status(raw: Raw, now: int) -> Status:
@@ -413,14 +412,14 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
     kept: dict[str, tuple[str, ...]] = {}
     several = list(values)
-    for name, texts in several if len(several) <= MOST_ATTRIBUTES else sorted(several, key=place):
-        if len(kept) == MOST_ATTRIBUTES:
+    for name, texts in several if len(several) <= MAX_ATTRIBUTES else sorted(several, key=place):
+        if len(kept) == MAX_ATTRIBUTES:
             break
         if holds_secret(name) if name in mapped else not _is_kept_unmapped(name):
             continue
-        fit = [text for text in texts if 0 < len(text) <= LONGEST_VALUE and (text.isprintable() or _is_text(text))]
+        fit = [text for text in texts if 0 < len(text) <= MAX_VALUE_LENGTH and (text.isprintable() or _is_text(text))]
         if fit:
-            kept[name] = tuple(fit[:MOST_VALUES])
+            kept[name] = tuple(fit[:MAX_VALUES])
     return kept
 
 
@@ -430,7 +429,9 @@ def _is_kept_unmapped(name: str) -> bool:
     those that state a membership, and those with a name that suggests a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
-    return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
+    if ";" in name or name in _NOT_STORED or len(name) > MAX_NAME_LENGTH:
+        return False
+    return not _LIKE_SECRET.search(name)
 
 
 def _is_text(value: str) -> bool:

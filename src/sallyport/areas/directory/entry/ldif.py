@@ -21,16 +21,16 @@ from sallyport.areas.directory.entry.descriptions import attribute_key, describe
 from sallyport.areas.directory.entry.entry import MEMBERSHIPS, Raw
 from sallyport.base.errors import Invalid
 
-LONGEST_LINE: Final = 4 << 20
+MAX_LINE_SIZE: Final = 4 << 20
 """Maximum size of one unfolded line, in octets."""
-LARGEST_RECORD: Final = 16 << 20
+MAX_RECORD_SIZE: Final = 16 << 20
 """Maximum size of a record, in octets. A group that contains all accounts of a large company needs less."""
-MOST_LINES: Final = 500_000
+MAX_LINES: Final = 500_000
 """Maximum number of lines in a record. The parser needs several hundred octets of memory for each line."""
-MOST_STEPS: Final = 1000
+MAX_STEPS: Final = 1000
 """Maximum number of parts in one modification. For each part, all values of an attribute are compared."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
-_MOST_NAMES: Final = 4096
+_MAX_NAMES: Final = 4096
 _RESERVED: Final = ("-", "dn", "changetype", "control")
 """Names that are not attributes of an entry."""
 
@@ -115,9 +115,11 @@ class LdifParser:
         if end >= 0:
             yield from self._take(end + 2)
         self._searched = max(0, len(self._pending) - 1)
-        if len(self._pending) > LARGEST_RECORD:
+        if len(self._pending) > MAX_RECORD_SIZE:
             blank = len(self._pending) - len(self._pending.lstrip(b"\n"))
-            raise LdifError(self._line + blank, f"the entry that begins here is larger than {LARGEST_RECORD >> 20} MiB")
+            raise LdifError(
+                self._line + blank, f"the entry that begins here is larger than {MAX_RECORD_SIZE >> 20} MiB"
+            )
 
     def close(self) -> Iterator[Record]:
         """Yield the last record. Raises LdifError."""
@@ -152,7 +154,7 @@ class LdifParser:
             self._begun = True
             yield _understood(lines, line + _physical(octets, lines[0][0]))
         except _Flaw as flaw:
-            raise LdifError(line + _physical(octets, flaw.place), flaw.what) from None
+            raise LdifError(line + _physical(octets, flaw.index), flaw.what) from None
 
     def _plain_content(self, octets: bytes, line: int) -> EntryContent | None:
         """Return the content of an entry, or None if a line has another form than `name: value`.
@@ -161,7 +163,7 @@ class LdifParser:
         fast as `_lines` and `_content`, which return the same for them.
         """
         first, *lines = octets.replace(b"\n ", b"").split(b"\n")
-        if not first.startswith(b"dn: ") or len(octets) > LONGEST_LINE or len(lines) >= MOST_LINES:
+        if not first.startswith(b"dn: ") or len(octets) > MAX_LINE_SIZE or len(lines) >= MAX_LINES:
             return None
         if b"\0" in octets or b"\r" in octets:
             return None
@@ -185,26 +187,26 @@ class LdifParser:
     def _lines(self, octets: bytes) -> Iterator[_Line]:
         if octets[:1] == b" ":
             _fail(0, "a space at the start continues a line, but no line precedes")
-        if octets.count(b"\n") >= MOST_LINES:
-            _fail(0, f"the entry that begins here has more than {MOST_LINES:,} lines")
-        for place, line in enumerate(octets.replace(b"\n ", b"").split(b"\n")):
+        if octets.count(b"\n") >= MAX_LINES:
+            _fail(0, f"the entry that begins here has more than {MAX_LINES:,} lines")
+        for index, line in enumerate(octets.replace(b"\n ", b"").split(b"\n")):
             if line[:1] == b"#":
                 continue
             if line == b"-":
-                yield place, "-", b""
+                yield index, "-", b""
                 continue
             name, mark, rest = line.partition(b":")
             if not mark:
-                _fail(place, "no `name: value`")
-            if len(rest) > LONGEST_LINE:
-                _fail(place, f"the line is longer than {LONGEST_LINE >> 20} MiB")
-            yield place, self._names.get(name) or self._name(place, name), _value(place, rest)
+                _fail(index, "no `name: value`")
+            if len(rest) > MAX_LINE_SIZE:
+                _fail(index, f"the line is longer than {MAX_LINE_SIZE >> 20} MiB")
+            yield index, self._names.get(name) or self._name(index, name), _value(index, rest)
 
-    def _name(self, place: int, name: bytes) -> str:
+    def _name(self, index: int, name: bytes) -> str:
         found = _NAME.fullmatch(name)
         if found is None:
-            _fail(place, "the name of the attribute is missing or not valid")
-        if len(self._names) >= _MOST_NAMES:
+            _fail(index, "the name of the attribute is missing or not valid")
+        if len(self._names) >= _MAX_NAMES:
             self._names.clear()
             self._plain.clear()
         known = self._names[name] = attribute_key(name.decode("ascii"))
@@ -214,42 +216,42 @@ class LdifParser:
 
 
 class _Flaw(Exception):
-    """An error in a line of a record. place: the index of the line in the record, counted after the lines were
+    """An error in a line of a record. index: the index of the line in the record, counted after the lines were
     unfolded."""
 
-    def __init__(self, place: int, what: str) -> None:
+    def __init__(self, index: int, what: str) -> None:
         super().__init__(what)
-        self.place = place
+        self.index = index
         self.what = what
 
 
-def _fail(place: int, what: str) -> NoReturn:
-    raise _Flaw(place, what)
+def _fail(index: int, what: str) -> NoReturn:
+    raise _Flaw(index, what)
 
 
-def _physical(octets: bytes, place: int) -> int:
-    """Return how many lines of the file a record has before its unfolded line with the index `place`."""
+def _physical(octets: bytes, index: int) -> int:
+    """Return how many lines of the file a record has before its unfolded line with the index `index`."""
     unfolded = -1
-    if place == 0:
+    if index == 0:
         return 0
     for number, line in enumerate(octets.split(b"\n")):
         unfolded += line[:1] != b" "
-        if unfolded == place:
+        if unfolded == index:
             return number
     return 0
 
 
-def _value(place: int, rest: bytes) -> bytes:
+def _value(index: int, rest: bytes) -> bytes:
     kind = rest[:1]
     if kind == b":":
         try:
             return b64decode(rest[1:].strip(b" "), validate=True)
         except Base64Error:
-            _fail(place, "wrong base64")
+            _fail(index, "wrong base64")
     if kind == b"<":
-        _fail(place, "the value is in a file or at a URL; give the value itself")
+        _fail(index, "the value is in a file or at a URL; give the value itself")
     if b"\0" in rest or b"\r" in rest:
-        _fail(place, "a value with a NUL or a carriage return must be in base64")
+        _fail(index, "a value with a NUL or a carriage return must be in base64")
     return rest.lstrip(b" ")
 
 
@@ -287,9 +289,9 @@ def _understood(lines: Sequence[_Line], at: int) -> Record:
 
 def _content(dn: str, lines: Sequence[_Line], at: int) -> EntryContent:
     attributes: dict[str, list[bytes]] = {}
-    for place, name, value in lines:
+    for index, name, value in lines:
         if name in _RESERVED:
-            _fail(place, f"`{name}` is not an attribute of an entry: put an empty line between entries")
+            _fail(index, f"`{name}` is not an attribute of an entry: put an empty line between entries")
         known = attributes.get(name)
         if known is None:
             attributes[name] = [value]
@@ -301,15 +303,15 @@ def _content(dn: str, lines: Sequence[_Line], at: int) -> EntryContent:
 def _steps(lines: Sequence[_Line]) -> Iterator[tuple[LdifStep, str, tuple[bytes, ...]]]:
     at = count = 0
     while at < len(lines):
-        place, kind, attribute = lines[at]
+        index, kind, attribute = lines[at]
         count += 1
-        if count > MOST_STEPS:
-            _fail(place, f"a modification has at most {MOST_STEPS:,} parts")
+        if count > MAX_STEPS:
+            _fail(index, f"a modification has at most {MAX_STEPS:,} parts")
         if kind not in (LdifStep.ADD, LdifStep.DELETE, LdifStep.REPLACE):
-            _fail(place, "expected add, delete or replace")
+            _fail(index, "expected add, delete or replace")
         name = _NAME.fullmatch(attribute.strip())
         if name is None:
-            _fail(place, "the name of the attribute is missing or not valid")
+            _fail(index, "the name of the attribute is missing or not valid")
         wanted, values = attribute_key(name[0].decode("ascii")), list[bytes]()
         at += 1
         while at < len(lines) and lines[at][1] != "-":
@@ -318,7 +320,7 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[LdifStep, str, tuple[bytes,
             values.append(lines[at][2])
             at += 1
         if kind == LdifStep.ADD and not values:
-            _fail(place, "nothing is added")
+            _fail(index, "nothing is added")
         yield from _steps_of(LdifStep(kind), wanted, tuple(values))
         at += 1
 

@@ -29,10 +29,10 @@ from sallyport.areas.directory.entry.entry import Entry, Gone, Group, Person, Pr
 from sallyport.areas.directory.entry.status import Status
 from sallyport.base.wire import camel
 
-MOST_ENTRIES: Final = 500
-MOST_OCTETS: Final = 192 << 10
+MAX_ENTRIES: Final = 500
+MAX_BATCH_SIZE: Final = 192 << 10
 """Maximum size of the entries of one batch as JSON, in octets. The service parses entries of this size in 2 ms."""
-MOST_MEMBERS: Final = 500
+MAX_MEMBERS: Final = 500
 """Maximum number of members in one entry. Further entries of the same group have the other members, and the
 flag `continued`."""
 _KINDS: Final[Mapping[str, type[Entry]]] = {
@@ -51,7 +51,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
     for entry in entries:
         for wire in to_wire(entry):
             size = len(json.dumps(wire))
-            if batch and (len(batch) == MOST_ENTRIES or octets + size > MOST_OCTETS):
+            if batch and (len(batch) == MAX_ENTRIES or octets + size > MAX_BATCH_SIZE):
                 yield batch
                 batch, octets = [], 0
             batch.append(wire)
@@ -65,8 +65,8 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
     if not isinstance(entry, Group):
         yield _object(entry)
         return
-    for at in range(0, max(1, len(entry.members)), MOST_MEMBERS):
-        yield {**_object(replace(entry, members=entry.members[at : at + MOST_MEMBERS])), "continued": at > 0}
+    for at in range(0, max(1, len(entry.members)), MAX_MEMBERS):
+        yield {**_object(replace(entry, members=entry.members[at : at + MAX_MEMBERS])), "continued": at > 0}
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:

@@ -36,6 +36,7 @@ from sallyport.areas.directory.imports.lines import (
     read_entry,
 )
 from sallyport.areas.directory.stored import groups, memberships, people
+from sallyport.areas.directory.stored import repo as stored
 from sallyport.areas.directory.stored.changes import (
     change,
     follow,
@@ -46,7 +47,7 @@ from sallyport.areas.directory.stored.changes import (
 )
 from sallyport.areas.directory.stored.groups import GROUPS, UNITS
 from sallyport.areas.directory.stored.memberships import AT_ONCE as PEOPLE_AT_ONCE
-from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.memberships import MAX_CHANGED
 from sallyport.areas.directory.stored.people import PEOPLE
 from sallyport.areas.directory.stored.rows import NO_DIGEST, StoredEntry
 from sallyport.base.clock import Clock
@@ -74,7 +75,7 @@ class FileEntry:
     @property
     def is_large_group(self) -> bool:
         """Return whether the entry is a group with more members than one transaction writes."""
-        return isinstance(self.entry, PreparedGroup) and len(self.entry.members) > MOST
+        return isinstance(self.entry, PreparedGroup) and len(self.entry.members) > MAX_CHANGED
 
 
 @dataclass(slots=True)
@@ -131,7 +132,7 @@ class Applier:
         """Remove the entries that a complete import has not found. Raises StoreError."""
         for table in _TABLES:
             after = 0
-            while ids := await self._store.search(partial(_unseen, run=run, table=table, after=after)):
+            while ids := await self._store.search(partial(stored.unseen_ids, run=run, table=table, after=after)):
                 after = ids[-1]
                 await self._write_all(run, ids, partial(self._remove_unseen, run=run, table=table))
 
@@ -274,9 +275,9 @@ class Applier:
         self, run: ImportRun, group_key: bytes, *, joined: Sequence[bytes], left: Sequence[bytes]
     ) -> None:
         for write, keys in ((memberships.add_members, joined), (memberships.take_members, left)):
-            for at in range(0, len(keys), MOST):
+            for at in range(0, len(keys), MAX_CHANGED):
                 some = partial(write, directory_id=run.directory_id, group_key=group_key)
-                await self._store.write(partial(some, member_keys=keys[at : at + MOST]))
+                await self._store.write(partial(some, member_keys=keys[at : at + MAX_CHANGED]))
 
     async def _long_change(self, run: ImportRun, item: FileEntry, wanted: PreparedChange) -> None:
         group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
@@ -315,8 +316,7 @@ class Applier:
         return EntryCounts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
     def _remove_unseen(self, tx: Tx, row_id: int, _batch: _Batch, *, run: ImportRun, table: str) -> EntryCounts | None:
-        sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"  # noqa: S608
-        external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
+        external_id = stored.unseen_external_id(tx, run, table, row_id)
         return EntryCounts() if external_id is None else self._gone(tx, run, external_id, b"")
 
     async def _subtree(self, run: ImportRun, item: FileEntry, wanted: PreparedChange) -> None:
@@ -394,9 +394,9 @@ def _together(items: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
 
 
 def _before_large_group(items: Sequence[FileEntry]) -> Sequence[FileEntry]:
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if item.is_large_group:
-            return items[:place]
+            return items[:index]
     return items
 
 
@@ -404,11 +404,6 @@ def _group_of(tx: Tx, run: ImportRun, new: PreparedGroup) -> tuple[PreparedGroup
     """Return a group of the file, and the stored group. A group without a name gets the stored name."""
     known = GROUPS.find(tx, run, new.external_id, new.dn_key)
     return (replace(new, name=known.name) if known is not None and not new.name else new), known
-
-
-def _unseen(tx: Tx, run: ImportRun, table: str, after: int) -> list[int]:
-    sql = f"select id from {table} where directory_id = :dir and id > :after and seen < :job order by id limit 1000"  # noqa: S608
-    return [int(str(row[0])) for row in tx.rows(sql, dir=run.directory_id, after=after, job=run.job_id)]
 
 
 async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[FileEntry], None]:

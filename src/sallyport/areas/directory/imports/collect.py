@@ -10,7 +10,7 @@ from sallyport.areas.directory import repo as directories
 from sallyport.areas.directory.directory import Directory
 from sallyport.areas.directory.entry.entry import Entry
 from sallyport.areas.directory.imports import repo
-from sallyport.areas.directory.imports.files import LARGEST, ImportFiles
+from sallyport.areas.directory.imports.files import MAX_SIZE, ImportFiles
 from sallyport.areas.directory.imports.job import ATTRIBUTES, DirectorySource, Job, Read
 from sallyport.areas.directory.imports.lines import gathered
 from sallyport.base.errors import Invalid
@@ -24,7 +24,7 @@ class Collector:
     in octets."""
 
     def __init__(self, store: Store, vault: Vault, files: ImportFiles, readers: Mapping[str, Read]) -> None:
-        self.largest = LARGEST
+        self.largest = MAX_SIZE
         self._store = store
         self._vault = vault
         self._files = files

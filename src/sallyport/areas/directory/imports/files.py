@@ -20,7 +20,7 @@ from sallyport.base.errors import StartError, StoreFull
 FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
 """Disk space that imports leave free, in octets, because logins fail when the disk is full."""
-LARGEST: Final = 1 << 30
+MAX_SIZE: Final = 1 << 30
 """Maximum size of a file, in octets."""
 PREPARED: Final = ".lines"
 BEFORE: Final = ".before"
@@ -74,12 +74,12 @@ class ImportFiles:
 
     def copy(self, path: str) -> str:
         """Copy a file of this machine into the folder. Return the name of the copy. Raises StartError if the file
-        cannot be read or is larger than LARGEST. Raises StoreFull if the disk has no room."""
+        cannot be read or is larger than MAX_SIZE. Raises StoreFull if the disk has no room."""
         try:
             with Path(path).open("rb") as source:
                 size = os.fstat(source.fileno()).st_size
-                if size > LARGEST or not Path(path).is_file():
-                    raise StartError(f"{path}: give a file of at most {LARGEST >> 20} MiB")
+                if size > MAX_SIZE or not Path(path).is_file():
+                    raise StartError(f"{path}: give a file of at most {MAX_SIZE >> 20} MiB")
                 name = self.new("ldif", size)
                 with self.path(name).open("xb") as target:
                     shutil.copyfileobj(source, target, 1 << 20)

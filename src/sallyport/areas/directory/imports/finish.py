@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import trio
 
+from sallyport.areas.directory.directory import Group
 from sallyport.areas.directory.imports import repo as jobs
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Job, Revocations
@@ -38,15 +40,24 @@ class Finisher:
     """Updates mapped fields and member counts. changed: a function that is called with the id of the domain after each
     change of people."""
 
-    def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
+    def __init__(self, store: Store, revocations: Revocations, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
+        self._revocations = revocations
         self._clock = clock
         self._changed = changed
 
     async def finish(self, run: ImportRun, *, counts: bool) -> None:
         """Update the mapped fields and member counts that are outdated. counts: if true, a person whose fields have
-        changed counts as an updated entry of the import. Raises StoreError."""
-        own = await self._mappings_of_people(run)
+        changed counts as an updated entry of the import. Raises StoreError.
+
+        If no job has changed anything since the last complete call, and the mappings are the same, nothing is outdated.
+        """
+        groups = await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id))
+        mappings = _digest_of(run.mapping, groups)
+        finished = partial(jobs.is_finished, directory_id=run.directory_id, job_id=run.job_id, mappings=mappings)
+        if await self._store.read(finished):
+            return
+        own = await self._mappings_of_people(run, groups)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
             partial(repo.mapped, directory_id=run.directory_id, after=after, limit=STEP)
@@ -64,11 +75,13 @@ class Finisher:
                 del stale[:done]
                 self._changed(run.domain_id)
         await self._count(run)
+        end = partial(jobs.set_finished, directory_id=run.directory_id, job_id=run.job_id, mappings=mappings)
+        await self._store.write(end)
 
-    async def _mappings_of_people(self, run: ImportRun) -> dict[int, FieldMapping]:
+    async def _mappings_of_people(self, run: ImportRun, groups: Sequence[Group]) -> dict[int, FieldMapping]:
         """Return the mappings of the people that are in a group with its own mapping. The keys are person ids."""
         found = dict[int, FieldMapping]()
-        for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
+        for group in groups:
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
             ids = await self._store.search(partial(repo.everyone_in, group_id=group.id, directory_id=run.directory_id))
             await trio.to_thread.run_sync(_overlay, found, ids, mapping)
@@ -79,7 +92,7 @@ class Finisher:
         processed."""
         at, done, changed = self._clock(), 0, 0
         for user_id, mapping in wanted:
-            changed += people.remap(tx, user_id, run.domain_id, mapping, at)
+            changed += people.remap(tx, run, user_id, mapping, self._revocations, at)
             done += 1
             if tx.others_wait():
                 break
@@ -148,9 +161,17 @@ class Losses:
         for user_id, before in lost:
             # The sessions of removed and disabled people have already ended.
             if repo.status_of(tx, user_id) not in (None, *GONE):
-                names = dict.fromkeys((*people.names_of(tx, user_id), *before))
+                names = dict.fromkeys((*people.session_names(tx, job.domain_id, user_id), *before))
                 reason = "the user has lost a group in the directory"
                 self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
+
+
+def _digest_of(base: FieldMapping, groups: Sequence[Group]) -> str:
+    """Return the SHA-256, in hex, of the mappings of a directory and its groups."""
+    found = sha256(base.digest)
+    for each in groups:
+        found.update(f"{each.id} {len(each.mapping)} {each.mapping}".encode())
+    return found.hexdigest()
 
 
 def _overlay(found: dict[int, FieldMapping], ids: Iterable[int], mapping: FieldMapping) -> None:

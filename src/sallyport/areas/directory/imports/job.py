@@ -11,9 +11,9 @@ from sallyport.areas.directory.mappings.mapping import FieldMapping
 from sallyport.base.secret import Secret
 from sallyport.store.model import Tx
 
-MOST_ERRORS: Final = 20
+MAX_ERRORS: Final = 20
 """Maximum number of errors that are stored with a job. The first errors are stored."""
-LONGEST_ERROR: Final = 500
+MAX_ERROR_LENGTH: Final = 500
 
 
 class JobState(StrEnum):
@@ -189,5 +189,12 @@ class Revocations(Protocol):
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Revoke the access of users of a domain. reason: a text for the admin."""
 
+    def release(self, tx: Tx, domain_id: int, name: str) -> None:
+        """Delete what belongs to the person of a domain with this login name, because the next person with the name may
+        be another one."""
+
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Return whether a login rule of the domain refers to the group."""
+
+    def device_matters(self, domain_id: int) -> bool:
+        """Return whether a login rule of the domain compares facts of devices."""

@@ -14,19 +14,39 @@ from operator import attrgetter
 from typing import BinaryIO, Final
 
 from sallyport.areas.directory.entry.dn import normalized
-from sallyport.areas.directory.entry.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
+from sallyport.areas.directory.entry.entry import (
+    DEVICE_ID,
+    MAX_NAME_LENGTH,
+    Entry,
+    Gone,
+    Group,
+    Person,
+    Problem,
+    Unchanged,
+    Unit,
+)
 from sallyport.areas.directory.entry.wire import to_wire
 from sallyport.base.errors import Invalid
+from sallyport.base.text import fold
 
 MEMBERS: Final = 500
-MOST_GROUPS: Final = 2_000
-MOST_ALIASES: Final = 64
-"""Maximum numbers of groups and of aliases in a person's entry. A login reads at most MOST_GROUPS groups."""
+MAX_GROUPS: Final = 2_000
+MAX_ALIASES: Final = 64
+MAX_OF_KIND: Final = 8
+"""Maximum numbers of groups, of aliases and of identifiers of one kind in a person's entry. A login reads at most
+MAX_GROUPS groups."""
 KEY_OCTETS: Final = 16
 _JSON: Final = json.JSONEncoder(separators=(",", ":"), default=bytes.hex)
 _SPACED: Final = json.JSONEncoder(default=bytes.hex)  # digests in the store were made with spaces
 UID: Final = "uid:"
 ID: Final = "id:"
+# The attributes of people of cloud directories that a certificate can name, by the kind of the identifier.
+_IDENTIFYING: Final = {
+    "sid": ("securityidentifier", "objectsid"),
+    "upn": ("userprincipalname", "onpremisesuserprincipalname"),
+    "mail": ("mail",),
+    "serial": ("employeeid", "employeenumber"),
+}
 # The directory changes these attributes at each login or replication, although the person has not changed.
 _VOLATILE: Final = frozenset(
     {
@@ -35,6 +55,7 @@ _VOLATILE: Final = frozenset(
         "whenchanged",
     }
 )  # fmt: skip
+_OF_DEVICES: Final = {"id": (DEVICE_ID,), "sid": ("objectsid",), "dns": ("displayname",)}
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------
@@ -239,12 +260,14 @@ def prepared(entry: Entry) -> PreparedEntry:
 def prepared_person(person: Person, group_keys: Sequence[bytes]) -> PreparedPerson:
     """Return a whole person. Raises Invalid if the name is not valid, or if the person has so many groups or aliases
     that one transaction would become too long. group_keys: the keys of the person's groups."""
-    if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
+    if len(group_keys) > MAX_GROUPS or len(person.aliases) > MAX_ALIASES:
         raise Invalid(
-            f"the entry names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further login names"
+            f"the entry names more than {MAX_GROUPS:,} groups, or has more than {MAX_ALIASES} further login names"
         )
     attributes = {name: values for name, values in sorted(person.attributes.items()) if name not in _VOLATILE}
-    rest = (person.dn, person.name, person.aliases, person.status, sorted(group_keys), attributes)
+    # With the identifiers, a person of a cloud directory that an earlier version has stored has another digest.
+    identifiers = identifiers_of(person.dn, person.name, attributes)
+    rest = (person.dn, person.name, person.aliases, person.status, sorted(group_keys), attributes, *identifiers)
     return PreparedPerson(
         external_id=person.external_id,
         dn=person.dn,
@@ -257,6 +280,20 @@ def prepared_person(person: Person, group_keys: Sequence[bytes]) -> PreparedPers
         attributes=attributes,
         digest=digest_of(*rest),
     )
+
+
+def identifiers_of(dn: str, login: str, attributes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the identifiers by which a client certificate can name a person or a device of a cloud directory, as
+    case-folded texts `kind:value`. The kinds are id, sid, upn, mail and serial; for devices, they are id, sid and dns.
+    Return none for people of other directories."""
+    if not dn.startswith(ID):
+        return []
+    is_device = DEVICE_ID in attributes
+    found = [fold(dn)] if is_device else [fold(dn), f"upn:{fold(login)}"]
+    for kind, names in (_OF_DEVICES if is_device else _IDENTIFYING).items():
+        values = [value for name in names for value in attributes.get(name, ()) if len(value) <= MAX_NAME_LENGTH]
+        found += (f"{kind}:{fold(value)}" for value in values[:MAX_OF_KIND])
+    return list(dict.fromkeys(found))
 
 
 def _partial(person: Person) -> PartialPerson:

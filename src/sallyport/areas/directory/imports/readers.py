@@ -109,7 +109,9 @@ def graph_source(source: DirectorySource) -> GraphSource:
         raise ReadError("the directory's appUrl is not a URL of Microsoft Graph")
     if not tenant or not client_id or source.secret is None:
         raise ReadError("the directory needs tenant, clientId and clientSecret")
-    return GraphSource(tenant, client_id, source.secret, origin, login)
+    return GraphSource(
+        tenant, client_id, source.secret, origin, login, devices=source.settings.get("readDevices") == "true"
+    )
 
 
 def okta_source(source: DirectorySource) -> OktaSource:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Final
 
 from sallyport.areas.directory.imports.job import (
-    LONGEST_ERROR,
-    MOST_ERRORS,
+    MAX_ERROR_LENGTH,
+    MAX_ERRORS,
     EntryCounts,
     Job,
     JobState,
@@ -200,11 +200,33 @@ def progress(
         _keep_errors(tx, job_id, errors)
 
 
+def is_finished(tx: Tx, directory_id: int, job_id: int, mappings: str) -> bool:
+    """Return whether no job has changed the directory since `set_finished` was called with the same mappings. Each job
+    since then, except this one, must have ended: an interrupted one may have moved memberships."""
+    sql = (
+        "select 1 from directories d where d.id = :id and d.finished_job > 0 and d.finished_mappings = :mappings "
+        "and not exists (select 1 from directory_jobs j where j.directory_id = d.id and j.id > d.finished_job "
+        "and (j.added + j.updated + j.removed > 0 or (j.id <> :job and j.state <> 'DONE')))"
+    )
+    return bool(tx.rows(sql, id=directory_id, job=job_id, mappings=mappings))
+
+
+def set_finished(tx: Tx, directory_id: int, job_id: int, mappings: str) -> None:
+    """Store that the mapped fields and the numbers of members are complete after a job. mappings: the digest of the
+    mappings."""
+    tx.execute(
+        "update directories set finished_job = :job, finished_mappings = :mappings where id = :id",
+        id=directory_id,
+        job=job_id,
+        mappings=mappings,
+    )
+
+
 def _keep_errors(tx: Tx, job_id: int, errors: Sequence[tuple[str, str]]) -> None:
     kept = json.loads(tx.value(str, "select errors from directory_jobs where id = :id", id=job_id) or "[]")
-    more = [[where[:LONGEST_ERROR], message[:LONGEST_ERROR]] for where, message in errors]
-    if len(kept) < MOST_ERRORS:
-        text = json.dumps((kept + more)[:MOST_ERRORS])
+    more = [[where[:MAX_ERROR_LENGTH], message[:MAX_ERROR_LENGTH]] for where, message in errors]
+    if len(kept) < MAX_ERRORS:
+        text = json.dumps((kept + more)[:MAX_ERRORS])
         tx.execute("update directory_jobs set errors = :errors where id = :id", errors=text, id=job_id)
 
 
@@ -214,7 +236,7 @@ def end(tx: Tx, job_id: int, state: JobState, message: str, at: int) -> bool:
         "update directory_jobs set state = :state, message = :message, ended_at = :at, secret = null "
         "where id = :id and state in ('QUEUED', 'RUNNING')"
     )
-    return tx.execute(sql, id=job_id, state=state.value, message=message[:LONGEST_ERROR], at=at) > 0
+    return tx.execute(sql, id=job_id, state=state.value, message=message[:MAX_ERROR_LENGTH], at=at) > 0
 
 
 def stop(tx: Tx, job_id: int) -> None:

@@ -56,11 +56,12 @@ from sallyport.store import audit
 from sallyport.store.model import Engine, Store, Tx
 from sallyport.store.vault import Vault
 
-MOST_WAITING: Final = 20
+MAX_WAITING: Final = 20
 """Maximum number of queued and running jobs of a domain."""
-TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain have not ended: wait for one, or cancel one"
+TOO_MANY_WAIT: Final = f"{MAX_WAITING} imports of the domain have not ended: wait for one, or cancel one"
 KEPT: Final = 200
 """Number of ended jobs that are kept for each domain. Older ones are deleted."""
+_RIGHTS: Final = "the base DN, the filter and the rights of the account"
 FEW_REMOVALS: Final = 20
 """A job needs a confirmation if it would remove at least this number of entries, and more than half of the stored
 entries."""
@@ -114,7 +115,7 @@ class Jobs:
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
         """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Raises Conflict
         if too many jobs are waiting."""
-        if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
+        if repo.open_jobs(tx, domain_id) >= MAX_WAITING:
             raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock(), self._cluster.id if new.file else 0)
         if new.secret is not None:
@@ -154,7 +155,7 @@ class Jobs:
         job is not waiting for a confirmation, or if too many other jobs are queued."""
 
         def transaction(tx: Tx) -> None:
-            if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
+            if repo.open_jobs(tx, job.domain_id) >= MAX_WAITING:
                 raise Conflict(TOO_MANY_WAIT)
             if not repo.confirm(tx, job.id):
                 raise Conflict("the import does not wait for a confirmation")
@@ -303,7 +304,8 @@ class Jobs:
         if writes:
             await applier.apply(run, self._files.prepared(job.file), job.position)
             self._invalidations.flush(run.domain_id)
-        message = await self._finish(store, applier, run)
+        reads_devices = json.loads(directory.settings).get("readDevices") == "true"
+        message = await self._finish(store, applier, run, reads_devices=reads_devices)
         await self._losses.settle(job)
         await store.write(partial(self.end, job=job, state=JobState.DONE, message=message))
 
@@ -331,36 +333,38 @@ class Jobs:
         done = await prepare(kind, source, target, mapped, self.limits)
         await store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
-    async def _finish(self, store: Store, applier: Applier, run: ImportRun) -> str:
-        """Remove the missing entries, and update fields and member counts. Return the message of the job."""
+    async def _finish(self, store: Store, applier: Applier, run: ImportRun, *, reads_devices: bool) -> str:
+        """Remove the missing entries, and update fields and member counts. Return the message of the job.
+        reads_devices: see `_too_many`."""
         job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == JobKind.LDIF and job.failed:
             message = "nothing was removed, because some entries could not be used"
         elif run.marks and await self._store.search(partial(entries.shows_nobody, run=run)):
             message = "nothing was removed, because the source has no people"
         elif run.marks:
-            stops = await self._too_many(job, run)
+            stops = await self._too_many(job, run, reads_devices=reads_devices)
             if not stops:
                 await applier.remove_unseen(run)
-        finisher = Finisher(store, self._clock, self._invalidations.changed)
+        finisher = Finisher(store, self._revocations, self._clock, self._invalidations.changed)
         await finisher.finish(run, counts=job.kind == JobKind.MAPPING)
         if stops:
             await store.write(partial(repo.stop, job_id=job.id))
             raise Invalid(stops)
         return message
 
-    async def _too_many(self, job: Job, run: ImportRun) -> str:
+    async def _too_many(self, job: Job, run: ImportRun, *, reads_devices: bool) -> str:
         """Return the reason if the missing entries are too many to be removed without a confirmation. Return an empty
-        text if the job may remove them."""
+        text if the job may remove them. reads_devices: whether the directory's devices are read. If an admin has
+        switched this off, the devices are removed without a confirmation."""
         if job.removals == Removals.CONFIRMED:
             return ""
-        for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):
-            found = await self._store.search(partial(entries.missing, run=run, table=table))
+        what = "the rights of the application or token" if run.cloud else _RIGHTS
+        for kind in ("users", "devices", "groups") if reads_devices else ("users", "groups"):
+            found = await self._store.search(partial(entries.missing, run=run, kind=kind))
             if found.missing >= FEW_REMOVALS and 2 * found.missing > found.known:
                 return (
                     f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} in the store are missing in "
-                    "the directory. Check the base DN, the filter and the rights of the account. If the entries are "
-                    f"really gone, confirm import {job.id}"
+                    f"the directory. Check {what}. If the entries are really gone, confirm import {job.id}"
                 )
         return ""
 
@@ -372,6 +376,8 @@ class Jobs:
         if state is JobState.DONE and job.cursor:
             # A request with its own settings may have read only a part of the directory.
             directories.update(tx, job.directory_id, {"cursor": "" if job.source else job.cursor}, at)
+        if state is JobState.DONE and job.kind in (JobKind.READING, JobKind.AGENT) and not job.source:
+            directories.set_read_at(tx, job.directory_id, job.started_at or job.created_at)
         self._note(tx, job, "directory.import.end")
 
     def _note(self, tx: Tx, job: Job, action: str) -> None:

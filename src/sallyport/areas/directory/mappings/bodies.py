@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from sallyport.areas.directory.entry.descriptions import attribute_key
 from sallyport.areas.directory.entry.secret_attributes import holds_secret
-from sallyport.areas.directory.mappings.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
+from sallyport.areas.directory.mappings.mapping import ALIASES, ATTRIBUTE, FIELDS, MAX_TAKEN
 from sallyport.base.model import Done, Model
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import Flag, Id, NameOrNone, OfDomain, Paged, ScopedIfGiven, TotalCount, Whole
@@ -34,8 +34,8 @@ def _listed(taken: object) -> list[str]:
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in texts):
         raise unfit(_ATTRIBUTES)
     found = [part.strip() for each in texts for part in str(each).split(",") if part.strip()]
-    if len(found) > MOST_TAKEN:
-        raise unfit(f"must have at most {MOST_TAKEN} attributes for each field")
+    if len(found) > MAX_TAKEN:
+        raise unfit(f"must have at most {MAX_TAKEN} attributes for each field")
     return found
 
 

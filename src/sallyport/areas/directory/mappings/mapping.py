@@ -30,12 +30,12 @@ ATTRIBUTE: Final = re.compile(
     r"(?=.{1,255}$)(?:[A-Za-z][A-Za-z0-9_-]*|[0-9]+(?:\.[0-9]+){1,40})(?:;[A-Za-z0-9-]+){0,8}", re.ASCII
 )
 """Matches an attribute's name or OID, with options (RFC 4512 section 2.5)."""
-MOST_TAKEN: Final = 10
+MAX_TAKEN: Final = 10
 """Maximum number of attributes of one field."""
-MOST_MAPPED: Final = 200
+MAX_MAPPED: Final = 200
 """Maximum number of attributes in all mappings of a directory and its groups. With the attributes that are always read,
 an entry then has at most 384 attributes, the limit in `reading/answers.py`."""
-LONGEST: Final = 255
+MAX_LENGTH: Final = 255
 """Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
 _UPN: Final = ("userprincipalname",)
@@ -104,15 +104,15 @@ def fields_of(attributes: Attributes, mapping: FieldMapping) -> PersonFields:
     """
     username = trimmed(_first(attributes, mapping.username))
     others = {
-        name: ", ".join(values)[: 10 * LONGEST]
+        name: ", ".join(values)[: 10 * MAX_LENGTH]
         for name, taken in mapping.others
         if (values := _values(attributes, taken))
     }
     return PersonFields(
-        username=username if len(username) <= LONGEST and username.isprintable() else "",
-        display_name=_first(attributes, _SHOWN)[:LONGEST],
-        email=_first(attributes, mapping.email)[:LONGEST],
-        upn=_first(attributes, _UPN)[:LONGEST],
+        username=username if len(username) <= MAX_LENGTH and username.isprintable() else "",
+        display_name=_first(attributes, _SHOWN)[:MAX_LENGTH],
+        email=_first(attributes, mapping.email)[:MAX_LENGTH],
+        upn=_first(attributes, _UPN)[:MAX_LENGTH],
         others={field: value for field, value in others.items() if value},
     )
 

@@ -31,3 +31,7 @@ class ReadError(SallyportError):
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class NotAllowed(ReadError):
+    """The error for a request that the rights of the application or token do not allow (HTTP 403)."""

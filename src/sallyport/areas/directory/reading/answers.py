@@ -30,9 +30,9 @@ _NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
 _KEPT_CONTROLS: Final = {_BIND_RESPONSE: PASSWORD_POLICY, _SEARCH_DONE: PAGED_RESULTS}
 """The type of the control that is read, for each kind of message."""
 _POLICY_WARNING, _POLICY_ERROR = 0xA0, 0x81
-_MOST_WITHOUT_ENTRY: Final = 64 << 10
+_MAX_SIZE_WITHOUT_ENTRY: Final = 64 << 10
 """Maximum size of a message without its entry, in octets."""
-_LONGEST_TEXT: Final = 300
+_MAX_TEXT_LENGTH: Final = 300
 
 
 class TooLarge(Exception):
@@ -167,8 +167,10 @@ class Answers:
         _, begin, _ = _element(message, 0)
         _, first, at = _expected(message, begin, _INTEGER)  # the messageID
         kind, start, end = _element(message, at)
-        if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_WITHOUT_ENTRY:
-            raise TooLarge(f"an answer has a message of more than {_MOST_WITHOUT_ENTRY:,} octets that is not an entry")
+        if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MAX_SIZE_WITHOUT_ENTRY:
+            raise TooLarge(
+                f"an answer has a message of more than {_MAX_SIZE_WITHOUT_ENTRY:,} octets that is not an entry"
+            )
         is_own = int.from_bytes(message[first:at], signed=True) == answer.number
         if kind in _DROPPED:
             return
@@ -236,7 +238,7 @@ def _result(message: memoryview, at: int, end: int) -> tuple[int, str]:
     code = int.from_bytes(message[start:at])
     _, _, at = _expected(message, at, _OCTETS)  # matchedDN
     _, start, at = _expected(message, at, _OCTETS)  # diagnosticMessage
-    text = bytes(message[start : min(at, start + _LONGEST_TEXT)]).decode(errors="replace").rstrip("\0")
+    text = bytes(message[start : min(at, start + _MAX_TEXT_LENGTH)]).decode(errors="replace").rstrip("\0")
     for tag, start, stop in _elements(message, at, end):
         _require(tag in _AFTER_RESULT)
         if tag == _REFERRAL:

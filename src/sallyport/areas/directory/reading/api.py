@@ -9,7 +9,7 @@ from typing import Final
 import httpx
 import trio
 
-from sallyport.areas.directory.reading import ReadError
+from sallyport.areas.directory.reading import NotAllowed, ReadError
 from sallyport.base.clock import BackOff
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import REPEATABLE, json_object, link_of, member, text_at
@@ -18,11 +18,11 @@ BY_ID: Final = "id:"
 """Prefix of the identifier of an entry without a distinguished name."""
 
 TRIES: Final = 6
-LONGEST_WAIT_S: Final = 300.0
+MAX_WAIT_S: Final = 300.0
 """Maximum accepted Retry-After of an API, in seconds. A longer Retry-After is an error."""
 ANSWER_S: Final = 60.0
-MOST: Final = 2**20
-MOST_PAGES: Final = 200_000
+MAX_ANSWER_SIZE: Final = 2**20
+MAX_PAGES: Final = 200_000
 _SOONER_S: Final = 60.0
 
 Authorize = Callable[[bool], Awaitable[str]]
@@ -79,8 +79,8 @@ class Pages:
         except for 404 and 410."""
         renew = False
         self._asked += 1
-        if self._asked > MOST_PAGES:
-            raise ReadError(f"{self._client.base_url.host}: the list has more than {MOST_PAGES} pages")
+        if self._asked > MAX_PAGES:
+            raise ReadError(f"{self._client.base_url.host}: the list has more than {MAX_PAGES} pages")
         back_off = BackOff()
         for attempt in range(TRIES):
             authorization = await self._authorize(renew)
@@ -93,13 +93,15 @@ class Pages:
                 )
             except ProviderError as error:
                 wait = error.retry_after_s or back_off.failed()
-                if wait > LONGEST_WAIT_S or attempt == TRIES - 1:
+                if wait > MAX_WAIT_S or attempt == TRIES - 1:
                     raise
                 await trio.sleep(wait)
                 continue
             if answer.status_code == 401 and not renew:  # a token may expire early
                 renew = True
                 continue
+            if answer.status_code == 403:
+                raise NotAllowed(f"{self._client.base_url.host}: {_refusal(answer.status_code)}")
             if answer.status_code >= 400 and answer.status_code not in (404, 410):
                 raise ReadError(f"{self._client.base_url.host}: {_refusal(answer.status_code)}")
             return answer
@@ -107,7 +109,10 @@ class Pages:
 
 
 def _refusal(status: int) -> str:
-    meanings = {401: "does not accept the credentials", 403: "does not allow the application to read users and groups"}
+    meanings = {
+        401: "does not accept the credentials",
+        403: "does not allow the application to read users, groups or devices",
+    }
     return f"{meanings.get(status, 'refuses the request')} (HTTP {status})"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from sallyport.areas.directory.entry.descriptions import attribute_key, interpreted
+from sallyport.areas.directory.entry.sid import OBJECT_SID, sid_text
 from sallyport.areas.directory.reading import requests
 from sallyport.areas.directory.reading.answers import Answers, Limits, Policy, RawEntry, Result
 from sallyport.areas.directory.reading.server import Unreachable
@@ -237,4 +238,8 @@ def _text(result: Result) -> str:
 
 def _decoded(raw: RawEntry) -> Entry:
     values = interpreted((attribute_key(name), octets) for name, octets in raw.values.items()).items()
-    return Entry(raw.dn, {name: tuple(each.decode(errors="replace") for each in octets) for name, octets in values})
+    return Entry(raw.dn, {name: tuple([_value(name, each) for each in octets]) for name, octets in values})
+
+
+def _value(name: str, octets: bytes) -> str:
+    return sid_text(octets) if name == OBJECT_SID.lower() else octets.decode(errors="replace")

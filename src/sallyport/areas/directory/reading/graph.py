@@ -1,12 +1,16 @@
 """Read the users and groups of Entra ID from Microsoft Graph.
 
-    POST {login}/{tenant}/oauth2/v2.0/token          client credentials (RFC 6749 section 4.4)
-    GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
-    GET  {graph}/v1.0/groups/{id}/members            for each group in a delta
+    POST {login}/{tenant}/oauth2/v2.0/token      client credentials (RFC 6749 section 4.4)
+    GET  {graph}/v1.0/users/delta                page after page by @odata.nextLink; the last has @odata.deltaLink
+    GET  {graph}/v1.0/devices/delta              the same for devices, if they are read
+    GET  {graph}/v1.0/groups/delta               the same for groups
+    GET  {graph}/v1.0/groups/{id}/members        for each group in a delta
 
 The first round of a delta query returns all objects. A later round returns only the changed objects. A removed object
-is marked with `@removed`. A cursor has two links: one to the next round for users, and one to the next round for
+is marked with `@removed`. A cursor has the links to the next round for users, for devices if they are read, and for
 groups.
+
+A device is read as an account with the login name `host/DEVICEID`, because its display name is not unique.
 
 An object of a later round may lack all values that have not changed. The stored values are kept for them. A new account
 whose status is not stated is not imported.
@@ -26,10 +30,20 @@ from urllib.parse import quote
 
 import httpx
 
-from sallyport.areas.directory.entry.entry import Batch, Entry, Gone, Group, Person, Problem, is_name, mappable
+from sallyport.areas.directory.entry.entry import (
+    DEVICE_ID,
+    Batch,
+    Entry,
+    Gone,
+    Group,
+    Person,
+    Problem,
+    is_name,
+    mappable,
+)
 from sallyport.areas.directory.entry.status import Status
-from sallyport.areas.directory.reading import ReadError
-from sallyport.areas.directory.reading.api import BY_ID, MOST, AccessToken, Pages, as_read_error, texts
+from sallyport.areas.directory.reading import NotAllowed, ReadError
+from sallyport.areas.directory.reading.api import BY_ID, MAX_ANSWER_SIZE, AccessToken, Pages, as_read_error, texts
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
 from sallyport.outgoing.errors import ProviderError
@@ -48,9 +62,18 @@ _ATTRIBUTES: Final = {
     "city": "l", "state": "st", "employeeId": "employeeid", "employeeType": "employeetype",
     "faxNumber": "facsimiletelephonenumber", "preferredLanguage": "preferredlanguage", "userType": "usertype",
     "onPremisesSamAccountName": "samaccountname", "onPremisesUserPrincipalName": "onpremisesuserprincipalname",
+    "onPremisesSecurityIdentifier": "objectsid", "securityIdentifier": "securityidentifier",
 }  # fmt: skip
 _USERS: Final = ",".join(("id", "accountEnabled", *_ATTRIBUTES))
 _ALIASES: Final = ("samaccountname", "onpremisesuserprincipalname")
+# Graph's attributes of a device: https://learn.microsoft.com/graph/api/resources/device
+_OF_DEVICE: Final = {
+    "deviceId": DEVICE_ID, "displayName": "displayname", "isCompliant": "iscompliant", "isManaged": "ismanaged",
+    "trustType": "trusttype", "operatingSystem": "operatingsystem", "onPremisesSecurityIdentifier": "objectsid",
+}  # fmt: skip
+_DEVICES: Final = ",".join(("id", "accountEnabled", *_OF_DEVICE))
+
+_NO_DEVICES: Final = "Entra ID does not let the application read devices: grant Device.Read.All"
 
 Batches = AsyncGenerator[Batch, None]
 _Objects = AsyncGenerator[Sequence[object], None]
@@ -59,13 +82,14 @@ _Objects = AsyncGenerator[Sequence[object], None]
 @dataclass(frozen=True, slots=True)
 class GraphSource:
     """An Entra ID tenant, and the application that reads the tenant. graph, login: the origins of Microsoft Graph and
-    of the login server. They are different in a national cloud."""
+    of the login server. They are different in a national cloud. devices: whether devices are read too."""
 
     tenant: str
     client_id: str
     secret: Secret
     graph: str = GRAPH
     login: str = LOGIN
+    devices: bool = False
 
 
 class GraphReader:
@@ -81,8 +105,8 @@ class GraphReader:
         cursor: the cursor that the last reading returned. Only the changes since that reading are read. But all entries
         are read if `full` is set, or if the cursor has expired.
         """
-        async with self._http(source.graph, most=MOST) as graph, self._http(source.login) as login:
-            reading = _Reading(graph, _token(login, source))
+        async with self._http(source.graph, most=MAX_ANSWER_SIZE) as graph, self._http(source.login) as login:
+            reading = _Reading(graph, _token(login, source), devices=source.devices)
             async with aclosing(reading.batches(cursor, full=full)) as batches:
                 yield batches
 
@@ -104,15 +128,16 @@ def _token(login: httpx.AsyncClient, source: GraphSource) -> AccessToken:
 
 
 class _Reading:
-    def __init__(self, graph: httpx.AsyncClient, token: AccessToken) -> None:
+    def __init__(self, graph: httpx.AsyncClient, token: AccessToken, *, devices: bool) -> None:
+        self._reads_devices = devices
         self._pages = Pages(graph, token)
         self._origin = str(graph.base_url).rstrip("/")
         self._links: list[str] = []  # the links at which the next rounds start
-        self._has_accounts = False
+        self._has_accounts = self._lacks_devices = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
         """Yield all batches. Raises ReadError."""
-        links = None if full else _links_of(cursor, self._origin)
+        links = None if full else _links_of(cursor, self._origin, 3 if self._reads_devices else 2)
         with as_read_error():
             try:
                 async with aclosing(self._rounds(links)) as batches:
@@ -127,16 +152,21 @@ class _Reading:
                         yield batch
         if links is None and not self._has_accounts:
             raise ReadError("Graph shows no user: check that the application has the permission User.Read.All")
-        yield Batch((), complete=links is None, cursor=json.dumps(self._links))
+        complete = links is None and not self._lacks_devices  # otherwise all stored devices would be removed
+        yield Batch((), complete=complete, cursor=json.dumps(self._links))
 
     async def _rounds(self, links: Sequence[str] | None) -> Batches:
         users = links[0] if links else f"/v1.0/users/delta?$select={_USERS}"
-        groups = links[1] if links else "/v1.0/groups/delta?$select=id,displayName,members"
+        groups = links[-1] if links else "/v1.0/groups/delta?$select=id,displayName,members"
         async with aclosing(self._round(users)) as pages:
             async for page in pages:
                 entries = [_user(found, whole=links is None) for found in page]
                 self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
                 yield Batch(entries)
+        if self._reads_devices:
+            async with aclosing(self._devices(links[1] if links else "", whole=links is None)) as batches:
+                async for batch in batches:
+                    yield batch
         done: set[str] = set()
         async with aclosing(self._round(groups)) as pages:
             async for page in pages:
@@ -144,6 +174,19 @@ class _Reading:
                     if text_at(found, "id") not in done:
                         done.add(text_at(found, "id"))
                         yield Batch([await self._group(found, whole=links is None)])
+
+    async def _devices(self, link: str, *, whole: bool) -> Batches:
+        """Yield the devices. If the application may not read devices, yield a problem instead, so that people are read
+        all the same. The next reading then starts at the same link."""
+        link = link or f"{self._origin}/v1.0/devices/delta?$select={_DEVICES}"
+        try:
+            async with aclosing(self._round(link)) as pages:
+                async for page in pages:
+                    yield Batch([_device(found, whole=whole) for found in page])
+        except NotAllowed:
+            self._lacks_devices = True
+            self._links.append(link)
+            yield Batch([Problem("devices", _NO_DEVICES)])
 
     async def _round(self, link: str) -> _Objects:
         """Yield all pages of one delta query, and store the link for the next delta query."""
@@ -208,6 +251,35 @@ def _user(found: object, *, whole: bool) -> Entry:
     )
 
 
+def _device(found: object, *, whole: bool) -> Entry:
+    """Return the account of a device. whole: whether the object has all values that the device has."""
+    external_id, device_id = text_at(found, "id"), trimmed(text_at(found, "deviceId"))
+    if member(found, "@removed") is not None:
+        return Gone(external_id)
+    enabled = member(found, "accountEnabled")
+    status = (Status.ACTIVE if enabled else Status.DISABLED) if isinstance(enabled, bool) else None
+    if not external_id or (whole and not is_name(device_id)):
+        blocked = status if status is Status.DISABLED else None
+        return Problem(f"{BY_ID}{external_id}", "the device has no deviceId", external_id, blocked)
+    stated = found if isinstance(found, dict) else {}
+    values = {ours: texts(stated[theirs]) for theirs, ours in _OF_DEVICE.items() if theirs in stated}
+    flags = {name: stated[name] for name in ("isCompliant", "isManaged") if name in stated}
+    values |= {_OF_DEVICE[name]: ["true" if flag else "false"] * isinstance(flag, bool) for name, flag in flags.items()}
+    if not device_id:
+        values.pop(DEVICE_ID, None)
+    attributes = mappable(values.items())
+    return Person(
+        external_id=external_id,
+        dn=f"{BY_ID}{external_id}",
+        name=f"host/{device_id}" if device_id else "",
+        aliases=(),
+        status=status,
+        member_of=(),
+        attributes=attributes if whole else {**dict.fromkeys(values, ()), **attributes},
+        alias_attributes=None if whole else (),
+    )
+
+
 def _objects(document: object) -> Sequence[object]:
     values = member(document, "value")
     if not isinstance(values, list):
@@ -215,12 +287,12 @@ def _objects(document: object) -> Sequence[object]:
     return values
 
 
-def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
-    """Return the two links of a cursor. Return None if the text is not a cursor, or if a link has another origin than
-    the given one."""
+def _links_of(cursor: str, origin: str, count: int) -> Sequence[str] | None:
+    """Return the links of a cursor. Return None if the text is not a cursor with this number of links, or if a link has
+    another origin than the given one."""
     try:
         links = json.loads(cursor)
     except ValueError:
         return None
-    fits = isinstance(links, list) and len(links) == 2
+    fits = isinstance(links, list) and len(links) == count
     return links if fits and all(isinstance(link, str) and link.startswith(f"{origin}/") for link in links) else None

@@ -5,9 +5,11 @@
 The reader authenticates with an API token (SSWS), or as a service application with the application's own key (client
 credentials with private_key_jwt, RFC 7523). Okta requires such a key for the scopes of its management API.
 
-A reading of changes requests all users and groups that were updated since the last known change. It also requests those
-of a short time before, so that no update is missed. Deactivated users are among the updated users. Deleted groups are
-not among the updated groups, and only a full reading finds that they are gone.
+A reading of changes lists all users and groups too, because a filter by the time of the last update would not return
+deleted ones: a user that was deactivated and deleted between two readings would stay. The list has the status of each
+user. Deactivated users, which it leaves out, are found by a filter. But a reading of changes interprets only users and
+groups that were updated since a short time before the last known update, and requests only the members of such groups.
+Most requests of a full reading are for members.
 
 If a user or a group lacks a value that Okta always states, such as the status, the stored value is kept.
 """
@@ -25,10 +27,28 @@ from urllib.parse import quote
 import httpx
 import trio
 
-from sallyport.areas.directory.entry.entry import Batch, Entry, Gone, Group, Person, Problem, is_name, mappable
+from sallyport.areas.directory.entry.entry import (
+    Batch,
+    Entry,
+    Gone,
+    Group,
+    Person,
+    Problem,
+    Unchanged,
+    is_name,
+    mappable,
+)
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.reading import ReadError
-from sallyport.areas.directory.reading.api import BY_ID, MOST, AccessToken, Authorize, Pages, as_read_error, texts
+from sallyport.areas.directory.reading.api import (
+    BY_ID,
+    MAX_ANSWER_SIZE,
+    AccessToken,
+    Authorize,
+    Pages,
+    as_read_error,
+    texts,
+)
 from sallyport.base.clock import SECOND, Clock, from_iso, iso, iso_or_empty
 from sallyport.base.secret import Secret
 from sallyport.base.text import trimmed
@@ -97,11 +117,12 @@ class OktaReader:
         cursor: the cursor that the last reading returned. Only the changes since that reading are read. But if `full`
         is set, all entries are read.
         """
-        async with self._http(source.url, most=MOST) as client:
+        async with self._http(source.url, most=MAX_ANSWER_SIZE) as client:
             authorize: Authorize = (
                 _token_of(source) if not source.client_id else await _application(client, source, self._clock)
             )
-            async with aclosing(_Reading(client, authorize, source.attributes).batches(cursor, full=full)) as batches:
+            reading = _Reading(client, authorize, source.attributes, self._clock())
+            async with aclosing(reading.batches(cursor, full=full)) as batches:
                 yield batches
 
 
@@ -176,8 +197,9 @@ def key_flaw(octets: bytes) -> str:
 
 
 class _Reading:
-    def __init__(self, client: httpx.AsyncClient, authorize: Authorize, mapped: Collection[str]) -> None:
+    def __init__(self, client: httpx.AsyncClient, authorize: Authorize, mapped: Collection[str], now: int) -> None:
         self._pages = Pages(client, authorize)
+        self._now = now  # a later time would hide the updates until then
         self._mapped = frozenset(mapped)
         self._latest = 0
         self._has_accounts = False
@@ -185,7 +207,7 @@ class _Reading:
     async def batches(self, cursor: str, *, full: bool) -> Batches:
         """Yield all batches. Raises ReadError."""
         since = None if full else _moment(cursor)
-        self._latest = since or 0
+        self._latest = min(since or 0, self._now)
         with as_read_error():
             async with aclosing(self._users(since)) as batches:
                 async for batch in batches:
@@ -193,32 +215,42 @@ class _Reading:
             async with aclosing(self._groups(since)) as batches:
                 async for batch in batches:
                     yield batch
-        if since is None and not self._has_accounts:
+        if not self._has_accounts:
             raise ReadError("Okta shows no user: check the rights of the token or the application")
-        yield Batch((), complete=since is None, cursor=iso_or_empty(self._latest))
+        yield Batch((), complete=True, cursor=iso_or_empty(self._latest))
 
     async def _users(self, since: int | None) -> Batches:
-        changed = {} if since is None else {"filter": f'lastUpdated gt "{_written(since)}"'}
-        async with aclosing(self._all("/api/v1/users", {"limit": PAGE, **changed})) as pages:
+        async with aclosing(self._all("/api/v1/users", {"limit": PAGE})) as pages:
             async for page in pages:
+                entries: list[Entry] = []
                 for found in page:
-                    self._note(found, "lastUpdated")
-                entries = [_user(found, self._mapped, whole=since is None) for found in page]
-                self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
+                    is_changed = self._note(found, "lastUpdated", since=since)
+                    entries.append(_user(found, self._mapped, whole=since is None) if is_changed else _unchanged(found))
+                self._has_accounts |= any(isinstance(entry, Person | Unchanged) for entry in entries)
                 yield Batch(entries)
+        if since is not None:
+            async with aclosing(self._deactivated(since)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    async def _deactivated(self, since: int) -> Batches:
+        """Yield the users that were deactivated since a time. They are missing in the list, too. But if more than half
+        of the users are missing, the import waits for a confirmation before it removes them."""
+        moment = iso(max(since - OVERLAP_US, 0))[:-4] + "Z"  # Okta writes milliseconds
+        changed = {"limit": PAGE, "filter": f'lastUpdated gt "{moment}"'}
+        async with aclosing(self._all("/api/v1/users", changed)) as pages:
+            async for page in pages:
+                entries = (_user(found, self._mapped, whole=False) for found in page)
+                yield Batch([entry for entry in entries if isinstance(entry, Gone)])
 
     async def _groups(self, since: int | None) -> Batches:
-        changed = {}
-        if since is not None:
-            moment = _written(since)
-            changed["filter"] = f'lastUpdated gt "{moment}" or lastMembershipUpdated gt "{moment}"'
-        async with aclosing(self._all("/api/v1/groups", {"limit": PAGE, **changed})) as pages:
+        async with aclosing(self._all("/api/v1/groups", {"limit": PAGE})) as pages:
             async for page in pages:
                 for found in page:
-                    if text_at(found, "type") != _BUILT_IN:
-                        self._note(found, "lastUpdated")
-                        self._note(found, "lastMembershipUpdated")
-                        yield Batch([await self._group(found, whole=since is None)])
+                    if text_at(found, "type") == _BUILT_IN:
+                        continue
+                    is_changed = self._note(found, "lastUpdated", "lastMembershipUpdated", since=since)
+                    yield Batch([await self._group(found, whole=since is None) if is_changed else _unchanged(found)])
 
     async def _group(self, found: object, *, whole: bool) -> Entry:
         external_id, name = text_at(found, "id"), trimmed(text_at(found, "profile", "name"))
@@ -245,8 +277,12 @@ class _Reading:
         if answer.status_code == 410 or path in ("/api/v1/users", "/api/v1/groups"):
             raise ProviderError("Okta does not find the list of users or groups: check the URL")
 
-    def _note(self, found: object, name: str) -> None:
-        self._latest = max(self._latest, _moment(text_at(found, name)) or 0)
+    def _note(self, found: object, *names: str, since: int | None) -> bool:
+        """Note the times of an object's last updates. Return whether the object may have changed since a time: one of
+        the updates is later than OVERLAP_US before this time, or is not stated."""
+        moments = [_moment(text_at(found, name)) for name in names]
+        self._latest = max(self._latest, *(min(moment or 0, self._now) for moment in moments))
+        return since is None or any(moment is None or moment > since - OVERLAP_US for moment in moments)
 
 
 def _user(found: object, mapped: Collection[str], *, whole: bool) -> Entry:
@@ -255,7 +291,7 @@ def _user(found: object, mapped: Collection[str], *, whole: bool) -> Entry:
     stated = text_at(found, "status").upper()
     if stated == _DEPROVISIONED:
         return Gone(external_id)
-    status = _STATUSES.get(stated)
+    status = _status(stated)
     is_stated = whole or member(member(found, "profile"), "login") is not None
     if not external_id or (is_stated and not is_name(name)):
         blocked = None if status is Status.ACTIVE else status
@@ -278,13 +314,26 @@ def _user(found: object, mapped: Collection[str], *, whole: bool) -> Entry:
     )
 
 
+def _unchanged(found: object) -> Unchanged | Gone | Problem:
+    """Return a user or group that was not updated. Only users have a status. A user may be deactivated although the
+    time of the last update is the same."""
+    external_id, stated = text_at(found, "id"), text_at(found, "status").upper()
+    if not external_id:
+        return Problem(BY_ID, "the entry has no id")
+    if stated == _DEPROVISIONED:
+        return Gone(external_id)
+    return Unchanged(external_id, f"{BY_ID}{external_id}", _status(stated))
+
+
+def _status(stated: str) -> Status | None:
+    """Return the status of a user. It is None if Okta does not state it; then the stored status is kept. A status that
+    this reader does not know, such as DELETION_PENDING, is an inactive one."""
+    return _STATUSES.get(stated, Status.DISABLED) if stated else None
+
+
 def _moment(text: str) -> int | None:
     """Return an ISO 8601 time in microseconds. Return None if the text is not a time."""
     try:
         return from_iso(text)
     except (ValueError, OverflowError):
         return None
-
-
-def _written(since: int) -> str:
-    return iso(max(since - OVERLAP_US, 0))[:-4] + "Z"  # Okta writes milliseconds

@@ -77,7 +77,7 @@ PAGE: Final = 100
 """Number of entries in one page."""
 CONNECT_S: Final = 10.0
 PAGE_S: Final = 60.0
-MOST_ENTRIES: Final = 2_000_000
+MAX_ENTRIES: Final = 2_000_000
 MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
 """An entry is interpreted in a thread if it has more values than MANY_VALUES, or more octets than this in its
@@ -88,9 +88,9 @@ NO_ACCOUNT: Final = (
 _UNCOMPARED: Final = (UNWILLING_TO_PERFORM, INAPPROPRIATE_MATCHING)
 """Result codes of a directory that cannot compare values by >= (LLDAP answers the first one)."""
 _SLICE: Final = 20
-_MOST_KNOWN: Final = 100_000
+_MAX_KNOWN: Final = 100_000
 _RANGE: Final = ";range="
-_MOST_RANGES: Final = 10_000
+_MAX_RANGES: Final = 10_000
 
 Batches = AsyncGenerator[Batch, None]
 Understood = Person | Group | Unit | Problem | None
@@ -311,8 +311,8 @@ class _Reading:
         async with aclosing(pages):
             async for page in pages:
                 entries += len(page)
-                if entries > MOST_ENTRIES:
-                    raise ReadError(f"the directory has more than {MOST_ENTRIES} entries below the base")
+                if entries > MAX_ENTRIES:
+                    raise ReadError(f"the directory has more than {MAX_ENTRIES} entries below the base")
                 for at in range(0, len(page), _SLICE):
                     await trio.lowlevel.checkpoint()
                     yield page[at : at + _SLICE]
@@ -351,7 +351,7 @@ class _Reading:
                 known = normalized(group) in self._read_here
             except Invalid:
                 known = False
-            if len(self._is_read) == _MOST_KNOWN:
+            if len(self._is_read) == _MAX_KNOWN:
                 self._is_read.clear()
             self._is_read[group] = known
         return known
@@ -376,7 +376,7 @@ class _Reading:
         prefix = f"{attribute}{_RANGE}"
         part = next((name for name in found.values if name.startswith(prefix)), "")
         whole: list[bytes] = []
-        for _ in range(_MOST_RANGES):
+        for _ in range(_MAX_RANGES):
             values = found.values.get(part, ())
             whole.extend(values)
             if part.endswith("-*") or not values:

@@ -22,7 +22,7 @@ PASSWORD_POLICY: Final = b"1.3.6.1.4.1.42.2.27.8.5.1"
 # The tags of a filter (RFC 4511 section 4.5.1.7).
 _AND, _OR, _NOT, _EQUAL, _SUBSTRINGS, _PRESENT, _EXTENSIBLE = 0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0x87, 0xA9
 _COMPARED: Final = {">": 0xA5, "<": 0xA6, "~": 0xA8}
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 _NO_FILTER: Final = "not an LDAP filter"
 _LISTED: Final = {"&": _AND, "|": _OR}
 _RULE, _TYPE, _VALUE, _WITH_DN = 0x81, 0x82, 0x83, 0x84
@@ -94,7 +94,7 @@ def _filter_at(text: str, at: int, depth: int) -> tuple[bytes, int]:
     """Return the filter that begins at a position, and the position after it. depth: in how many other filters this
     filter is nested."""
     kind = text[at + 1 : at + 2]
-    if text[at : at + 1] != "(" or not kind or depth > _DEEPEST:
+    if text[at : at + 1] != "(" or not kind or depth > _MAX_DEPTH:
         raise ValueError(_NO_FILTER)
     if kind in "!&|":
         parts, at = list[bytes](), _after_blanks(text, at + 2)

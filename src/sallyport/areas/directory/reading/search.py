@@ -11,8 +11,8 @@ from typing import Final
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES
 from sallyport.base.errors import Invalid
 
-LONGEST: Final = 4096
-DEEPEST: Final = 32
+MAX_LENGTH: Final = 4096
+MAX_DEPTH: Final = 32
 
 _NUMBERS: Final = r"[0-9]+(?:\.[0-9]+)+"
 _ATTRIBUTE: Final = rf"(?:[A-Za-z][A-Za-z0-9-]*|{_NUMBERS})(?:;[A-Za-z0-9-]+)*"
@@ -31,8 +31,8 @@ def checked(text: str) -> str:
     pattern = text.strip()
     if not pattern.startswith("("):
         pattern = f"({pattern})"
-    if len(pattern) > LONGEST:
-        raise Invalid(f"must be an LDAP filter of at most {LONGEST} characters")
+    if len(pattern) > MAX_LENGTH:
+        raise Invalid(f"must be an LDAP filter of at most {MAX_LENGTH} characters")
     if _end(pattern, 0, 0) != len(pattern):
         raise Invalid("must be an LDAP filter that ends with its last parenthesis")
     return pattern
@@ -56,8 +56,8 @@ def escaped(value: str) -> str:
 def _end(text: str, at: int, depth: int) -> int:
     """Return the position after the filter that begins at `at`. depth: in how many other filters this filter is nested.
     Raises Invalid."""
-    if depth > DEEPEST:
-        raise Invalid(f"must be an LDAP filter with at most {DEEPEST} nested levels")
+    if depth > MAX_DEPTH:
+        raise Invalid(f"must be an LDAP filter with at most {MAX_DEPTH} nested levels")
     if text[at : at + 1] != "(":
         raise Invalid(f"must be an LDAP filter; at character {at + 1}, a ( is missing")
     kind = text[at + 1 : at + 2]

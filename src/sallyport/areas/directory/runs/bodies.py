@@ -11,17 +11,17 @@ from pydantic import AfterValidator, FailFast, Field
 from sallyport.areas.directory.bodies import DirectoryName
 from sallyport.areas.directory.entry.descriptions import attribute_key
 from sallyport.areas.directory.entry.dn import normalized
-from sallyport.areas.directory.entry.entry import LONGEST_NAME, LONGEST_VALUE, MOST_ATTRIBUTES, MOST_VALUES, is_name
+from sallyport.areas.directory.entry.entry import MAX_ATTRIBUTES, MAX_NAME_LENGTH, MAX_VALUE_LENGTH, MAX_VALUES, is_name
 from sallyport.areas.directory.entry.secret_attributes import holds_secret
 from sallyport.areas.directory.entry.status import Status
-from sallyport.areas.directory.entry.wire import MOST_ENTRIES
+from sallyport.areas.directory.entry.wire import MAX_ENTRIES
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Done
 from sallyport.base.validation import Between, unfit
 from sallyport.web.bodies import Body, Flag, Id, LongText, OfDomain, PlainText, Whole
 
-LONGEST_DN: Final = 8192
-MOST_MEMBERS: Final = 10_000
+MAX_DN_LENGTH: Final = 8192
+MAX_MEMBERS: Final = 10_000
 
 
 def _dn(value: str) -> str:
@@ -55,32 +55,34 @@ def _attributes(values: dict[str, list[str]]) -> dict[str, list[str]]:
     return {name: texts for name, texts in named if not holds_secret(name)}
 
 
-Dn = Annotated[str, Field(max_length=LONGEST_DN, description="Distinguished name of the entry."), AfterValidator(_dn)]
+Dn = Annotated[
+    str, Field(max_length=MAX_DN_LENGTH, description="Distinguished name of the entry."), AfterValidator(_dn)
+]
 AnyDn = Annotated[
     str,
-    Field(max_length=LONGEST_DN, description="Distinguished name. It is empty if the name is not known."),
+    Field(max_length=MAX_DN_LENGTH, description="Distinguished name. It is empty if the name is not known."),
     AfterValidator(_dn_or_none),
 ]
-Reference = Annotated[str, Field(max_length=LONGEST_DN)]
+Reference = Annotated[str, Field(max_length=MAX_DN_LENGTH)]
 """The name of a member or a group in the directory. Text that is not a name is ignored."""
 ExternalId = Annotated[
     PlainText,
     Field(
         min_length=1,
-        max_length=LONGEST_DN + 3,
+        max_length=MAX_DN_LENGTH + 3,
         description="Identifier that does not change when the entry is renamed.",
     ),
 ]
 AnyExternalId = Annotated[
     PlainText,
     Field(
-        max_length=LONGEST_DN + 3, description="Identifier of the entry. It is empty if the identifier is not known."
+        max_length=MAX_DN_LENGTH + 3, description="Identifier of the entry. It is empty if the identifier is not known."
     ),
 ]
-Login = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_login)]
-Value = Annotated[str, Field(max_length=LONGEST_VALUE), AfterValidator(_without_nul)]
-AttributeName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-GroupKey = Annotated[PlainText, Field(max_length=LONGEST_NAME)]
+Login = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH), AfterValidator(_login)]
+Value = Annotated[str, Field(max_length=MAX_VALUE_LENGTH), AfterValidator(_without_nul)]
+AttributeName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
+GroupKey = Annotated[PlainText, Field(max_length=MAX_NAME_LENGTH)]
 RunId = Annotated[Id, Field(description="Id of the run, as agent/directory/begin returns it.")]
 _KIND: Final = "Kind of entry."
 
@@ -96,13 +98,13 @@ class PersonEntry(Body):
         default_factory=list, description="Other login names."
     )
     status: Status = Field(default=Status.ACTIVE, description="State of the account in its directory.")
-    memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
+    memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MAX_MEMBERS)] = Field(
         default_factory=list,
         description="Distinguished names of groups. Leave out groups that list this account in `members`.",
     )
     attributes: Annotated[
-        dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
-        Field(max_length=MOST_ATTRIBUTES),
+        dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MAX_VALUES)]],
+        Field(max_length=MAX_ATTRIBUTES),
         AfterValidator(_attributes),
     ] = Field(default_factory=dict, description="Values of each attribute, for the field mappings.")
     primaryGroup: GroupKey = Field(default="", description="The `key` of the primary group.")
@@ -115,7 +117,7 @@ class GroupEntry(Body):
     externalId: ExternalId
     dn: Dn
     name: Login = Field(description="Name of the group.")
-    members: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
+    members: Annotated[list[Reference], FailFast(), Field(max_length=MAX_MEMBERS)] = Field(
         default_factory=list, description="Members: distinguished names, or `uid:` followed by a login name."
     )
     key: GroupKey = Field(
@@ -198,7 +200,7 @@ class SendBatch(OfDomain):
     sequence: Annotated[Whole, Between(1, 10**9)] = Field(
         description="Number of the batch. The first batch has the number 1."
     )
-    entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)] = Field(
+    entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MAX_ENTRIES)] = Field(
         description="Entries of the batch."
     )
 

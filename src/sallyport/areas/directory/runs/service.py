@@ -16,7 +16,7 @@ import trio
 from sallyport.areas.directory import repo
 from sallyport.areas.directory.directory import DirectoryKind
 from sallyport.areas.directory.imports import repo as jobs_repo
-from sallyport.areas.directory.imports.files import LARGEST, ImportFiles
+from sallyport.areas.directory.imports.files import MAX_SIZE, ImportFiles
 from sallyport.areas.directory.imports.job import JobKind, NewJob
 from sallyport.areas.directory.repo import RunRow
 from sallyport.areas.directory.runs.bodies import AnyEntry
@@ -98,9 +98,9 @@ class Runs:
             if sequence != run.sequence + 1:
                 raise OutOfOrder(run.sequence + 1)
             octets = await trio.to_thread.run_sync(_lines, entries)
-            if run.octets + len(octets) > LARGEST:
+            if run.octets + len(octets) > MAX_SIZE:
                 raise Conflict(
-                    f"the batches of a run have more than {LARGEST >> 20} MiB: start a new run with fewer entries"
+                    f"the batches of a run have more than {MAX_SIZE >> 20} MiB: start a new run with fewer entries"
                 )
             await trio.to_thread.run_sync(self._files.check_room)
             await trio.to_thread.run_sync(self._files.append, run.file, octets, run.octets)

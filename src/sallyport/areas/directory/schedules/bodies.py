@@ -9,25 +9,26 @@ from zoneinfo import available_timezones
 from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.areas.directory.bodies import DirectoryName
-from sallyport.areas.directory.schedules.schedule import FULL_EVERY, Schedule, Timing
+from sallyport.areas.directory.directory import CLOUD
+from sallyport.areas.directory.schedules.schedule import FULL_EVERY, MIN_LDAP_MINUTES, Schedule, Timing
 from sallyport.base.clock import SECOND, from_iso
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Done, Model, answer_of
 from sallyport.base.validation import Between, unfit
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.web.bodies import Flag, OfDomain, Whole
 
-LONGEST_MINUTES: Final = 7 * 24 * 60
-LEAST_MINUTES: Final = 5
-MOST_TIMES: Final = 24
+MAX_MINUTES: Final = 7 * 24 * 60
+MIN_MINUTES: Final = 2
+MAX_TIMES: Final = 24
 LATE_US: Final = 600 * SECOND
 """Delay after which a scheduled import counts as overdue. Normally an import starts within half a minute."""
 _TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 
 def _every(value: int) -> int:
-    if value and value < LEAST_MINUTES:
-        raise unfit(f"must be 0, or a whole number from {LEAST_MINUTES} to {LONGEST_MINUTES}")
+    if value and value < MIN_MINUTES:
+        raise unfit(f"must be 0, or a whole number from {MIN_MINUTES} to {MAX_MINUTES}")
     return value
 
 
@@ -50,18 +51,19 @@ def _zone(value: str) -> str:
 
 Every = Annotated[
     Whole,
-    Between(0, LONGEST_MINUTES),
+    Between(0, MAX_MINUTES),
     AfterValidator(_every),
     Field(
         description=(
-            f"Minutes after which the directory is read again, at least {LEAST_MINUTES}. Leave it 0 to use timesOfDay."
+            f"Minutes after which the directory is read again, at least {MIN_MINUTES}, or {MIN_LDAP_MINUTES} for "
+            "the kind ldap. Leave it 0 to use timesOfDay."
         )
     ),
 ]
 Times = Annotated[
     list[str],
     Field(
-        max_length=MOST_TIMES,
+        max_length=MAX_TIMES,
         description="Times of the day (HH:MM) in timeZone. Leave it empty to use everyMinutes.",
     ),
     AfterValidator(_times),
@@ -140,6 +142,17 @@ def is_overdue(schedule: Row, now: int) -> bool:
     """Return whether a scheduled import has not started in time. schedule: an entry of listSchedules. now: the time in
     microseconds."""
     return from_iso(str(schedule["nextRun"])) < now - LATE_US
+
+
+def is_too_old(directory: Row, most_hours: JSON, now: int) -> bool:
+    """Return whether the data of a cloud directory are too old for logins by certificate, or the directory was never
+    read. directory: an entry of directory/list. most_hours: directoryMaxAgeHours of its domain. now: the
+    time in microseconds."""
+    if directory["kind"] not in CLOUD:
+        return False
+    if not directory["readAt"]:
+        return True
+    return from_iso(str(directory["readAt"])) < now - int(str(most_hours)) * 3600 * SECOND
 
 
 class ScheduleList(Done):

@@ -19,7 +19,10 @@ FULL_EVERY: Final = (
     "n: all entries are read every n-th time, and only changes in between. 0: all entries are read only the first time."
 )
 MINUTE: Final = 60 * SECOND
-MOST_JITTER: Final = 5 * MINUTE
+MIN_LDAP_MINUTES: Final = 5
+"""Minimum number of minutes between two readings of an LDAP directory. Each reading requests the identities of all
+entries, while a cloud directory returns only the changes."""
+MAX_JITTER_US: Final = 5 * MINUTE
 _DAYS: Final = 3
 """Number of days in which the next time is searched. Today, the time may have passed. Tomorrow, the change to daylight
 saving time may skip it."""
@@ -44,8 +47,8 @@ class Timing:
         from 0 to 1, from which the random delay is computed."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
-            return now + wait + int(chance * min(wait // 10, MOST_JITTER))
-        return self._next_time(now) + int(chance * MOST_JITTER)
+            return now + wait + int(chance * min(wait // 10, MAX_JITTER_US))
+        return self._next_time(now) + int(chance * MAX_JITTER_US)
 
     def _next_time(self, now: int) -> int:
         zone = ZoneInfo(self.zone)

@@ -12,15 +12,15 @@ import structlog
 import trio
 
 from sallyport.areas.directory import repo
-from sallyport.areas.directory.directory import READ_BY_SERVICE, Directory
+from sallyport.areas.directory.directory import CLOUD, READ_BY_SERVICE, Directory
 from sallyport.areas.directory.imports import repo as jobs_repo
 from sallyport.areas.directory.imports.job import Job, JobKind, NewJob
-from sallyport.areas.directory.schedules.schedule import Schedule, Timing, clock_times, timing_of
+from sallyport.areas.directory.schedules.schedule import MIN_LDAP_MINUTES, Schedule, Timing, clock_times, timing_of
 from sallyport.areas.directory.service import NO_DIRECTORY, Directories
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.answer import answer
 from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError
+from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError, invalid_field
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -56,6 +56,8 @@ class Schedules:
                 raise Invalid.about(
                     "the service reads only directories of the kinds ldap, graph and okta", "directoryName"
                 )
+            if timing is not None and 0 < timing.every_minutes < MIN_LDAP_MINUTES and directory.kind not in CLOUD:
+                raise invalid_field("everyMinutes", f"must be at least {MIN_LDAP_MINUTES} for the kind ldap")
             before, now = repo.schedule_of(tx, directory.id), self._clock()
             if timing is None:
                 repo.delete_schedule(tx, directory.id)

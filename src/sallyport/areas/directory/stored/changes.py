@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sallyport.areas.directory.entry.dn import lies_below, moved, normalized
-from sallyport.areas.directory.entry.entry import MOST_VALUES, Gone, Person, Raw, is_name, understand
+from sallyport.areas.directory.entry.entry import MAX_VALUES, Gone, Person, Raw, is_name, understand
 from sallyport.areas.directory.entry.ldif import LdifStep
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES, Status
 from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Revocations
@@ -26,7 +26,7 @@ from sallyport.areas.directory.imports.lines import (
 )
 from sallyport.areas.directory.stored import groups, memberships, people
 from sallyport.areas.directory.stored.groups import GROUPS, UNITS
-from sallyport.areas.directory.stored.memberships import MOST
+from sallyport.areas.directory.stored.memberships import MAX_CHANGED
 from sallyport.areas.directory.stored.people import PEOPLE, StoredPerson
 from sallyport.areas.directory.stored.rows import NO_DIGEST, StoredEntry
 from sallyport.base.errors import Invalid
@@ -136,7 +136,7 @@ def _person(tx: Tx, run: ImportRun, known: StoredPerson, wanted: PreparedChange,
         if name == "memberof":
             _step(keys, step, values)
         if name != "memberof" or name in run.mapped:
-            after[name] = tuple(_stepped(after.get(name, ()), step, values)[:MOST_VALUES])
+            after[name] = tuple(_stepped(after.get(name, ()), step, values)[:MAX_VALUES])
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
     person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)
     if isinstance(person, Gone):
@@ -171,7 +171,7 @@ def _is_long(tx: Tx, run: ImportRun, known: StoredEntry, wanted: PreparedChange)
     named = _named(wanted)
     if not named:
         return False
-    return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key)
+    return sum(map(len, named)) > MAX_CHANGED or memberships.are_many(tx, run.directory_id, known.dn_key)
 
 
 def _named(wanted: PreparedChange) -> list[Sequence[str]]:

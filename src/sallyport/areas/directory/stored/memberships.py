@@ -7,10 +7,11 @@ When an entry is renamed, its name is also changed in the rows that belong to ot
 such links themselves, but some do not. So the digests of the groups that list the renamed entry are cleared. The next
 reading of the directory then compares the members of these groups.
 
-If an entry has many memberships, its renaming takes several transactions, and each of them moves at most MOST rows to
-the new key. Until the last one, the entry keeps its old key, and two more rows make the two keys equal: each key is a
-member of the other (MOVING or TAKEN, and BACK). Lists of nested members and groups follow these rows, so that at each
-moment the entry has all its memberships. If the job is cancelled, the next job moves the rows back (`undo_move`).
+If an entry has many memberships, its renaming takes several transactions, and each of them moves at most MAX_CHANGED
+rows to the new key. Until the last one, the entry keeps its old key, and two more rows make the two keys equal: each
+key is a member of the other (MOVING or TAKEN, and BACK). Lists of nested members and groups follow these rows, so that
+at each moment the entry has all its memberships. If the job is cancelled, the next job moves the rows back
+(`undo_move`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -24,7 +25,7 @@ AT_ONCE: Final = 25
 """Maximum number of people that are written together. A login waits until they are written, which takes 3 ms."""
 SPREAD: Final = 512
 GROUPS_TABLE: Final = "directory_groups"
-MOST: Final = 200
+MAX_CHANGED: Final = 200
 """Maximum number of memberships that one transaction changes."""
 BY_GROUP: Final = 0
 BY_MEMBER: Final = 1
@@ -123,18 +124,18 @@ def _spread(keys: Iterable[bytes]) -> list[set[bytes]]:
 
 
 def are_many(tx: Tx, directory_id: int, group_key: bytes) -> bool:
-    """Return whether a group's entry lists more than MOST members."""
+    """Return whether a group's entry lists more than MAX_CHANGED members."""
     return _are_many(tx, directory_id, "group_key = :key and told = 0", group_key)
 
 
 def is_in_many(tx: Tx, directory_id: int, member_key: bytes) -> bool:
-    """Return whether an entry is a member of more than MOST groups."""
+    """Return whether an entry is a member of more than MAX_CHANGED groups."""
     return _are_many(tx, directory_id, "member_key = :key", member_key)
 
 
 def _are_many(tx: Tx, directory_id: int, condition: str, key: bytes) -> bool:
-    some = f"select 1 from directory_members where directory_id = :dir and {condition} limit {MOST + 1}"  # noqa: S608
-    return (tx.value(int, f"select count(*) from ({some}) as found", dir=directory_id, key=key) or 0) > MOST  # noqa: S608
+    some = f"select 1 from directory_members where directory_id = :dir and {condition} limit {MAX_CHANGED + 1}"  # noqa: S608
+    return (tx.value(int, f"select count(*) from ({some}) as found", dir=directory_id, key=key) or 0) > MAX_CHANGED  # noqa: S608
 
 
 def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
@@ -156,13 +157,14 @@ def forget_member(tx: Tx, directory_id: int, member_key: bytes) -> None:
 
 
 def forget_group(tx: Tx, directory_id: int, group_key: bytes) -> bool:
-    """Delete at most MOST members that a removed group's entry has listed. Return False if some members may remain."""
+    """Delete at most MAX_CHANGED members that a removed group's entry has listed. Return False if some members may
+    remain."""
     sql = (
         "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0 limit :most"
     )
-    keys = [_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key, most=MOST)]
+    keys = [_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key, most=MAX_CHANGED)]
     take_members(tx, directory_id, group_key, keys)
-    return len(keys) < MOST
+    return len(keys) < MAX_CHANGED
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
@@ -196,8 +198,8 @@ def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, si
 
 
 def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> bool:
-    """In at most MOST memberships, replace the temporary key `own` of a removed entry by the key of the entry's name.
-    The memberships then belong to the entry that has this name now. Return False if some memberships remain."""
+    """In at most MAX_CHANGED memberships, replace the temporary key `own` of a removed entry by the key of the entry's
+    name. The memberships then belong to the entry that has this name now. Return False if some memberships remain."""
     parts = [("member_key", _ANY), ("group_key", "told = 1")][: 1 + (table == GROUPS_TABLE)]
     return all(_move(tx, directory_id, part, own, key, None) for part in parts)
 
@@ -231,8 +233,8 @@ def was_taken(tx: Tx, directory_id: int, old: bytes, new: bytes) -> bool:
 
 
 def undo_move(tx: Tx, directory_id: int) -> bool:
-    """Move at most MOST memberships back to the key that their entry has, if an earlier job has not finished a move.
-    Return False if some memberships remain."""
+    """Move at most MAX_CHANGED memberships back to the key that their entry has, if an earlier job has not finished a
+    move. Return False if some memberships remain."""
     sql = (
         "select member_key, group_key from directory_members where directory_id = :dir and told > 1 "
         "and told <> :back limit 1"
@@ -265,18 +267,18 @@ def _end_move(tx: Tx, directory_id: int, old: bytes, new: bytes) -> None:
 
 
 def _move(tx: Tx, directory_id: int, part: _Part, old: bytes, new: bytes, since: int | None) -> bool:
-    """Replace the key `old` by the key `new` in one column of at most MOST memberships. Clear the digests of the groups
-    that list the entry in these memberships. Return False if some memberships remain."""
+    """Replace the key `old` by the key `new` in one column of at most MAX_CHANGED memberships. Clear the digests of the
+    groups that list the entry in these memberships. Return False if some memberships remain."""
     mine, condition = part
     is_member = mine == "member_key"
     other = "group_key" if is_member else "member_key"
     sql = (
         f"select {other}, told from directory_members where directory_id = :dir and {mine} = :old and {condition} "  # noqa: S608
-        f"limit {MOST + 1}"
+        f"limit {MAX_CHANGED + 1}"
     )
     given: dict[str, Value] = {} if since is None or ":since" not in condition else {"since": since}
     found = tx.rows(sql, dir=directory_id, old=old, **given)
-    rows = [(_key(row), int(str(row[1]))) for row in found[:MOST]]
+    rows = [(_key(row), int(str(row[1]))) for row in found[:MAX_CHANGED]]
     moved = [(directory_id, new, key, told) if is_member else (directory_id, key, new, told) for key, told in rows]
     tx.insert("directory_members", _COLUMNS, moved, on_conflict="on conflict do nothing")
     for key, told in rows:
@@ -285,7 +287,7 @@ def _move(tx: Tx, directory_id: int, part: _Part, old: bytes, new: bytes, since:
         if is_member and told == BY_GROUP:
             sql = "update directory_groups set digest = :none where directory_id = :dir and dn_key = :key"
             tx.execute(sql, none=b"", dir=directory_id, key=key)
-    return len(found) <= MOST
+    return len(found) <= MAX_CHANGED
 
 
 def _key(row: tuple[object, ...]) -> bytes:

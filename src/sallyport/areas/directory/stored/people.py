@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.directory.directory import CLOUD_USER_COUNT, USER_COUNT
-from sallyport.areas.directory.entry.entry import ALIASES
+from sallyport.areas.directory.entry.entry import ALIASES, DEVICE_ID
 from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.imports.job import EntryCounts, ImportRun, Revocations
-from sallyport.areas.directory.imports.lines import PreparedPerson, PreparedUnchanged, key_of
+from sallyport.areas.directory.imports.lines import PreparedPerson, PreparedUnchanged, identifiers_of, key_of
 from sallyport.areas.directory.mappings.mapping import FieldMapping, PersonFields, fields_of
 from sallyport.areas.directory.stored import memberships
 from sallyport.areas.directory.stored.rows import NO_DIGEST, EntryTable, StoredEntry, kept_identifier
@@ -21,6 +21,9 @@ from sallyport.store.search import IndexEntry, SearchIndex
 _SEARCH: Final = SearchIndex("directory_users_search")
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
 """The statuses that end a person's access. LOCKED is not one of these statuses, because a lock is temporary."""
+IDENTIFIER: Final = 2
+"""The value of `is_alias` for an identifier. It is no login name: only the name in a client certificate finds it."""
+_IN_SESSIONS: Final = frozenset({"upn", "mail", "id"})
 Unindexed = list[IndexEntry]
 """Added people that are not in the search index yet."""
 
@@ -58,8 +61,8 @@ def put(
     found, is_current = _found(tx, run, several), True
     if len(several) > 1 and _is_long(tx, run, found, several):
         return None
-    for place, new in enumerate(several):
-        known = found[place] if is_current else PEOPLE.find(tx, run, new.external_id, new.dn_key)
+    for index, new in enumerate(several):
+        known = found[index] if is_current else PEOPLE.find(tx, run, new.external_id, new.dn_key)
         if known is None:
             added.append(new)
         elif known.digest == new.digest:
@@ -107,7 +110,13 @@ def merge_index(tx: Tx) -> None:
 
 def update(tx: Tx, run: ImportRun, known: StoredPerson, new: PreparedPerson, revocations: Revocations, at: int) -> None:
     """Write a person whose entry has changed. If the name has changed, call `PEOPLE.rename` first."""
-    names = names_of(tx, known.id)
+    has_other_facts = (
+        DEVICE_ID in new.attributes
+        and revocations.device_matters(run.domain_id)
+        and device_facts(new.attributes) != device_facts(attributes_of(tx, known.id))
+    )
+    is_lost = _loses_access(known, new.status)
+    names = session_names(tx, run.domain_id, known.id) if is_lost or has_other_facts else ()
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     tx.execute(
         "update directory_users set external_id = :external, dn = :dn, dn_key = :dn_key, uid_key = :uid_key, "
@@ -121,10 +130,14 @@ def update(tx: Tx, run: ImportRun, known: StoredPerson, new: PreparedPerson, rev
     )
     sql = "update directory_attributes set attributes = :a where user_id = :id"
     tx.execute(sql, id=known.id, a=json.dumps(new.attributes))
-    _replace_names(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
+    own = identifiers_of(new.dn, new.login, new.attributes)
+    _replace_names(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases), own)
+    _release(tx, run, known, columns["name"], revocations)
     _search_again(tx, run.domain_id, known, columns)
     memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
-    _revoke_inactive(tx, run, known, new.status, names, revocations)
+    if names:
+        reason = f"the directory has the user as {new.status}" if is_lost else "the facts of the device have changed"
+        _revoke(tx, run, names, revocations, reason)
 
 
 def touch(
@@ -149,7 +162,9 @@ def touch(
         at=at,
         id=known.id,
     )
-    _revoke_inactive(tx, run, known, status, names_of(tx, known.id), revocations)
+    if _loses_access(known, status):
+        names = session_names(tx, run.domain_id, known.id)
+        _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
     return EntryCounts(updated=1)
 
 
@@ -160,7 +175,7 @@ def remove(tx: Tx, run: ImportRun, known: StoredPerson, revocations: Revocations
     own = key_of(known.dn)
     if known.dn_key != own and not memberships.restore_key(tx, PEOPLE.name, run.directory_id, known.dn_key, own):
         return None
-    names = names_of(tx, known.id)
+    names = () if known.status in GONE else session_names(tx, run.domain_id, known.id)
     _SEARCH.remove(tx, run.domain_id, [known.id])
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
@@ -168,7 +183,8 @@ def remove(tx: Tx, run: ImportRun, known: StoredPerson, revocations: Revocations
     counters.add_row(tx, run.domain_id, USER_COUNT, known.id, -1)
     if run.cloud:
         counters.add(tx, run.domain_id, CLOUD_USER_COUNT, -1)
-    if known.status not in GONE:
+    _release(tx, run, known, "", revocations)
+    if names:
         _revoke(tx, run, names, revocations, "the directory does not have the user any more")
     return EntryCounts(removed=1)
 
@@ -180,13 +196,61 @@ def attributes_of(tx: Tx, user_id: int) -> dict[str, list[str]]:
     return attributes
 
 
+_FLAGS: Final = {"iscompliant": ("compliant", "noncompliant"), "ismanaged": ("managed", "unmanaged")}
+_TRUSTS: Final = {"azuread": "joined", "serverad": "hybrid-joined", "workplace": "registered"}
+
+
+def device_facts(attributes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the facts of a device of Entra ID: compliant or noncompliant, managed or unmanaged, and how it has joined.
+    A fact that Entra ID does not state is left out. Return none for a person."""
+    if DEVICE_ID not in attributes:
+        return ()
+    stated = {name: "".join(attributes.get(name, ())).lower() for name in (*_FLAGS, "trusttype")}
+    flags = [yes if stated[name] == "true" else no for name, (yes, no) in _FLAGS.items() if stated[name]]
+    return (*flags, *filter(None, (_TRUSTS.get(stated["trusttype"]),)))
+
+
 def names_of(tx: Tx, user_id: int) -> list[str]:
-    """Return the case-folded names of a person, the login name first."""
-    sql = "select name_key from directory_names where user_id = :id order by is_alias, name_key"
+    """Return the case-folded login names of a person, the most important one first."""
+    sql = "select name_key from directory_names where user_id = :id and is_alias < 2 order by is_alias, name_key"
     return [str(row[0]) for row in tx.rows(sql, id=user_id)]
 
 
-def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) -> bool:
+def session_names(tx: Tx, domain_id: int, user_id: int) -> list[str]:
+    """Return the case-folded names that the sessions of a person or a device can have: the login names, the names in
+    client certificates, and the host names of a device in the realms of the domain.
+
+    People and admins can write a mail address or the name of a device. So a name is left out if it is a login name of
+    another user. The name of a device without a realm is left out too, because a directory that is not imported may
+    have a person with this name.
+    """
+    sql = "select name_key from directory_names where user_id = :id and is_alias = :alias order by name_key"
+    named = [str(row[0]).partition(":") for row in tx.rows(sql, id=user_id, alias=IDENTIFIER)]
+    own = dict.fromkeys(names_of(tx, user_id))
+    if not named:
+        return list(own)
+    sql = "select distinct realm_key from domain_realms where domain_id = :d order by realm_key"
+    realms = [str(row[0]) for row in tx.rows(sql, d=domain_id)]
+    found = [name for kind, _, name in named if kind in _IN_SESSIONS]
+    hosts = [f"{name}.{realm}" for kind, _, name in named if kind == "dns" for realm in realms]
+    found += [each for host in hosts for each in (f"host/{host}", host)]
+    others = [each for each in found if each not in own and not _is_of_another(tx, domain_id, user_id, each, realms)]
+    return list(dict.fromkeys((*own, *others)))
+
+
+def _is_of_another(tx: Tx, domain_id: int, user_id: int, name: str, realms: Sequence[str]) -> bool:
+    """Return whether an endpoint user or another imported person has a login name, with or without a realm."""
+    user, _, realm = name.rpartition("@")
+    plain = user if user and realm in realms else name
+    sql = (
+        "select 1 from directory_names where domain_id = :d and name_key = :key and user_id <> :id and is_alias < 2 "
+        "union select 1 from endpoint_users where domain_id = :d and name_key = :key limit 1"
+    )
+    keys = (plain, *(f"{plain}@{each}" for each in realms))
+    return any(tx.rows(sql, d=domain_id, id=user_id, key=key) for key in keys)
+
+
+def remap(tx: Tx, run: ImportRun, user_id: int, mapping: FieldMapping, revocations: Revocations, at: int) -> bool:
     """Update a person's fields from the stored attributes. Return whether a field has changed."""
     known = PEOPLE.get(tx, user_id)
     if known is None:
@@ -199,12 +263,14 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
         "fields = :fields, mapping = :mapping, updated_at = :at where id = :id"
     )
     tx.execute(sql, id=user_id, mapping=mapping.digest, at=at, **columns)
-    _search_again(tx, domain_id, known, columns)
+    _search_again(tx, run.domain_id, known, columns)
     if columns["name"] != known.name:
         # Names from the directory are kept. A name that came only from the former mapping is deleted.
         own = {fold(value) for attribute in ALIASES for value in attributes.get(attribute, ())}
         aliases = [key for key in names_of(tx, user_id) if key != fold(known.name) or key in own]
-        _replace_names(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
+        identifiers = identifiers_of(known.dn, known.login, attributes)
+        _replace_names(tx, run.domain_id, user_id, columns["name"], (known.login, *aliases), identifiers)
+        _release(tx, run, known, columns["name"], revocations)
     shown = (known.name, known.display_name, known.email, known.upn, before)
     return shown != tuple(columns[name] for name in ("name", "display_name", "email", "upn", "fields"))
 
@@ -238,7 +304,8 @@ def _add_all(tx: Tx, run: ImportRun, several: Sequence[PreparedPerson], at: int,
     )
     names = list[tuple[int, str, int, int]]()
     for user_id, new, shown in zip(ids, several, columns, strict=True):
-        names += _names(run.domain_id, user_id, shown["name"], (new.login, *new.aliases))
+        identifiers = identifiers_of(new.dn, new.login, new.attributes)
+        names += _names(run.domain_id, user_id, shown["name"], (new.login, *new.aliases), identifiers)
         unindexed.append(IndexEntry(run.domain_id, user_id, _texts(*(shown[name] for name in _SHOWN))))
     tx.insert("directory_names", _NAMES, names)
     memberships.set_groups_of(tx, run.directory_id, {new.dn_key: new.group_keys for new in several})
@@ -289,32 +356,45 @@ def _search_again(tx: Tx, domain_id: int, known: StoredPerson, columns: Mapping[
 _NAMES: Final = ("domain_id", "name_key", "user_id", "is_alias")
 
 
-def _replace_names(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
-    tx.execute("delete from directory_names where user_id = :id", id=user_id)
-    tx.insert("directory_names", _NAMES, _names(domain_id, user_id, name, aliases))
-
-
-def _names(domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> list[tuple[int, str, int, int]]:
-    """Return the rows with the case-folded names of a person."""
-    keys = dict.fromkeys((fold(name), *map(fold, aliases)))
-    return [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]
-
-
-def _revoke_inactive(
-    tx: Tx, run: ImportRun, known: StoredPerson, status: str, names: Sequence[str], revocations: Revocations
+def _replace_names(
+    tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str], identifiers: Sequence[str]
 ) -> None:
-    """Revoke the access of a person whose status has changed to an inactive one (GONE)."""
-    if status in GONE and known.status not in GONE:
-        _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
+    tx.execute("delete from directory_names where user_id = :id", id=user_id)
+    tx.insert("directory_names", _NAMES, _names(domain_id, user_id, name, aliases, identifiers))
+
+
+def _names(
+    domain_id: int, user_id: int, name: str, aliases: Sequence[str], identifiers: Sequence[str]
+) -> list[tuple[int, str, int, int]]:
+    """Return the rows with the case-folded names of a person, and with the person's identifiers. A login name that
+    looks like an identifier of the person is left to the login names."""
+    keys = dict.fromkeys((fold(name), *map(fold, aliases)))
+    rows = [(domain_id, key, user_id, int(index > 0)) for index, key in enumerate(keys)]
+    return rows + [(domain_id, key, user_id, IDENTIFIER) for key in identifiers if key not in keys]
+
+
+def _loses_access(known: StoredPerson, status: str) -> bool:
+    """Return whether the status of a person changes to an inactive one."""
+    return status in GONE and known.status not in GONE
 
 
 def _revoke(tx: Tx, run: ImportRun, names: Sequence[str], revocations: Revocations, reason: str) -> None:
-    """Revoke the access of a person. But do nothing if another directory of the domain has an active person with the
-    same login name. names: the names of the person, the login name first."""
+    """Revoke the access of a person, unless `_is_elsewhere`. names: the names of the person, the login name first."""
+    if not _is_elsewhere(tx, run, names[0] if names else ""):
+        revocations.revoke(tx, run.domain_id, names, reason)
+
+
+def _release(tx: Tx, run: ImportRun, known: StoredPerson, name: str, revocations: Revocations) -> None:
+    """Release the former login name of a person unless it is still `name`, or unless `_is_elsewhere`."""
+    former = fold(known.name)
+    if former != fold(name) and not _is_elsewhere(tx, run, former):
+        revocations.release(tx, run.domain_id, former)
+
+
+def _is_elsewhere(tx: Tx, run: ImportRun, name: str) -> bool:
+    """Return whether another directory of the domain has an active person with a case-folded login name."""
     sql = (
         "select 1 from directory_names n join directory_users u on u.id = n.user_id where n.domain_id = :d and "
         "n.name_key = :name and n.is_alias = 0 and u.status = :active and u.directory_id <> :dir"
     )
-    active, name = Status.ACTIVE.value, names[0] if names else ""
-    if not tx.rows(sql, d=run.domain_id, name=name, active=active, dir=run.directory_id):
-        revocations.revoke(tx, run.domain_id, names, reason)
+    return bool(tx.rows(sql, d=run.domain_id, name=name, active=Status.ACTIVE.value, dir=run.directory_id))

@@ -7,7 +7,8 @@ from typing import Final
 
 from sallyport.areas.directory.directory import CLOUD_USER_COUNT, GROUP_COUNT, USER_COUNT, Group, User
 from sallyport.areas.directory.imports.job import ImportRun
-from sallyport.areas.directory.mappings.mapping import MOST_MAPPED, attributes_in
+from sallyport.areas.directory.mappings.mapping import MAX_MAPPED, attributes_in
+from sallyport.areas.directory.stored.people import IDENTIFIER
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store.counters import whole_page
@@ -24,7 +25,7 @@ _USER_SELECT: Final = (
     "join directories d on d.id = u.directory_id) as found"
 )
 _GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
-MOST_GROUPS: Final = 10_000
+MAX_GROUPS: Final = 10_000
 """Maximum number of a person's groups. If a person has more groups, a login treats the groups as unknown."""
 
 # All members of a group and of its nested groups. `union` drops repeated rows, so that cycles of groups end.
@@ -44,15 +45,25 @@ _ABOVE: Final = (
 )
 
 
+_PRINCIPALS: Final = (
+    "select u.id, u.directory_id, u.dn, u.status, u.name, u.cloud as is_cloud, d.read_at from directory_names n "
+    "join directory_users u on u.id = n.user_id join directories d on d.id = u.directory_id "
+    "where n.domain_id = :d and n.name_key = :key and n.is_alias = :alias order by u.id"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person that a login name refers to."""
+    """A person that a login name or an identifier refers to. is_cloud: 1 if the directory is a cloud directory.
+    read_at: the time when the directory was last read, in microseconds."""
 
     id: int
     directory_id: int
     dn: str
     status: str
     name: str
+    is_cloud: int
+    read_at: int
 
 
 def users(tx: Tx, list_query: ListQuery, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
@@ -134,13 +145,33 @@ class MissingEntries:
     known: int
 
 
-def missing(tx: Tx, run: ImportRun, table: str) -> MissingEntries:
-    """Count the stored entries that an import has not found. table: the table of people or of groups."""
+_ENTRIES: Final = {
+    "users": "directory_users where (cloud = 0 or login not like 'host/%') and",
+    "devices": "directory_users where cloud = 1 and login like 'host/%' and",
+    "groups": "directory_groups where",
+}
+
+
+def unseen_ids(tx: Tx, run: ImportRun, table: str, after: int) -> list[int]:
+    """Return ids of entries of a table that a complete import has not seen, in order. after: only higher ids."""
+    sql = f"select id from {table} where directory_id = :dir and id > :after and seen < :job order by id limit 1000"
+    return [int(str(row[0])) for row in tx.rows(sql, dir=run.directory_id, after=after, job=run.job_id)]
+
+
+def unseen_external_id(tx: Tx, run: ImportRun, table: str, row_id: int) -> str | None:
+    """Return the external id of an entry if the import has still not seen it, otherwise None."""
+    sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"
+    return tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
+
+
+def missing(tx: Tx, run: ImportRun, kind: str) -> MissingEntries:
+    """Count the stored entries that an import has not found. kind: users, devices or groups. Devices are those of a
+    cloud directory."""
     found = tx.one(
         MissingEntries,
         "select count(case when seen < :job then 1 end) as missing, "
         "count(case when seen < :job or created_at < :started then 1 end) as known "
-        f"from {table} where directory_id = :dir",
+        f"from {_ENTRIES[kind]} directory_id = :dir",
         job=run.job_id,
         started=run.started_at,
         dir=run.directory_id,
@@ -152,7 +183,7 @@ def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str
     """Return the case-folded names of all people in a group and its nested groups, by person id."""
     sql = (
         f"{INSIDE}select n.user_id, n.name_key from ({_PEOPLE_INSIDE}) as people "
-        "join directory_names n on n.user_id = people.id"
+        "join directory_names n on n.user_id = people.id and n.is_alias < 2"
     )
     found: dict[int, list[str]] = {}
     for user_id, name in tx.rows(sql, g=group_id, dir=directory_id):
@@ -183,18 +214,18 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
         "where u.id = :user and m.directory_id = u.directory_id and m.member_key in (u.dn_key, u.uid_key) and "
         "g.directory_id = m.directory_id and g.dn_key = m.group_key order by g.name limit :most"
     )
-    return [str(row[0]) for row in tx.rows(sql, user=user.id, most=MOST_GROUPS)]
+    return [str(row[0]) for row in tx.rows(sql, user=user.id, most=MAX_GROUPS)]
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
     """Return the case-folded names of a person's groups, and of all groups around these groups. Return None if there
-    are more than MOST_GROUPS such groups."""
+    are more than MAX_GROUPS such groups."""
     sql = (
         f"{_ABOVE}select g.name, g.name_key from (select k from above limit :most) as known "
         "left join directory_groups g on g.directory_id = :dir and g.dn_key = known.k"
     )
-    rows = tx.rows(sql, user=principal.id, dir=principal.directory_id, most=MOST_GROUPS)
-    if len(rows) >= MOST_GROUPS:
+    rows = tx.rows(sql, user=principal.id, dir=principal.directory_id, most=MAX_GROUPS)
+    if len(rows) >= MAX_GROUPS:
         return None
     return frozenset(fold(str(name)) if key is None else str(key) for name, key in rows if name is not None)
 
@@ -206,21 +237,28 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
     login name of any people, return only these people. Otherwise return the people who have one of the keys as login
     name or alias.
     """
-    select = (
-        "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
-        "join directory_users u on u.id = n.user_id where n.domain_id = :d "
-        "and n.name_key = :key and n.is_alias = :alias order by u.id"
-    )
-    own = tx.all(Principal, select, d=domain_id, key=keys[0], alias=0)
+    own = tx.all(Principal, _PRINCIPALS, d=domain_id, key=keys[0], alias=0)
     if own:
         return own
     found = {
         each.id: each
         for key in keys
         for alias in (0, 1)
-        for each in tx.all(Principal, select, d=domain_id, key=key, alias=alias)
+        for each in tx.all(Principal, _PRINCIPALS, d=domain_id, key=key, alias=alias)
     }
     return list(found.values())
+
+
+def identified(tx: Tx, domain_id: int, identifier: str) -> list[Principal]:
+    """Return the people of cloud directories that have an identifier (`imports.lines.identifiers_of`)."""
+    found = tx.all(Principal, _PRINCIPALS, d=domain_id, key=identifier, alias=IDENTIFIER)
+    return [each for each in found if each.is_cloud]
+
+
+def sids(tx: Tx, user_id: int) -> tuple[str, ...]:
+    """Return the security identifiers of a person of a cloud directory, in upper case."""
+    sql = "select name_key from directory_names where user_id = :id and is_alias = :alias and name_key like 'sid:%'"
+    return tuple(sorted(str(row[0])[len("sid:") :].upper() for row in tx.rows(sql, id=user_id, alias=IDENTIFIER)))
 
 
 def inhabited(tx: Tx) -> frozenset[int]:
@@ -291,13 +329,13 @@ def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Check that a directory and its groups use at most MOST_MAPPED attributes if new fields are mapped. Raises
+    """Check that a directory and its groups use at most MAX_MAPPED attributes if new fields are mapped. Raises
     Conflict if they would use more."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)
     added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted
-    if added and len(wanted) + len(added) > MOST_MAPPED:
-        raise Conflict(f"a directory and its groups map at most {MOST_MAPPED} attributes")
+    if added and len(wanted) + len(added) > MAX_MAPPED:
+        raise Conflict(f"a directory and its groups map at most {MAX_MAPPED} attributes")
 
 
 def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:

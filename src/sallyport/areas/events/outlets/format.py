@@ -25,12 +25,12 @@ FACILITIES: Final = {LOGIN: 10, AUDIT: 13}  # facilities `authpriv` and `log aud
 INFORMATIONAL: Final = 6
 NOTICE: Final = 5
 ENTERPRISE: Final = 32473  # the enterprise number for examples (RFC 5612)
-LONGEST: Final = 6000
+MAX_LENGTH: Final = 6000
 """Maximum number of characters of a value in a syslog message. Most receivers accept messages of 8 KiB, and a datagram
 holds less than 64 KiB."""
 _LOGIN: Final = (
     *("eventId", "time", "domain", "user", "ip_address", "client_ip", "device_name", "station", "method", "factor"),
-    *("decision", "appliedDecision", "wouldHaveBeen", "reason", "detail", "latencyMs"),
+    *("decision", "appliedDecision", "wouldHaveBeen", "reason", "detail", "latencyMs", "role", "ssid", "port"),
 )
 _OWN_NAMES: Final = {"device_name": "device"}
 _ESCAPED: Final = re.compile(r'(["\\\]])')
@@ -106,9 +106,9 @@ def as_syslog(fields: Fields, host: str, *, is_json: bool = False) -> bytes:
 
 
 def _bounded(value: JSON) -> JSON:
-    """Return a value whose text has at most `LONGEST` characters. A longer object becomes the beginning of its text."""
+    """Return a value with a text of at most MAX_LENGTH characters. A longer object becomes the start of its text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= LONGEST else text[:LONGEST]
+    return value if len(text) <= MAX_LENGTH else text[:MAX_LENGTH]
 
 
 def _summary_of_login(fields: Fields) -> tuple[int, str]:
@@ -118,7 +118,7 @@ def _summary_of_login(fields: Fields) -> tuple[int, str]:
 
 
 def _summary_of_change(fields: Fields) -> tuple[int, str]:
-    return NOTICE, f"{fields['actor']}: {fields['action']} {fields['target']}"[:LONGEST]
+    return NOTICE, f"{fields['actor']}: {fields['action']} {fields['target']}"[:MAX_LENGTH]
 
 
 def host_name() -> str:
@@ -134,7 +134,7 @@ def counted(message: bytes) -> bytes:
 def _value(value: JSON) -> str:
     r"""Return a value of structured data, with the characters `"`, `\` and `]` escaped (RFC 5424 section 6.3.3)."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else "" if value is None else str(value)
-    return _ESCAPED.sub(r"\\\1", _clean(text[:LONGEST]))
+    return _ESCAPED.sub(r"\\\1", _clean(text[:MAX_LENGTH]))
 
 
 def _clean(text: str) -> str:

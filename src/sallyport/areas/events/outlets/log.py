@@ -16,7 +16,7 @@ from sallyport.store.model import Store
 
 POLL_S: Final = 0.5
 LINES_AT_ONCE: Final = 16  # the lines of this number of events take a millisecond, for which logins wait
-MOST: Final = 2000
+MAX_EVENTS: Final = 2000
 """Maximum number of events that are logged at once. Further events are skipped, so that the log does not delay
 logins."""
 
@@ -37,27 +37,27 @@ class LoginLog:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Log new decisions until cancelled. Once `started` has been called, every new decision is logged. Raises
         StoreError."""
-        place, seen = await self._store.settled(EVENTS.name), -1
+        position, seen = await self._store.settled(EVENTS.name), -1
         task_status.started()
 
         async def log_new() -> None:
-            nonlocal place, seen
+            nonlocal position, seen
             changes = self._store.changes
             if changes != seen:
-                place = await self._log_next(place)
+                position = await self._log_next(position)
                 seen = changes
 
         await every(POLL_S, log_new, failure="logins_not_logged")
 
-    async def _log_next(self, place: int) -> int:
+    async def _log_next(self, position: int) -> int:
         """Log the decisions after an event id. Return the id of the last event that is logged or skipped."""
         newest = await self._store.settled(EVENTS.name)
-        if newest < place or logs.is_silent("info"):  # newest is less than place after a restore of a backup
+        if newest < position or logs.is_silent("info"):  # newest is less than position after a restore of a backup
             return newest
-        found = partial(repo.of_node, after=place, last=newest, node_id=self._node_id(), limit=MOST)
-        if newest - place > MOST:
-            count = partial(repo.count_of_node, after=place, last=newest, node_id=self._node_id())
-            if (skipped := await self._store.read(count)) > MOST:
+        found = partial(repo.of_node, after=position, last=newest, node_id=self._node_id(), limit=MAX_EVENTS)
+        if newest - position > MAX_EVENTS:
+            count = partial(repo.count_of_node, after=position, last=newest, node_id=self._node_id())
+            if (skipped := await self._store.read(count)) > MAX_EVENTS:
                 log.warning("logins_not_logged_overload", count=skipped)
                 return newest
         for number, event in enumerate(by_time(await self._store.read(found)), 1):

@@ -37,7 +37,7 @@ from sallyport.store.model import Store, Tx
 
 BATCH: Final = 200
 POLL_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 30.0
+MAX_PAUSE_S: Final = 30.0
 
 log = structlog.get_logger()
 
@@ -99,7 +99,7 @@ class Outlets:
 
     async def _serve(self, target: Target) -> None:
         transport, failing, seen = transport_to(target, self._egress), False, -1
-        back_off = BackOff(first_s=2 * POLL_S, most_s=LONGEST_PAUSE_S)
+        back_off = BackOff(first_s=2 * POLL_S, most_s=MAX_PAUSE_S)
         try:
             while True:
                 changes = self._store.changes
@@ -131,15 +131,15 @@ class Outlets:
         If the call raises OSError, ProviderError or StoreError, the next call sends the same entries again.
         """
         newest = await self._store.settled(queue.table)
-        place, entries = await self._store.read(partial(_next, outlet=target.url, queue=queue, last=newest))
-        if place is None:
-            place = newest
-            await self._remember(target, queue, place)
-        self._metrics.waiting[target.url, queue.kind] = float(max(0, newest - place))
+        position, entries = await self._store.read(partial(_next, outlet=target.url, queue=queue, last=newest))
+        if position is None:
+            position = newest
+            await self._remember(target, queue, position)
+        self._metrics.waiting[target.url, queue.kind] = float(max(0, newest - position))
         if not entries:
             return 0
-        lost = entries[-1].id - place - len(entries)
-        if lost > 0 and not (self._has_gaps and await self._store.read(partial(_is_left, queue=queue, last=place))):
+        lost = entries[-1].id - position - len(entries)
+        if lost > 0 and not (self._has_gaps and await self._store.read(partial(_is_left, queue=queue, last=position))):
             log.warning("outlet_events_lost", outlet=target.url, type=queue.kind, count=lost)
         await transport.send(await in_parts(partial(self._message, target), by_time(entries)))
         await self._remember(target, queue, entries[-1].id)
@@ -147,8 +147,8 @@ class Outlets:
         self._metrics.waiting[target.url, queue.kind] = float(newest - entries[-1].id)
         return len(entries)
 
-    async def _remember(self, target: Target, queue: Queue, place: int) -> None:
-        await self._store.write(lambda tx: repo.remember(tx, target.url, queue.kind, place))
+    async def _remember(self, target: Target, queue: Queue, position: int) -> None:
+        await self._store.write(lambda tx: repo.remember(tx, target.url, queue.kind, position))
 
     def _message(self, target: Target, entry: Entry) -> bytes:
         fields = self._fields(entry)
@@ -167,8 +167,8 @@ class Outlets:
 def _next(tx: Tx, outlet: str, queue: Queue, last: int) -> tuple[int | None, Sequence[Entry]]:
     """Return the position of an outlet, and the entries after this position. last: the id of the last entry to return.
     For a new outlet, the position is None and there are no entries."""
-    place = repo.position(tx, outlet, queue.kind)
-    return place, [] if place is None else queue.between(tx, place, last, BATCH)
+    position = repo.position(tx, outlet, queue.kind)
+    return position, [] if position is None else queue.between(tx, position, last, BATCH)
 
 
 def _is_left(tx: Tx, queue: Queue, last: int) -> bool:

@@ -9,15 +9,19 @@ copy with another station, NAS or outer identity is refused, because the login w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 from cryptography import x509
 
+from sallyport.areas.authorities.revocation.state import RevocationState
+from sallyport.areas.login.eap.holders import Holder
+from sallyport.areas.login.eap.revocation import NOT_CHECKED
 from sallyport.areas.login.eap.verifiers import Verifier
 from sallyport.areas.login.login import NO_WAITS, NOTHING, Answered, Decision, Found, Login, Reason, Waits
+from sallyport.areas.login.second.conversation import NO_PROOF, Proof
 from sallyport.areas.login.second.session import Session, device_key
 from sallyport.areas.mfa.provider import Code
 from sallyport.areas.policy.rules.rule import Rule
@@ -25,8 +29,8 @@ from sallyport.base.bounded import BoundedMap, ExpiringMap
 from sallyport.base.errors import PacketError
 from sallyport.base.mac import station_form
 from sallyport.radius.attributes import CALLING_STATION_ID, USER_NAME
-from sallyport.radius.eap.certificate import NamedBy
-from sallyport.radius.eap.conversation import MOST, Conversation
+from sallyport.radius.eap.certificate_names import NamedBy
+from sallyport.radius.eap.conversation import MAX_CONVERSATIONS, Conversation
 from sallyport.radius.eap.methods import ORDER
 from sallyport.radius.eap.model import Check, Done
 from sallyport.radius.eap.packet import TLS, TTLS
@@ -89,7 +93,7 @@ class AcceptedEndings:
     the last response get the same answer."""
 
     def __init__(self, window_s: float) -> None:
-        self._endings = ExpiringMap[bytes, Ending](MOST, window_s)
+        self._endings = ExpiringMap[bytes, Ending](MAX_CONVERSATIONS, window_s)
 
     def add(self, state: bytes, ending: Ending, answered: Answered, *, now: float) -> None:
         """Store a conversation after its answer. An answer other than Access-Accept is not repeated."""
@@ -121,13 +125,14 @@ class InnerSecondFactor:
 
     reason: the result, or None if the login needs no second factor. refusal: the decision if the login is refused.
     session: the challenge in which the user must enter a code, or None. prompt: the text that asks the user for the
-    code.
+    code. proof: the second factor that the user has proved.
     """
 
     reason: Reason | None = None
     refusal: Decision | None = None
     session: Session | None = None
     prompt: str = ""
+    proof: Proof = NO_PROOF
 
     @property
     def is_asked(self) -> bool:
@@ -139,19 +144,24 @@ class InnerSecondFactor:
 class EapResult:
     """The result of a login by EAP.
 
-    first: the result of the first factor. second: the result of the second factor if the user was asked inside EAP,
-    else None. refusal: the decision if the second factor has refused the login. rule: the login rule that has led to
-    the refusal, or None. by_address: whether the station was admitted by its MAC address. stamp: the value of
-    `verifiers.Finding.stamp`. ending: the same as `EapLogin.ending`.
+    first: the result of the first factor. second, proof: the result of the second factor if the user was asked inside
+    EAP, and what the user has proved; else `second` is None. refusal: the decision if the second factor has refused the
+    login. rule: the login rule that has led to the refusal, or None. by_address: whether the station was admitted by
+    its MAC address. stamp: the value of `verifiers.Finding.stamp`. ending: the same as `EapLogin.ending`. authority:
+    the stamp of the domain's authority that has signed the client's certificate; empty if there is none. detail: a text
+    for the event.
     """
 
     first: Reason
     second: Reason | None = None
+    proof: Proof = NO_PROOF
     refusal: Decision | None = None
     rule: Rule | None = None
     by_address: bool = False
     stamp: str = ""
     ending: Ending | None = None
+    authority: str = ""
+    detail: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -160,12 +170,14 @@ class EapLogin:
 
     scope: an identifier of the domain and its first factor. client: the name of the RADIUS client. user: the inner name
     without its realm, or empty if it is unknown so far. inner_realm: the realm of this name. named_by: the field of the
-    certificate that contains the name. certificate: the client's certificate, or None. found, code, stamp: the fields
-    of the same names in the `verifiers.Finding` of the first factor. session: the challenge that the user must answer
-    next. second: the result of the second factor. rule: the login rule that asked for the second factor, or None.
-    waits: the time for which the login has waited. refused: the result if the login is refused. decided: whether
-    `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are not recorded. ending: the
-    end of the conversation, or None before it. It is also None if the second factor was asked for inside EAP.
+    certificate that contains the name. certificate: the client's certificate, or None. holder: the holder of a
+    certificate of one of the domain's own authorities, or None. revocation: the state of its certificate. chain: the
+    verified chain of its certificate. found, code, stamp: the fields of the same names in the `verifiers.Finding` of
+    the first factor. session: the challenge that the user must answer next. second, proof: the result of the second
+    factor, and what the user has proved. rule: the login rule that asked for the second factor, or None. waits: the
+    time for which the login has waited. refused: the result if the login is refused. decided: whether `refused` was
+    given to the caller. The rounds after the refusal, until EAP-Failure, are not recorded. ending: the end of the
+    conversation, or None before it. It is also None if the second factor was asked for inside EAP.
     """
 
     conversation: Conversation
@@ -176,11 +188,15 @@ class EapLogin:
     inner_realm: str = ""
     named_by: NamedBy | None = None
     certificate: x509.Certificate | None = None
+    holder: Holder | None = None
+    revocation: RevocationState = NOT_CHECKED
+    chain: Sequence[x509.Certificate] = ()
     found: Found = NOTHING
     code: Code | None = None
     stamp: str = ""
     session: Session | None = None
     second: Reason | None = None
+    proof: Proof = NO_PROOF
     rule: Rule | None = None
     waits: Waits = NO_WAITS
     refused: EapResult | None = None
@@ -225,7 +241,7 @@ class Unfinished:
         self._logged_at, self._suppressed = self._now(), 0
 
 
-MOST_STATIONS: Final = 20_000
+MAX_STATIONS: Final = 20_000
 _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
     kind: (kind, *[each for each in ORDER if each != kind]) for kind in (TTLS, TLS)
 }
@@ -246,7 +262,7 @@ class PreferredMethods:
     most stations, the station whose last login is the oldest.
     """
 
-    def __init__(self, most: int = MOST_STATIONS) -> None:
+    def __init__(self, most: int = MAX_STATIONS) -> None:
         self._kinds = BoundedMap[tuple[str, bytes], int](most)
 
     def __len__(self) -> int:

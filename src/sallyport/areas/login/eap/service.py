@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import structlog
 
+from sallyport.areas.authorities.authority import Authority
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, mschap_error
+from sallyport.areas.login.eap.answers import accepting_attributes, failure_reason, user_name_attribute
+from sallyport.areas.login.eap.client_certificates import ClientCertificates
+from sallyport.areas.login.eap.holders import WITH_REALM
 from sallyport.areas.login.eap.login import (
     AcceptedEndings,
     EapLogin,
@@ -23,27 +27,25 @@ from sallyport.areas.login.eap.login import (
     Unfinished,
     sender_of,
 )
-from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
-from sallyport.areas.login.identity import in_full, names_no_user, principal, realm_inside
+from sallyport.areas.login.eap.offered import OfferedMethods
+from sallyport.areas.login.eap.revocation import NOT_CHECKED, ChecksRevocation
+from sallyport.areas.login.eap.tls_servers import CertificatesOfDomain
+from sallyport.areas.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier, WithCloud
+from sallyport.areas.login.identity import names_no_user, principal, realm_inside
 from sallyport.areas.login.login import Answered, Found, Login, Reason
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
 from sallyport.areas.mfa.provider import Code
-from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import ConfigError, PacketError
+from sallyport.base.errors import PacketError
 from sallyport.certs.credentials import Credentials
-from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
-from sallyport.radius.eap.conversation import MAX_NAME, Conversation, Conversations
-from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.attributes import CALLING_STATION_ID, STATE, push_attribute
+from sallyport.radius.eap.certificate_names import NamedBy
+from sallyport.radius.eap.conversation import Conversation, Conversations
 from sallyport.radius.eap.model import (
-    NO_SERVER,
-    UNCHECKED,
     Certificate,
     Check,
     Done,
-    Failure,
-    Offers,
     Outcome,
     Password,
     Question,
@@ -52,25 +54,13 @@ from sallyport.radius.eap.model import (
     Verdict,
     Waiting,
 )
-from sallyport.radius.eap.packet import MD5, SMALLEST, pull_eap_message, push_eap_message
-from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
-from sallyport.radius.mschap_reply import push_mppe_keys
+from sallyport.radius.eap.packet import MD5, pull_eap_message, push_eap_message
 from sallyport.radius.packet import as_text
-from sallyport.radius.salted import Hiding
 
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 """The first factors of domains whose EAP conversations this service itself handles."""
-MOST_OFFERS: Final = 1024
-"""Maximum number of cached lists of offered methods. Each combination of domain and Framed-MTU takes one entry."""
-LARGEST: Final = 1300
-"""Maximum length in octets of an EAP packet to a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP, the
-datagram stays below 1400 octets, and most tunnels can carry it. A chain of two certificates with 2048-bit keys then
-takes two packets."""
-_UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
-_REASONS: Final[Mapping[Failure | None, Reason]] = {
-    Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
-}
-
+MAX_TEXT: Final = 1000
+"""Maximum length of the text about revocation in an event."""
 log = structlog.get_logger()
 
 
@@ -81,13 +71,18 @@ class EapServer:
     credentials: a function that returns the current server certificate. certificate_tenant: a function that returns the
     tenant for which a client certificate was issued. Its argument is the SHA-256 of the certificate in hex. node: a
     function that returns the number of this node. duplicate_window_s: for how many seconds a retransmission gets the
-    same answer.
+    same answer. certificates: a function that returns the server certificates of a domain; see `TlsServers`.
+    authorities: a function that returns the authorities of a domain, which are trusted instead of those of the
+    installation; empty if it has none. revocation: checks the certificates of these authorities.
     """
 
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
     node: Callable[[], int]
     duplicate_window_s: float
+    certificates: CertificatesOfDomain
+    authorities: Callable[[int], Sequence[Authority]]
+    revocation: ChecksRevocation
 
 
 class Eap:
@@ -112,9 +107,8 @@ class Eap:
         self._logins = Conversations[EapLogin](left=Unfinished(now).note, node=server.node)
         self._endings = AcceptedEndings(server.duplicate_window_s)
         self._preferred = PreferredMethods()
-        self._loaded: Credentials | None = None
-        self._server: TlsServer | None = None
-        self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
+        self.methods = OfferedMethods(server.credentials, server.certificates, server.authorities)
+        self.certificates = ClientCertificates(server.certificate_tenant, server.authorities, server.revocation)
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
         """Continue or begin the EAP conversation of a request, without waiting. Raises PacketError if the request does
@@ -176,22 +170,15 @@ class Eap:
             is_of_another = isinstance(eap.verifier, Station) and not eap.verifier.is_of(login)
             return (Reason.CHALLENGE_OVER if is_of_another else eap), state
         verifier = station or self._verifier(domain)
+        if domain.id in self._steps.principals.inhabited and not isinstance(verifier, Reason | Station):
+            verifier = WithCloud(verifier, self._steps, domain)
         if isinstance(verifier, Reason):
             return verifier, b""
-        size, scope = _fragment_size(login), _scope(domain)
+        scope = _scope(domain)
         order = self._preferred.order(scope, _station(login)) if station is None else (MD5,)
-        terms = Terms(self._tls(), verifier.checkable, order, fragment_size=size, scope=scope, owner=domain.tenant_id)
-        eap = EapLogin(Conversation(self._offered(terms), now=now), terms.scope, verifier, login.arrival.client.name)
+        offered = self.methods.of(login, domain, verifier, scope, order)
+        eap = EapLogin(Conversation(offered, now=now), scope, verifier, login.arrival.client.name)
         return eap, self._logins.add(login.arrival.client.tenant_id, login.arrival.client.id, eap, now=now)
-
-    def _offered(self, terms: Terms) -> Offers:
-        """Return the EAP methods to offer to a client. The list is taken from a cache if possible. terms: the
-        conditions that decide which methods are offered."""
-        found = self._offers.get(terms)
-        if found is None:
-            found = offers(terms)
-            self._offers.put(terms, found, terms.owner)
-        return found
 
     def _verifier(self, domain: Domain) -> Verifier | Reason:
         if domain.first_factor is FirstFactor.LOCAL:
@@ -201,29 +188,20 @@ class Eap:
             return checker
         return Directory(checker, self._steps, domain) if isinstance(checker, Binds) else Reason.METHOD_UNFIT
 
-    def _tls(self) -> TlsServer | None:
-        """Return the TLS server with the current certificate. If this certificate cannot be used, return the previous
-        server."""
-        credentials = self._own.credentials()
-        if credentials is not self._loaded:
-            self._loaded = credentials
-            self._offers.clear()
-            try:
-                self._server = None if credentials is None else _server(credentials)
-            except (ConfigError, OSError) as error:
-                log.error("eap_certificate_unusable", error=str(error))  # noqa: TRY400
-        return self._server
-
     def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
         """Return the verdict on the credentials, or None if it needs a look-up."""
         question = check.question
         if isinstance(question, Password) and (question.step or question.prompts):
             return None
-        name = self._name(login, domain, eap, question)
-        if not self._steps.recalled(login, domain):
+        if isinstance(question, Resumed) and question.by_certificate:  # the question about the certificate follows
+            return Verdict(self.certificates.trusts(domain, question.stamp))
+        name, question = self._name(login, domain, eap, question)
+        if not self._steps.recalled(login, domain) or not self.certificates.knows_revocation(eap, question):
             return None
-        finding = self._refused(login, domain, eap.verifier, name, question) or eap.verifier.at_once(name, question)
-        return None if finding is None else self._judge(login, eap, question, finding)
+        finding = self._refused(login, domain, eap, name, question) or eap.verifier.at_once(name, question)
+        if finding is None:
+            return None
+        return self._judge(login, eap, question, self.certificates.in_scope(login, eap, finding))
 
     async def _verdict(self, login: Login, domain: Domain, eap: EapLogin, check: Check) -> Verdict:
         question = check.question
@@ -231,14 +209,20 @@ class Eap:
             login.method = f"eap-{eap.conversation.method}"
             login.user, login.outside, login.found = eap.user, False, eap.found
             return await self._second_factor(login, domain, eap, Code(as_text(question.password)))
-        name = self._name(login, domain, eap, question)
+        name, question = self._name(login, domain, eap, question)
         await self._steps.recall(login, domain)
-        finding = self._refused(login, domain, eap.verifier, name, question)
+        began = self._now()
+        if not self.certificates.knows_revocation(eap, question):
+            await self.certificates.ask_for_revocation(eap, question)
+        finding = self._refused(login, domain, eap, name, question)
         if finding is None:
-            began = self._now()
             finding = await eap.verifier.verify(name, question)
+            if finding.user and finding.user != login.user:  # the certificate names the user by another identifier
+                name = login.user = eap.user = finding.user
+                await self._steps.recall(login, domain)
             # Other tries may have locked the user out meanwhile. Then the client must not learn the result.
-            finding = self._refused(login, domain, eap.verifier, name, question) or finding
+            refusal = self._refused(login, domain, eap, name, question)
+            finding = refusal or self.certificates.in_scope(login, eap, finding)
             if domain.first_factor is not FirstFactor.LOCAL:
                 eap.waits = replace(eap.waits, first_us=eap.waits.first_us + self._since(began))
         verdict = self._judge(login, eap, question, finding)
@@ -246,34 +230,42 @@ class Eap:
             return await self._second_factor(login, domain, eap, Code(""))
         return verdict
 
-    def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
-        """Return the name of the user in a question, without its realm. Return an empty text if the realm belongs to
-        another domain or to none."""
+    def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> tuple[str, Question]:
+        """Return the name of the user in a question, without its realm, and the question with the user's whole name.
+        The name is empty if the realm belongs to another domain or to none."""
         login.method = f"eap-{eap.conversation.method}"
-        eap.named_by, eap.certificate = (
-            (question.by, question.certificate) if isinstance(question, Certificate) else (None, None)
-        )
-        name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
+        eap.named_by, eap.certificate, eap.holder, eap.revocation = None, None, None, NOT_CHECKED
+        needs_realm: NamedBy | None = None
+        if isinstance(question, Certificate):
+            if question.anchor:  # an authority of the domain may name its users without a realm
+                holder = eap.holder = self.certificates.holder(domain, question)
+                question = replace(question, user=holder.name.encode(), by=holder.by)
+            else:
+                needs_realm = question.by
+            eap.named_by, eap.certificate = question.by, question.certificate
+        if eap.named_by in WITH_REALM or eap.named_by is None:
+            name = principal(login, domain, self._steps.domains.value, question.user, needs_realm)
+        else:
+            name = as_text(question.user)
         login.user = eap.user = name or login.user
-        login.inner_realm = eap.inner_realm = realm_inside(question.user, eap.named_by)
+        eap.inner_realm = realm_inside(question.user, eap.named_by)
+        login.realm = eap.inner_realm or login.realm
         login.outside = False
-        return name
+        return name, question
 
-    def _refused(
-        self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
-    ) -> Finding | None:
+    def _refused(self, login: Login, domain: Domain, eap: EapLogin, name: str, question: Question) -> Finding | None:
         """Return a refusal for which the credentials need not be checked, otherwise None. The login is refused if the
         certificate belongs to another tenant, if the name is empty or its realm is unknown, or if the user is locked
         out."""
         if isinstance(question, Certificate):
-            owner = self._own.certificate_tenant(question.fingerprint)
-            if owner not in {None, domain.tenant_id}:
-                return Finding(Reason.CERTIFICATE_REFUSED)
+            refusal = self.certificates.refusal(domain, eap, question)
+            if refusal is not None:
+                return refusal
         if not name:
             return Finding(Reason.NO_USER_NAME if names_no_user(question.user) else Reason.UNKNOWN_REALM)
         if (
-            self._steps.lockouts.some
-            and not isinstance(verifier, Station)
+            self._steps.lockouts.has_failures
+            and not isinstance(eap.verifier, Station)
             and (lock := self._steps.lockouts.refuses(login.attempt(domain)))
         ):
             return Finding(LOCKED[lock])
@@ -283,12 +275,18 @@ class Eap:
         if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
             eap.user = ""  # the client then does a full login, possibly as another user
             return Verdict(False)
+        if finding.user:
+            login.user = eap.user = finding.user
         if finding.reason is not Reason.NONE:
-            eap.refused = EapResult(finding.reason)
+            eap.refused = EapResult(finding.reason, detail=finding.detail)
             return Verdict(False, error=mschap_error(finding.reason), reason=finding.reason.value)
         eap.found, eap.code, eap.stamp = finding.found, finding.code, finding.stamp
         login.found, login.code = finding.found, finding.code
-        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp)
+        if eap.holder is not None and eap.holder.authority is not None:
+            name = question.user if eap.named_by in WITH_REALM and not finding.user else login.user.encode()
+            return Verdict(True, stamp=eap.holder.authority.stamp, user=name)
+        name = finding.user.encode()
+        return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp, user=name)
 
     async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
         """Ask for the second factor inside EAP, and return the verdict that the EAP method sends to the client."""
@@ -305,7 +303,7 @@ class Eap:
         if second.session is not None:
             eap.session = second.session
             return Verdict(False, prompt=second.prompt)
-        eap.second = second.reason
+        eap.second, eap.proof = second.reason, second.proof
         return Verdict(True, stamp=eap.stamp)
 
     def _since(self, began: float) -> int:
@@ -313,7 +311,9 @@ class Eap:
 
     def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
         login.user, login.named_by, login.waits = eap.user or login.user, eap.named_by, eap.waits
-        login.inner_realm, login.certificate = eap.inner_realm, eap.certificate
+        login.realm, login.certificate = eap.inner_realm or login.realm, eap.certificate
+        login.authority = "" if eap.holder is None or eap.holder.authority is None else eap.holder.authority.name
+        login.revocation = eap.revocation.text[:MAX_TEXT]
         login.outside = not eap.user
         if isinstance(outcome, (Waiting, Check)):
             raise PacketError("the server is still checking the last EAP response of this login", "duplicate")
@@ -330,19 +330,21 @@ class Eap:
             self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.arrival.client.tenant_id)
             login.code = eap.code
             login.found = Found(
-                accept=_user_name(login, outcome) + eap.found.accept,
-                keys=_keys(login, outcome),
+                accept=user_name_attribute(login, outcome) + eap.found.accept,
+                keys=accepting_attributes(login, outcome),
                 groups=eap.found.groups,
                 ous=eap.found.ous,
+                password_at=eap.found.password_at,
             )
             return self._end(login, eap, state, outcome)
         return self._refuse(login, eap, state, outcome)
 
     def _end(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult:
         by_address, ending = isinstance(eap.verifier, Station), eap.ending
+        trusted = self.certificates.note(login, eap)
         if eap.second is not None:
             self._logins.end(state)  # each code admits one login, so a repeated last response gets no Access-Accept
-            return EapResult(Reason.NONE, eap.second, stamp=eap.stamp)
+            return EapResult(Reason.NONE, eap.second, eap.proof, stamp=eap.stamp)
         sender = sender_of(login)
         if ending is None:
             answered = partial(self._answered, state, eap)
@@ -350,7 +352,7 @@ class Eap:
         elif ending.sender != sender:
             return EapResult(Reason.CHALLENGE_OVER)
         ending.decide(login)
-        return EapResult(Reason.NONE, by_address=by_address, stamp=eap.stamp, ending=ending)
+        return EapResult(Reason.NONE, by_address=by_address, stamp=eap.stamp, ending=ending, authority=trusted)
 
     def _answered(self, state: bytes, eap: EapLogin, entry: Answered) -> None:
         """End a conversation whose login has got its answer."""
@@ -366,7 +368,7 @@ class Eap:
         if ending is None:
             return False
         login.user, login.outside = ending.user, False
-        login.attributes, login.found = ending.sent, Found(keys=_keys(login, ending.done))
+        login.attributes, login.found = ending.sent, Found(keys=accepting_attributes(login, ending.done))
         return True
 
     def _refuse(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult | None:
@@ -377,18 +379,8 @@ class Eap:
         if eap.refused is not None:
             return eap.refused
         log.info("eap_conversation_failed", client=login.arrival.client.name, method=done.method, reason=done.reason)
-        return EapResult(_why(done))
-
-
-def _server(credentials: Credentials) -> TlsServer:
-    return TlsServer(
-        TlsConfiguration(
-            credentials.certificate_file,
-            credentials.key_file,
-            ca_file=credentials.ca_file,
-            crl_file=credentials.crl_file,
-        )
-    )
+        reason = failure_reason(done)
+        return EapResult(reason, detail=done.reason if reason is Reason.CERTIFICATE_REFUSED else "")
 
 
 def _scope(domain: Domain) -> str:
@@ -400,40 +392,3 @@ def _scope(domain: Domain) -> str:
 
 def _station(login: Login) -> bytes:
     return login.arrival.request.first.get(CALLING_STATION_ID, b"")
-
-
-def _fragment_size(login: Login) -> int:
-    """Return the maximum length of an EAP packet in octets. It follows Framed-MTU (RFC 3579 section 2.4), up to
-    `LARGEST`."""
-    mtu = login.arrival.request.integer(FRAMED_MTU)
-    return max(SMALLEST, min(FRAGMENT_SIZE if mtu is None else mtu, LARGEST))
-
-
-def _keys(login: Login, done: Done) -> bytes:
-    """Return the attributes of an Access-Accept that end the conversation: EAP-Success and the keys."""
-    attributes = push_eap_message(done.octets)
-    if done.msk:
-        half = len(done.msk) // 2
-        hiding = Hiding(login.arrival.client.secret, login.arrival.request.authenticator)
-        attributes += push_mppe_keys(done.msk[:half], done.msk[half:], hiding)
-    return attributes
-
-
-def _user_name(login: Login, done: Done) -> bytes:
-    """Return the attribute with the user's name for an Access-Accept. Return nothing if a proxy has forwarded the
-    login, because the user has disclosed only the outer identity to the proxy."""
-    name = in_full(login, done.user)
-    if PROXY_STATE in login.arrival.request.first or len(name) > MAX_NAME:
-        return b""
-    return push_attribute(USER_NAME, name)
-
-
-def _why(done: Done) -> Reason:
-    if done.failure is Failure.NOT_OFFERED:
-        if NO_SERVER in done.reason:
-            return Reason.NO_SERVER_CERTIFICATE
-        return Reason.METHOD_UNFIT if UNCHECKED in done.reason else Reason.METHOD_NOT_OFFERED
-    if done.failure is Failure.TLS:
-        untrusted = any(each in done.reason for each in _UNTRUSTED)
-        return Reason.SERVER_UNTRUSTED if untrusted else Reason.TLS_FAILED
-    return _REASONS.get(done.failure, Reason.EAP_BROKEN)

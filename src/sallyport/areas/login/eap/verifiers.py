@@ -1,5 +1,6 @@
 """Verifiers check the credentials in an EAP conversation. `Local` uses the passwords in memory. `Directory` asks the
-directory, and winbind for MS-CHAP."""
+directory, and winbind for MS-CHAP. `WithCloud` looks for the users of certificates in the imported cloud
+directories too."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
 from sallyport.areas.domains.domain import Domain
-from sallyport.areas.login.first.checker import CODE_LENGTHS, Tell, silent
+from sallyport.areas.login.first import cloud
+from sallyport.areas.login.first.checker import CODE_LENGTHS, DirectoryAccount, Tell, silent
 from sallyport.areas.login.first.password import is_password, known, made_with, split_digits
 from sallyport.areas.login.identity import host_realm
 from sallyport.areas.login.login import NOTHING, Found, Login, Reason
@@ -18,10 +20,15 @@ from sallyport.areas.users.service import Missing
 from sallyport.areas.users.user import User
 from sallyport.base.mac import mac_key, spellings
 from sallyport.base.text import fold, password_text
-from sallyport.radius.eap.certificate import NamedBy
+from sallyport.radius.eap.certificate_names import NamedBy
 from sallyport.radius.eap.model import Certificate, Chap, MsChap, Password, Question
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
 from sallyport.radius.password import chap_holds
+
+_OPEN: Final = frozenset({Reason.NONE, Reason.UNKNOWN_USER})
+NO_LOGIN_NAMES: Final = frozenset({NamedBy.SID, NamedBy.OBJECT_ID, NamedBy.SERIAL})
+"""The fields of a certificate whose value is no login name. A user whose login name looks like such a value is another
+user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,10 @@ class Finding:
     reason: the result; NONE if the credentials are correct. found: the user's groups and reply attributes. code: the
     code that followed the password, or None. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
     see `radius.eap.model.Verdict`. stamp: for an endpoint user, a value that changes with the password; for a
-    directory's user, a value that changes with the directory's configuration; for a station, an empty text.
+    directory's user, a value that changes with the directory's configuration; for a cloud account, a value that
+    identifies the account; for a station, an empty text. user: the user's name without its realm, if the certificate
+    names the user by another identifier; otherwise empty. account: the account of the directory that a certificate
+    names, or None. detail: a text for the event.
     """
 
     reason: Reason
@@ -40,6 +50,9 @@ class Finding:
     hash_hash: bytes = b""
     hashed: bytes = b""
     stamp: str = ""
+    user: str = ""
+    account: DirectoryAccount | None = None
+    detail: str = ""
 
 
 class Verifier(Protocol):
@@ -68,10 +81,14 @@ class Local:
         self._domain = domain
 
     def at_once(self, user: str, question: Question) -> Finding | None:
+        if isinstance(question, Certificate) and question.by in NO_LOGIN_NAMES:
+            return Finding(Reason.UNKNOWN_USER)
         person = self._steps.users.cached(self._domain.id, user)
         return None if person is Missing.MISSING else self._examined(person, question)
 
     async def verify(self, user: str, question: Question) -> Finding:
+        if isinstance(question, Certificate) and question.by in NO_LOGIN_NAMES:
+            return Finding(Reason.UNKNOWN_USER)
         return self._examined(await self._steps.user(self._domain, user), question)
 
     def _examined(self, person: User | None, question: Question) -> Finding:
@@ -149,8 +166,10 @@ class Binds(Protocol):
         """Check an MS-CHAP response. Return the hash of the password's NT hash, or the reason for a refusal. The second
         value has the user's groups."""
 
-    async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Check whether a user exists and may log in, without a password."""
+    async def identify(
+        self, user: str, tell: Tell, *, by_sid: bool = False
+    ) -> tuple[Reason, Found, DirectoryAccount | None]:
+        """Check whether a user exists and may log in, without a password. Return the account too."""
 
 
 class Directory:
@@ -185,10 +204,14 @@ class Directory:
             return Finding(key) if isinstance(key, Reason) else Finding(Reason.NONE, found, None, key, name)
         if isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
-        reason, found = await self._directory.look_up(user, silent)
+        by_sid = isinstance(question, Certificate) and question.by is NamedBy.SID
+        if isinstance(question, Certificate) and question.by in NO_LOGIN_NAMES and not by_sid:
+            return Finding(Reason.UNKNOWN_USER)
+        reason, found, account = await self._directory.identify(user, silent, by_sid=by_sid)
         if reason is Reason.UNKNOWN_USER and self._may_be_computer(user, question):
-            reason, found = await self._directory.look_up(f"host/{user}", silent)
-        return Finding(reason, found)
+            reason, found, account = await self._directory.identify(f"host/{user}", silent)
+        named = account.name if by_sid and account is not None else ""
+        return Finding(reason, found, user=named, account=account)
 
     def _may_be_computer(self, user: str, question: Question) -> bool:
         """Return whether a name is a certificate's DNS name in one of the domain's realms. Such a name may be the host
@@ -203,6 +226,45 @@ class Directory:
             given, code = split[0], Code(split[1].decode())
         reason, found = await self._directory.bind(user, password_text(given), silent)
         return Finding(reason, found, code) if reason is Reason.NONE else Finding(reason)
+
+
+class WithCloud:
+    """A verifier that looks for the user of a certificate in the domain's cloud directories, if another verifier does
+    not know the user. If the other verifier knows the user, but the whole principal name is that of a cloud account
+    that is not active, the user is refused. known: the other verifier."""
+
+    def __init__(self, known: Verifier, steps: Pipeline, domain: Domain) -> None:
+        self._known = known
+        self._steps = steps
+        self._domain = domain
+        self.checkable = known.checkable
+
+    def at_once(self, user: str, question: Question) -> Finding | None:
+        finding = self._known.at_once(user, question)
+        is_open = isinstance(question, Certificate) and finding is not None and finding.reason in _OPEN
+        return None if is_open else finding
+
+    async def verify(self, user: str, question: Question) -> Finding:
+        finding = await self._known.verify(user, question)
+        if finding.reason not in _OPEN or not isinstance(question, Certificate):
+            return finding
+        principals, domain = self._steps.principals, self._domain
+        identifier, at = cloud.identifier_of(question, domain), principals.clock()
+        if not identifier or (finding.reason is Reason.NONE and not identifier.startswith("upn:")):
+            return finding
+        since = cloud.oldest(domain, at)
+        account = await principals.account(domain.id, identifier, domain.realm_keys, since=since)
+        if finding.reason is Reason.NONE:
+            # The certificate was issued to this account, and not to another user with the same name without realm.
+            reason = Reason.NONE if account.state is None else cloud.reason_of_status(account.state)
+            return finding if reason is Reason.NONE else Finding(reason)
+        if account.is_unclear:
+            return Finding(Reason.ACCOUNT_UNCLEAR, detail=f"accounts: {account.name}")
+        if account.state is None:
+            return finding
+        reason = cloud.reason_of(principals.current(account.state), domain, at)
+        found = cloud.directory_account(account, question)
+        return Finding(reason, stamp=cloud.stamp_of(account.state), user=account.user, account=found)
 
 
 def _mschap(question: MsChap, user: User, finding: Finding) -> Finding:

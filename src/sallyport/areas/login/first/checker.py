@@ -47,6 +47,20 @@ class Host:
     monotonic: Callable[[], float] = time.monotonic
 
 
+@dataclass(frozen=True, slots=True)
+class DirectoryAccount:
+    """An account of a directory that a client certificate names.
+
+    name: its canonical name. sid: its security identifier; empty if the directory has none. upn: its user principal
+    name; empty if the directory has none. is_machine: whether it is the account of a computer.
+    """
+
+    name: str
+    sid: str = ""
+    upn: str = ""
+    is_machine: bool = False
+
+
 class Checker(Protocol):
     """The first factor of one domain. It asks another server."""
 

@@ -30,7 +30,7 @@ from sallyport.radius.password import Method, chap_holds, sent_chap, sent_passwo
 from sallyport.radius.salted import Hiding
 
 CHAP_PASSWORD_OCTETS: Final = 17  # RFC 2865 section 5.3
-SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
+MIN_CHALLENGE_OCTETS: Final = 5  # RFC 2865 section 5.40
 
 
 _WRONG: Final = FirstFactorResult(Reason.WRONG_PASSWORD)
@@ -115,6 +115,7 @@ def mschap_found(
         keys=push_success(attempt, hash_hash, name, hiding),
         groups=found.groups,
         ous=found.ous,
+        password_at=found.password_at,
     )
 
 
@@ -160,7 +161,7 @@ def typed_code(arrival: Arrival, method: str) -> Code:
     if method != Method.CHAP:
         return Code("")
     response, challenge = sent_chap(arrival.request)
-    whole = len(response) == CHAP_PASSWORD_OCTETS and len(challenge) >= SHORTEST_CHAP_CHALLENGE
+    whole = len(response) == CHAP_PASSWORD_OCTETS and len(challenge) >= MIN_CHALLENGE_OCTETS
     return Code(None, response, challenge) if whole else Code("")
 
 

@@ -87,7 +87,7 @@ class Trials:
         return TrialResult(reason, tuple(steps))
 
     async def _reason(self, login: Login, domain: Domain, steps: list[str]) -> Reason:
-        login.home, login.domain, login.user, reason = identify(login.arrival, self._steps.domains.value)
+        reason = identify(login, self._steps.domains.value)
         if reason is not Reason.NONE:
             return reason
         steps.append(

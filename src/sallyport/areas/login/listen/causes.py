@@ -26,7 +26,7 @@ CERTIFICATE: Final = "unknown_certificate"
 OF_CONNECTIONS: Final = frozenset({"handshake", "overload", CERTIFICATE})
 """The reasons for which a RadSec connection is refused before its first packet."""
 
-STRANGER: Final = "no RADIUS client has this address"
+UNKNOWN_CLIENT: Final = "no RADIUS client has this address"
 WRONG_SECRET: Final = "wrong secret"  # noqa: S105  a verdict
 UNSURE: Final = Reason.WRONG_PASSWORD_OR_SECRET.value
 UNSIGNED: Final = "unsigned, and the client must sign"
@@ -75,7 +75,7 @@ def cause_of(reason: str, host: str, client: Client | None, request: Request | N
     if reason not in {*_WRONG_SECRET, GARBLED, UNPROVEN} and request is None:
         return Cause(NOISE)
     if client is None:
-        return Cause(STRANGER, f"sallyport client add NAME --from-unknown --address {host} --org N --tenant N")
+        return Cause(UNKNOWN_CLIENT, f"sallyport client add NAME --from-unknown --address {host} --org N --tenant N")
     return _of_client(reason, client, request, client.product or product)
 
 

@@ -20,13 +20,14 @@ from sallyport.areas.domains.service import Domains
 from sallyport.areas.login.decision import NOT_CHECKED, ROUND, refusal
 from sallyport.areas.login.eap.rounds import EapRounds
 from sallyport.areas.login.identity import default_domain
-from sallyport.areas.login.journal import Journal, KeptAnswer
+from sallyport.areas.login.journal import Journal
 from sallyport.areas.login.listen.causes import GARBLED, UNKNOWN, UNPROVEN
 from sallyport.areas.login.listen.pending import Delayed, PendingLogins, PendingSlots, RoundBudget
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.listen.udp import Datagram
 from sallyport.areas.login.login import AccountingRecord, Answer, Answered, Decision, Login, Verdict
 from sallyport.areas.login.pipeline import Pipeline, show_unproven
+from sallyport.areas.login.rows import KeptAnswer
 from sallyport.areas.login.second.conversation import OTHER_NODE
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.clock import SECOND, Clock, now_us
@@ -298,13 +299,14 @@ class Exchange:
     # --- logins -----------------------------------------------------------------------------------------------
 
     def _authenticate(self, login: Login) -> None:
-        decision = self._pipeline.begin(login)
+        decision, client = self._pipeline.begin(login), login.arrival.client
         if decision is None and login.method == Method.EAP and self._round_budget.has_time(login.known.first):
             decision = self._eap.converse(login)
         if decision is ROUND:
             return self._go_on(login)
         if decision is not None:
-            self._learn_from(login)
+            if client.learns_signature or client.learns_limit:
+                self._learn_from(login)
             return self._just_decided.append((login, decision))
         return self.pending.decide(login)
 
@@ -351,31 +353,32 @@ class Exchange:
         request, client = login.arrival.request, login.arrival.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.
-        authentic = request.signed or (login.proven and login.method == Method.PAP)
-        if authentic and (client.learns_signature or client.learns_limit):
+        if request.signed or (login.proven and login.method == Method.PAP):
             self._learn(request, client)
 
     def _answer(self, login: Login, decision: Decision) -> None:
         """Encode the answer, and add the login to the journal. Raises PacketError if the answer is too long."""
-        code = _REPLIES[decision.applied]
-        attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
-        # An EAP method may send the reason for a failure in one more request before it ends.
-        if code == ACCESS_REJECT and login.found.challenge is not None:
-            code, attributes = ACCESS_CHALLENGE, login.found.challenge
-        with_keys = attributes + login.found.keys if code == ACCESS_ACCEPT else attributes
+        code, attributes, found = _REPLIES[decision.applied], login.attributes, login.found
+        if code == ACCESS_REJECT:
+            attributes = refusal(login, decision.reason)
+            # An EAP method may send the reason for a failure in one more request before it ends.
+            if found.challenge is not None:
+                code, attributes = ACCESS_CHALLENGE, found.challenge
+        with_keys = attributes + found.keys if code == ACCESS_ACCEPT else attributes
         request, client, _, at, _ = login.arrival
         login.reply = encode_reply(code, request, client.secret, with_keys)
         if not login.noted:
             self._note(login)
-        if login.counted and decision.outcome:
-            self._sightings.use(login.device, login.behind, request, client, login.method)
         login.answer = Answer(decision, attributes, self._clock() - at)
         if login.rule is not None and login.rule.definition.max_sessions and decision.admits:
             self._pipeline.limits.bind(login)  # the transaction may still change the decision
-        if decision.outcome and login.limit is None:
-            self._counts.decided(0 if login.domain is None else login.domain.id, decision)
-            if self._tag_key:
-                self._count_tag(login, decision)
+        if decision.outcome:
+            if login.counted:
+                self._sightings.use(login.device, login.behind, login.network, client, login.method)
+            if login.limit is None:
+                self._counts.decided(0 if login.domain is None else login.domain.id, decision)
+                if self._tag_key:
+                    self._count_tag(login, decision)
         self._journal.add(login)
 
     def _count_tag(self, login: Login, decision: Decision) -> None:
@@ -467,7 +470,7 @@ class Exchange:
         """Send a reply. now: the time at which the reply was ready, in microseconds. The measured duration includes
         neither the time of the second factor nor the delay of a reject."""
         reply, known, client = entry.reply, entry.known, entry.arrival.client
-        if self._senders.some and reply[0] in _SUCCESSES:
+        if self._senders.lists_senders and reply[0] in _SUCCESSES:
             self._senders.answered(entry.arrival.source[0], entry.arrival.request.code)
         self._done(entry.arrival.request, client)
         if known.replaced:

@@ -14,6 +14,7 @@ from sallyport.areas.clients.client import is_check
 from sallyport.areas.login.eap.rounds import EapRounds
 from sallyport.areas.login.login import Answered, Decision, Login
 from sallyport.areas.login.pipeline import Pipeline, show_unproven
+from sallyport.areas.login.second_step import SecondStep
 from sallyport.base.clock import Clock
 from sallyport.base.fair import FairShares, Room
 from sallyport.radius.duplicates import Duplicates, Source
@@ -94,7 +95,7 @@ class PendingLogins:
         fail: Callable[[Login, Exception], None],
     ) -> None:
         self._nursery = nursery
-        self._pipeline, self._eap = pipeline, eap
+        self._pipeline, self._second_step, self._eap = pipeline, SecondStep(pipeline), eap
         self._duplicates = duplicates
         self._clock = clock
         self._conclude = conclude
@@ -173,7 +174,7 @@ class PendingLogins:
         else:
             show_unproven(login)
         began = self._clock()
-        decision = await self._pipeline.ask(login)
+        decision = await self._second_step.ask(login)
         login.asked_us = self._clock() - began
         login.waits = replace(login.waits, second_us=login.asked_us)
         if login.noted:

@@ -6,10 +6,10 @@ connection. Therefore packets of different connections are never duplicates. If 
 for a second factor, the login continues to wait. When the peer retransmits on another connection, the retransmission
 joins the login.
 
-`Limits` bounds what a peer can use. A connection without a verified certificate is a "stranger". Strangers have their
-own limit. If this limit is reached, the network with the most strangers loses its oldest stranger. Tenants share the
-connections in the same way as the slots for pending requests (`Room`). A worker thread does one step of a handshake at
-a time, because a step needs a signature, which takes a millisecond or more.
+`Limits` bounds what a peer can use. Connections without a verified certificate have their own limit. If this limit is
+reached, the network with the most such connections loses its oldest one. Tenants share the connections in the same way
+as the slots for pending requests (`Room`). A worker thread does one step of a handshake at a time, because a step needs
+a signature, which takes a millisecond or more.
 """
 
 import ipaddress
@@ -48,7 +48,7 @@ LABEL: Final = "radsec"
 CHUNK = 8192
 AT_ONCE = 64  # number of packets of one connection after which the next connection has its turn
 WATCH_S = 0.5
-LONGEST_NAME: Final = 255
+MAX_NAME_LENGTH: Final = 255
 """Maximum length in characters of the name of a certificate in `client add`."""
 
 log = structlog.get_logger()
@@ -59,14 +59,14 @@ class Limits:
     """The limits of RadSec.
 
     connections: the maximum number of connections. per_address: the maximum number of connections from one IPv4
-    address, or from one /64 of IPv6. strangers: the maximum number of connections without a verified certificate. The
+    address, or from one /64 of IPv6. unverified: the maximum number of connections without a verified certificate. The
     fields whose names end with _s are timeouts in seconds. unread: the maximum length, in octets, of the answers that
     wait for one peer because the peer does not read them.
     """
 
     connections: int = 1000
     per_address: int = 100
-    strangers: int = 200
+    unverified: int = 200
     handshake_s: float = 10.0
     first_packet_s: float = 30.0
     packet_s: float = 10.0
@@ -125,7 +125,7 @@ class RadSec:
         self._clock = clock
         self._serial = count(1)
         self._accepting = trio.CancelScope()
-        self._strangers = BoundedMap[Source, _Connection](self._limits.strangers)  # by network
+        self._unverified = BoundedMap[Source, _Connection](self._limits.unverified)  # by network
         self._known: dict[Source, _Connection] = {}
         self._of_network: Counter[str] = Counter()
         self._room = Room(self._limits.connections)
@@ -188,8 +188,8 @@ class RadSec:
     def stop(self) -> None:
         """Accept no more connections, and read no more packets. Answers to pending requests are still sent."""
         self._accepting.cancel()
-        for stranger in self._strangers.values():
-            stranger.scope.cancel()
+        for connection in self._unverified.values():
+            connection.scope.cancel()
         for connection in self._known.values():
             connection.reading.cancel()
 
@@ -243,7 +243,7 @@ class RadSec:
             except Exception:
                 log.exception("radsec_connection_failed", peer=host)
             finally:
-                self._strangers.pop(connection.source)
+                self._unverified.pop(connection.source)
                 self._known.pop(connection.source, None)
                 self._of_network[connection.network] -= 1
                 if not self._of_network[connection.network]:
@@ -253,7 +253,7 @@ class RadSec:
         limits = self._limits
         if self._of_network[connection.network] > limits.per_address:
             return self._refuse(connection, "overload")
-        displaced = self._strangers.put(connection.source, connection, connection.network)
+        displaced = self._unverified.put(connection.source, connection, connection.network)
         if displaced is not None:
             self._refuse(displaced, "overload")
         tls, files = TlsStream(stream, self._context), self._files
@@ -262,7 +262,7 @@ class RadSec:
                 connection.who = read_peer(await tls.handshake(self._turn))
         except (trio.BrokenResourceError, trio.TooSlowError, ValueError) as error:
             return self._refuse(connection, "handshake", why=str(error) or "too slow")
-        self._strangers.pop(connection.source)
+        self._unverified.pop(connection.source)
         self._known[connection.source] = connection
         try:
             if files == self._files:  # otherwise the certificates have changed meanwhile: the peer connects again
@@ -377,7 +377,7 @@ class RadSec:
 def _option(peer: PeerCertificate) -> str:
     """Return the option of `client add` for a peer's certificate: its first name, or its fingerprint if it has no name,
     or one that is too long."""
-    if peer.names and len(peer.names[0]) <= LONGEST_NAME:
+    if peer.names and len(peer.names[0]) <= MAX_NAME_LENGTH:
         return f"--tls-name {quote(peer.names[0])}"
     return f"--tls-fingerprint {peer.fingerprint}"
 

@@ -32,7 +32,7 @@ from sallyport.radius.vendors import identify
 log = structlog.get_logger()
 
 MAX_SENDERS = 1024
-STRANGERS: Final = 0
+NO_TENANT: Final = 0
 """The tenant number under which addresses without a RADIUS client are counted."""
 LOG_INTERVAL_US: Final = SECOND
 """Minimum time between two log entries about senders of one tenant, in microseconds."""
@@ -100,15 +100,15 @@ class Senders:
 
     The RADIUS clients of a tenant together have a share of the table. All unknown addresses together have one share. If
     the table is full, one address is removed from the largest share: the address whose last datagram is the oldest.
-    changes: the number of changes so far. some: whether a sender was listed. If not, the path of a login skips
-    `answered`.
+    changes: the number of changes so far. lists_senders: whether a sender was listed. If not, the path of a login
+    skips `answered`.
     """
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._addresses = BoundedMap[str, _Address](max_senders)
         self._logged_at: dict[int, int] = {}  # by tenant
         self.changes = 0
-        self.some = False
+        self.lists_senders = False
 
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b"", option: str = ""
@@ -119,7 +119,7 @@ class Senders:
         not logged, and a tenant gets at most one log entry a second. client: the RADIUS client that sent the datagram,
         or None. option: see `Sender`.
         """
-        address, tenant_id = self._addresses.get(host) or _Address(), STRANGERS if client is None else client.tenant_id
+        address, tenant_id = self._addresses.get(host) or _Address(), NO_TENANT if client is None else client.tenant_id
         sender = address.by_reason.pop(reason, None) or Sender(host, 0, at, at, reason)
         address.by_reason[reason] = sender
         sender.packets += 1
@@ -127,7 +127,7 @@ class Senders:
         sender.client, sender.datagram, sender.option, sender.is_over = client, datagram, option, False
         self._addresses.put(host, address, tenant_id)
         self.changes += 1
-        self.some = True
+        self.lists_senders = True
         since_us = abs(at - self._logged_at.get(tenant_id, -LOG_INTERVAL_US))
         if reason in (address.logged, UNPROVEN) or since_us < LOG_INTERVAL_US:
             return None

@@ -12,7 +12,7 @@ import trio
 from sallyport.base.wire import JSON
 
 ANSWER_S: Final = 5.0
-LARGEST: Final = 64 << 20
+MAX_ANSWER_SIZE: Final = 64 << 20
 """Maximum length of an answer, in octets. The metrics of a worker are the longest answer."""
 
 
@@ -59,7 +59,7 @@ async def _exchange(path: Path, line: bytes) -> bytes:
         # the path leads through the directory's descriptor, because a socket address holds only 107 octets
         async with await trio.open_unix_socket(f"/proc/self/fd/{directory}/{path.name}") as stream:
             await stream.send_all(line)
-            while not answer.endswith(b"\n") and len(answer) < LARGEST:
+            while not answer.endswith(b"\n") and len(answer) < MAX_ANSWER_SIZE:
                 received = await stream.receive_some()
                 if not received:
                     return b""

@@ -33,7 +33,7 @@ from sallyport.settings.values import Address
 
 DRAIN = 64
 AHEAD = 8192
-PASS_S, LEAST = 0.005, 8
+PASS_S, MIN_READ = 0.005, 8
 """Time in seconds that the datagrams of one pass of the event loop should take while others wait in the queue, and the
 minimum number of datagrams of a pass. The first part of a login with a second factor takes several times as long as a
 password login that is decided at once. With 64 of them in each pass, password logins waited for seconds."""
@@ -143,7 +143,7 @@ async def receive(
         take(came)
         taken()
         took_s = time.monotonic() - now
-        most = max(most // 2, LEAST) if took_s > PASS_S else min(most * 2, DRAIN)
+        most = max(most // 2, MIN_READ) if took_s > PASS_S else min(most * 2, DRAIN)
 
 
 def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:

@@ -14,10 +14,13 @@ from typing import Final
 
 import trio
 
+from sallyport.areas.factors.pauses.repo import Pause
+from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.conversation import Conversation, SecondFactorResult
 from sallyport.areas.login.second.prompts import UserKey
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
+from sallyport.base.clock import iso_seconds
 from sallyport.base.fair import LoopTurns
 from sallyport.store.model import Tx
 
@@ -44,13 +47,15 @@ class Pace:
 
 
 class Calls:
-    """The calls to providers on a single node. With several nodes, `shared.SharedCalls` is used instead.
+    """The calls to providers on a single node. With several nodes, `shared.SharedCalls` is used instead. pauses: the
+    users who get no prompt at present.
 
     In each pass of the event loop only one call starts, and tenants take turns. Otherwise, if a thousand logins began
     together, every other login would wait until all their calls have started.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pauses: Pauses) -> None:
+        self._pauses = pauses
         self._turns: defaultdict[int, LoopTurns] = defaultdict(LoopTurns(1).for_tenant)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
@@ -60,14 +65,28 @@ class Calls:
     async def run(self) -> None:
         """Follow the prompts that other nodes have sent, until cancelled. On a single node, do nothing."""
 
-    async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
+    async def claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
-        otherwise the reason for a refusal. Raises StoreError. Raises AnsweredElsewhere if the conversation must not
+        otherwise the refusal. Raises StoreError. Raises AnsweredElsewhere if the conversation must not
         begin a new prompt, and there is none that it can join.
 
         user: the user whose limit of prompts applies, or None if the prompt is not counted.
         """
-        return None
+        if user is None or not conversation.prompts:
+            return None
+        return self._paused(conversation, await self._pauses.read(user))
+
+    def _paused(self, conversation: Conversation, pause: Pause | None) -> SecondFactorResult | None:
+        """Return the refusal of a prompt if its user has a pause now. Otherwise return None."""
+        conversation.has_count = pause is not None
+        if pause is None or not self._pauses.is_paused(pause):
+            return None
+        until = iso_seconds(pause.until)
+        return SecondFactorResult(Reason.TOO_MANY_PROMPTS, detail=f"no prompt until {until}: {pause.reason}")
+
+    def deny(self, tx: Tx, user: UserKey) -> None:
+        """End a user's prompts at all nodes, in the transaction of the user's denial. On a single node, the prompts are
+        only in memory."""
 
     def forget_codes(self, tx: Tx, user: UserKey) -> None:
         """Reset the count of a user's wrong codes in the store. On a single node, only the lock-outs count them."""

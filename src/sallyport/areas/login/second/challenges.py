@@ -16,6 +16,7 @@ from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock
+from sallyport.base.text import fold_name
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
@@ -95,6 +96,17 @@ class Challenges:
         """Mark a challenge as ended, because the user has answered it."""
         self._sessions.pop(session.id)
         self._over.put(session.id, session.expires_at, tenant_id)
+
+    def deny(self, tx: Tx, domain_id: int, user: str) -> None:
+        """Refuse the answers to a user's pending challenges, in the transaction of the user's denial."""
+        sessions.deny(tx, domain_id, user, self._clock())
+
+    def denied(self, domain_id: int, user: str) -> None:
+        """Refuse the answers to a user's pending challenges that are in memory, after the commit of the denial."""
+        key = fold_name(user)
+        for session in self._sessions.values():
+            if session.question.domain_id == domain_id and fold_name(session.question.user) == key:
+                self._sessions.renew(session.id, replace(session, kind=ChallengeKind.DENIED))
 
     # --- over time --------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from sallyport.areas.login.second.prompts import UserKey
 from sallyport.areas.login.second.repo import Prompt
 from sallyport.areas.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.areas.mfa.circuit import Attached
+from sallyport.areas.mfa.provider import Strength
 from sallyport.base.errors import PacketError
 from sallyport.base.text import fold_name
 from sallyport.radius.password import TYPED, Method
@@ -35,6 +36,19 @@ class NotAsked(PacketError):
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """The second factor that a user has proved. provider: the name of the provider; empty if none was asked.
+    remembered: if the user has proved it earlier at the same station (`login.remembered`), a text that says when."""
+
+    provider: str = ""
+    strength: Strength = Strength.ANY
+    remembered: str = ""
+
+
+NO_PROOF: Final = Proof()
+
+
+@dataclass(frozen=True, slots=True)
 class SecondFactorResult:
     """The result of asking for a second factor.
 
@@ -42,7 +56,7 @@ class SecondFactorResult:
     if the reason is ASKED or ASKED_AGAIN. over: the id of the challenge that this result ends. asked: the user that was
     asked. found: what the first factor found for an earlier request of the login. detail: what the provider says about
     the outcome, for admins. prompt: the prompt's row in the store; None if the embedded database is used, or if the
-    user was not asked.
+    user was not asked. proof: the second factor that was proved, if the user has approved.
     """
 
     reason: Reason
@@ -53,6 +67,11 @@ class SecondFactorResult:
     found: Found = NOTHING
     detail: str = ""
     prompt: Prompt | None = None
+    proof: Proof = NO_PROOF
+
+
+DENIED: Final = SecondFactorResult(Reason.NOT_ME)
+NOT_ANSWERED: Final = SecondFactorResult(Reason.NOT_ANSWERED)
 
 
 class Waiter:
@@ -80,7 +99,10 @@ class Conversation:
     request was signed. prompt: the prompt's row in the store as it was last read, or None with the embedded database.
     owns: whether this node asks the provider. asked: whether this node has begun to ask the provider. elsewhere:
     whether the newest request waits at another node. only_joins: whether the conversation may join a pending prompt of
-    other nodes, but must not begin a new prompt.
+    other nodes, but must not begin a new prompt. began: the begin by trio's clock. is_denied: whether the user has
+    denied this login or another one as not theirs. is_excused: whether the user has answered another prompt since the
+    begin. has_count: whether the store may have prompts that the user has not answered. scope: the cancel scope of the
+    calls to the provider, while they run.
     """
 
     def __init__(
@@ -104,6 +126,11 @@ class Conversation:
         self.asked = False
         self.elsewhere = False
         self.only_joins = False
+        self.began = trio.current_time()
+        self.is_denied = False
+        self.is_excused = False
+        self.has_count = False
+        self.scope: trio.CancelScope | None = None
         self._newest: Waiter | None = None
 
     @property
@@ -154,6 +181,21 @@ class Conversation:
         """Wake the request that waits, if there is one."""
         if self._newest is not None:
             self._newest.done.set()
+
+    @property
+    def prompts(self) -> bool:
+        """Whether the provider may prompt the user, on the phone or by a message. A typed code needs no prompt."""
+        return not (self.checks_code or self.attached.provider.only_codes)
+
+    def deny(self) -> None:
+        """End the conversation, because the user has denied a login as not theirs. If its result was taken, do
+        nothing."""
+        if self.taken:
+            return
+        self.is_denied = True
+        if self.scope is not None:
+            self.scope.cancel()
+        self.finish(DENIED)
 
     def move_away(self) -> None:
         """Record that a newer request of the login waits at another node."""

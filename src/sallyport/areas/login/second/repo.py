@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.login.second import session as sessions
-from sallyport.areas.login.second.prompts import A_MINUTE, MINUTE_S, OPEN
+from sallyport.areas.login.second.prompts import A_MINUTE, CODES_A_MINUTE, CODES_OPEN, MINUTE_S, OPEN
 from sallyport.areas.login.second.session import LIFETIME_US, Session
-from sallyport.areas.mfa.provider import Outcome
+from sallyport.areas.mfa.provider import Outcome, Strength
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.nodes.node import DEAD_US
@@ -66,8 +66,9 @@ NO_LIMIT: Final = Limit(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of `prompts`. handle, text: values from the provider's answer. left_us: the time until the prompt expires,
-    in microseconds. has_owner: whether the owner's node is alive. is_signed: whether the first request was signed."""
+    """A row of `prompts`. handle, text, strength: values from the provider's answer. left_us: the time until the prompt
+    expires, in microseconds. has_owner: whether the owner's node is alive. is_signed: whether the first request was
+    signed."""
 
     id: str
     step: int
@@ -81,6 +82,7 @@ class Prompt:
     is_consumed: bool
     left_us: int
     has_owner: bool
+    strength: Strength = Strength.ANY
 
     @property
     def is_answered(self) -> bool:
@@ -88,7 +90,15 @@ class Prompt:
         return self.outcome not in ("", Outcome.WAITING)
 
 
-def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT, *, only_joins: bool = False) -> Prompt | None:
+def claim(
+    tx: Tx,
+    new: Prompt,
+    user_key: str,
+    codes: Limit = NO_LIMIT,
+    *,
+    only_joins: bool = False,
+    has_code: bool = False,
+) -> Prompt | None:
     """Insert a prompt, or return the existing prompt of the same login.
 
     If the request may join an existing prompt, the node of `new` becomes the waiter. Return None if the user has
@@ -97,7 +107,8 @@ def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT, *, only_j
     transactions keep changing the row.
 
     user_key: the key by which the user's prompts and codes are counted, or empty if this prompt is not counted. codes:
-    the limit of wrong codes if the prompt checks a code. only_joins: whether to insert no prompt; without a pending
+    the limit of wrong codes if the prompt checks a code. has_code: whether the user has typed a code after the
+    password, so that the login prompts nobody. only_joins: whether to insert no prompt; without a pending
     prompt of the login, this raises NoPrompt.
     """
     if user_key:
@@ -106,8 +117,8 @@ def claim(tx: Tx, new: Prompt, user_key: str, codes: Limit = NO_LIMIT, *, only_j
         if not only_joins and _insert(tx, new, user_key):
             if codes.codes and _has_no_code_left(tx, user_key, codes):
                 raise NoCodeLeft
-            if user_key and not new.step and _is_over_limit(tx, new, user_key):
-                tx.execute(f"delete from prompts where {_ROW}", id=new.id, step=new.step)
+            if user_key and not new.step and _is_over_limit(tx, user_key, has_code=has_code):
+                discard(tx, new)
                 return None
             return new
         found = tx.one(
@@ -160,10 +171,28 @@ def _insert(tx: Tx, new: Prompt, user_key: str) -> bool:
     return inserted == 1
 
 
-def _is_over_limit(tx: Tx, new: Prompt, user_key: str) -> bool:
+def discard(tx: Tx, new: Prompt) -> None:
+    """Delete a prompt that `claim` has inserted in the same transaction."""
+    tx.execute(f"delete from prompts where {_ROW}", id=new.id, step=new.step)
+
+
+def deny(tx: Tx, user_key: str) -> None:
+    """Deny a user's prompts whose result was not used yet. Their owners lose them, so that no answer of a provider is
+    stored any more. An approval that a node is about to use cannot be used."""
+    tx.execute(
+        f"update prompts set outcome = '{Outcome.NOT_ME}', owner = '', "
+        f"waiter = case when outcome = '{Outcome.APPROVED}' then '' else waiter end "
+        f"where user_key = :user_key and consumed_by is null and expires_at > now_us() "
+        f"and ({_PENDING} or outcome = '{Outcome.APPROVED}')",
+        user_key=user_key,
+    )
+
+
+def _is_over_limit(tx: Tx, user_key: str, *, has_code: bool) -> bool:
+    most_open, a_minute = (CODES_OPEN, CODES_A_MINUTE) if has_code else (OPEN, A_MINUTE)
     (count,) = tx.rows(
-        f"select count(*) filter (where begun_at > now_us() - {int(MINUTE_S * SECOND)}) > {A_MINUTE} "
-        f"or count(*) filter (where {_PENDING} and consumed_by is null and expires_at > now_us()) > {OPEN} "
+        f"select count(*) filter (where begun_at > now_us() - {int(MINUTE_S * SECOND)}) > {a_minute} "
+        f"or count(*) filter (where {_PENDING} and consumed_by is null and expires_at > now_us()) > {most_open} "
         "from prompts where user_key = :user_key and step = 0",
         user_key=user_key,
     )
@@ -196,7 +225,9 @@ def read(tx: Tx, ids: list[str]) -> list[Prompt]:
     return tx.all(_prompt, f"select {_COLUMNS} from prompts p where p.id in {LISTED_TEXTS}", ids=listed(ids))
 
 
-def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Prompt | None:
+def answered(
+    tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str, strength: Strength = Strength.ANY
+) -> Prompt | None:
     """Store the provider's answer, and return the new row. Return None if another node owns the prompt now, or if the
     row no longer exists."""
     return tx.one(
@@ -207,7 +238,8 @@ def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Pr
         step=prompt.step,
         owner=prompt.owner,
         outcome=outcome,
-        answer=json.dumps([handle, text]),
+        # a node of an earlier release reads answers without a strength only
+        answer=json.dumps([handle, text] if strength is Strength.ANY else [handle, text, strength]),
     )
 
 
@@ -292,7 +324,7 @@ def _prompt(
     left_us: int,
     has_owner: int,
 ) -> Prompt:
-    handle, text = json.loads(answer)
+    handle, text, *strength = json.loads(answer)
     return Prompt(
         id,
         step,
@@ -306,4 +338,5 @@ def _prompt(
         bool(is_consumed),
         left_us,
         bool(has_owner),
+        *map(Strength, strength),
     )

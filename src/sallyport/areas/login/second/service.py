@@ -14,15 +14,26 @@ import trio
 
 from sallyport.areas.clients.client import is_check
 from sallyport.areas.domains.domain import Domain
+from sallyport.areas.factors.denials import Denial, Denials
+from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Login, Reason
 from sallyport.areas.login.second import session as sessions
 from sallyport.areas.login.second.calls import CALL_S, POLL_S, Calls, first_call, reason_of, withdraw
 from sallyport.areas.login.second.challenges import Challenges
-from sallyport.areas.login.second.conversation import AnsweredElsewhere, Conversation, NotAsked, SecondFactorResult
+from sallyport.areas.login.second.conversation import (
+    DENIED,
+    NOT_ANSWERED,
+    AnsweredElsewhere,
+    Conversation,
+    NotAsked,
+    Proof,
+    SecondFactorResult,
+)
+from sallyport.areas.login.second.endings import Endings
 from sallyport.areas.login.second.forecast import UNAVAILABLE, Enrolments
-from sallyport.areas.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
+from sallyport.areas.login.second.prompts import Prompts, UserKey
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
-from sallyport.areas.mfa.circuit import Attached, Unavailable
+from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock
@@ -34,11 +45,11 @@ from sallyport.store.model import Tx
 
 PURGE_S: Final = 30.0
 MAX_STEPS: Final = 20
-MOST_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
+MAX_CHALLENGES: Final = 200  # the step is one octet of the State; after the last challenge a device has to wait
 LEFT_S: Final = 60.0
 """Time for which a request that was left to another node is remembered, in seconds. It exceeds the time for which
 devices retransmit a request."""
-MOST_LEFT: Final = 32_768
+MAX_LEFT: Final = 32_768
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -48,8 +59,13 @@ log = structlog.get_logger()
 _REASONS = {
     Outcome.APPROVED: Reason.NONE,
     Outcome.DENIED: Reason.DENIED,
+    Outcome.NOT_ME: Reason.NOT_ME,
     Outcome.WRONG_CODE: Reason.WRONG_CODE,
     Outcome.NOT_ENROLLED: Reason.NOT_ENROLLED,
+    Outcome.UNBOUND: Reason.UNBOUND_LOGIN,
+    Outcome.NOT_RETURNED: Reason.CODE_NOT_RETURNED,
+    Outcome.NO_TRIES_LEFT: Reason.WRONG_CODE,
+    Outcome.TOO_MANY: Reason.TOO_MANY_PROMPTS,
 }
 _RESULTS = {
     Reason.NONE: "approved",
@@ -57,45 +73,54 @@ _RESULTS = {
     Reason.ASKED_AGAIN: "challenged",
     Reason.NOT_ANSWERED: "expired",
 }
-_UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
+_UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.NOT_ME}
+_ANSWERED = {Reason.NONE, Reason.DENIED, Reason.NOT_ME}
 _Packet = tuple[int, int, bytes]
 """What a request has in common with its retransmissions only: the RADIUS client, the identifier, the authenticator."""
 OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
 STOPPED: Final = SecondFactorResult(Reason.STOPPED)
+UNREACHABLE: Final = SecondFactorResult(Reason.UNREACHABLE)
 
 
 class SecondFactor:
     """The second factor of all domains. `run` must be running while users are asked.
 
-    challenges: the challenges that were sent. calls: the calls to providers, on a single node or shared by several.
-    patience: a function that returns the time in seconds for which a login may wait before it gets a challenge. hidden:
-    the answer attributes that are encrypted, by (vendor, type), each with its kind of encryption; see `radius.salted`.
+    providers: the providers of all domains. challenges: the challenges that were sent. calls: the calls to providers,
+    on a single node or shared by several. pauses, denials: the users who get no prompt at present, and what follows
+    from "not me". patience: a function that returns the time in seconds for which a login may wait before it gets a
+    challenge. hidden: the answer attributes that are encrypted, by (vendor, type), each with its kind of encryption;
+    see `radius.salted`.
     """
 
     def __init__(
         self,
+        providers: Providers,
         challenges: Challenges,
         calls: Calls,
         metrics: MfaMetrics,
+        pauses: Pauses,
+        denials: Denials,
         *,
         patience: Callable[[Login, Attached], float],
         clock: Clock,
         hidden: Mapping[tuple[int, int], int] = HIDDEN,
     ) -> None:
+        self._providers = providers
         self.challenges = challenges
         self._metrics = metrics
         self._patience = patience
         self._clock = clock
         self._hidden = hidden
+        self._endings = Endings(pauses, denials, metrics)
         self._prompts = Prompts(trio.current_time)
-        self._refusals = Refusals(trio.current_time)
         self.enrolments = Enrolments(trio.current_time)
         self._nursery: trio.Nursery
         self._calls = calls
         self._stopping = False
         self._same: dict[LoginKey, Conversation] = {}
         self._by_challenge: dict[str, Conversation] = {}
-        self._left = ExpiringMap[_Packet, bool](MOST_LEFT, LEFT_S)
+        self._left = ExpiringMap[_Packet, bool](MAX_LEFT, LEFT_S)
+        denials.on_denial(self._deny, self._end_denied)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the conversations until cancelled. Then withdraw the prompts that no login can use any more."""
@@ -150,7 +175,7 @@ class SecondFactor:
             if self._same.get(key) is same:
                 del self._same[key]
         user = (domain.id, fold_name(login.principal))
-        if not self._prompts.begin(user, domain.tenant_id):
+        if not self._prompts.begin(user, domain.tenant_id, has_code=login.code is not None):
             return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
         accept = without_hidden(login.found.accept + login.found.keys, self._hidden)
         session = sessions.new_session(login, domain, attached, asked, accept)
@@ -269,11 +294,21 @@ class SecondFactor:
         known = await self.challenges.find(challenge_id)
         if known is None and self._was_left(login):
             raise AnsweredElsewhere
+        if known is not None:
+            login.provider = self._providers.of(known.question.domain_id, known.provider_name)
         attached = login.provider
-        if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
+        if (
+            known is None
+            or not isinstance(attached, Attached)
+            or known.provider != attached.stamp
+            or (step != known.step or known.expires_at <= self._clock() or not known.is_of(login))
+        ):
             return OVER
-        if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
-            return OVER
+        if known.kind is ChallengeKind.DENIED:
+            login.factor = f"{login.factor}+{attached.name}"
+            self._by_challenge.pop(challenge_id, None)
+            self.challenges.ended(known, login.arrival.client.tenant_id)
+            return replace(DENIED, over=known.id, asked=known.asked, found=known.found)
         conversation = self._by_challenge.get(challenge_id)
         # another node has sent the last challenge
         if conversation is not None and conversation.session.step != step:
@@ -288,7 +323,7 @@ class SecondFactor:
         ):
             return OVER  # the service ended before the provider's first answer
         login.factor = f"{login.factor}+{attached.name}"
-        login.code = code if known.kind is ChallengeKind.CODE else None
+        login.code = code if known.kind is ChallengeKind.CODE and not code.is_empty else None
         key: LoginKey = (challenge_id, step, login.code)
         if conversation is None:
             conversation = self._continue(known, attached, key, code, login)
@@ -307,7 +342,7 @@ class SecondFactor:
             begin = partial(provider.verify, question, code, known.handle, deadline_s=CALL_S)
         elif known.handle:
             begin = partial(provider.poll, known.handle, deadline_s=POLL_S)
-            conversation.handle = known.handle
+            conversation.handle, conversation.has_count = known.handle, True
         self._start(conversation, begin, None)
         return conversation
 
@@ -322,16 +357,14 @@ class SecondFactor:
     async def _carry(
         self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None
     ) -> None:
-        began = trio.current_time()
         result: SecondFactorResult | None = None
         try:
-            refused = await self._claim(conversation, user)
-            if refused is not None:
-                result = SecondFactorResult(refused)
-            else:
-                with trio.move_on_at(conversation.deadline):
+            result = await self._claim(conversation, user)
+            if result is None and not conversation.is_denied:
+                with trio.move_on_at(conversation.deadline) as conversation.scope:
                     result = await self._converse(conversation, begin)
-                if result is None and not conversation.asked:
+                conversation.scope = None
+                if result is None and not (conversation.asked or conversation.is_denied):
                     conversation.error = NotAsked()
         except ProviderError as error:
             result = SecondFactorResult(reason_of(conversation, error))
@@ -348,48 +381,52 @@ class SecondFactor:
         except Exception as error:  # the store or the service has failed, so no request is answered
             conversation.error = error
         finally:
-            self._leave(conversation, user)
+            self._leave(conversation, user, result)
+        if conversation.is_denied:
+            result = DENIED
         if result is None:  # the time limit was reached before the user answered, or before the provider's first answer
-            result = SecondFactorResult(
-                Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
-            )
+            result = NOT_ANSWERED if conversation.handle or conversation.session.step else UNREACHABLE
+        await self._endings.record(conversation, result)
         conversation.finish(result)
         if not conversation.owns:  # the other node counts this prompt
             return
         self._metrics.finished(
             conversation.attached.name,
             _RESULTS.get(result.reason, result.reason.name.lower()),
-            trio.current_time() - began,
+            trio.current_time() - conversation.began,
         )
-        if result.reason is Reason.DENIED:
-            self._note_refusal(conversation)
         if result.reason in _UNANSWERED:  # only after the login has its answer, because the provider may be slow
             await withdraw(conversation)
 
-    def _note_refusal(self, conversation: Conversation) -> None:
-        if self._refusals.note(conversation.user, conversation.tenant_id):
-            self._metrics.refused_again()
-            log.warning(
-                "mfa_prompts_refused",
-                domain=conversation.session.question.domain,
-                user=conversation.session.question.user,
-                provider=conversation.attached.name,
-                refused=REFUSED,
-            )
+    def _deny(self, tx: Tx, denial: Denial) -> None:
+        """End a user's prompts and challenges in the store, in the transaction of the user's denial."""
+        self._calls.deny(tx, denial.person)
+        self.challenges.deny(tx, denial.domain_id, denial.user)
 
-    def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
+    def _end_denied(self, denial: Denial) -> None:
+        """End a user's prompts and challenges at this node, after the commit of the denial."""
+        self.challenges.denied(denial.domain_id, denial.user)
+        for conversation in tuple(self._by_challenge.values()):
+            if conversation.session.question.domain_id == denial.domain_id and conversation.user == denial.person:
+                conversation.deny()
+
+    def _leave(self, conversation: Conversation, user: UserKey | None, result: SecondFactorResult | None) -> None:
         """Clean up when the conversation's task ends, so that no new request joins it. After an internal error, the
         challenge can be answered again."""
+        if result is not None and result.reason in _ANSWERED:
+            self._prompts.answered(conversation.user)
         if user is not None:
-            self._prompts.end(user)
+            if result is not None and result.reason is Reason.TOO_MANY_PROMPTS:
+                self._prompts.not_sent(user)
+            conversation.is_excused = self._prompts.end(user, conversation.began)
         if conversation.key is not None and self._same.get(conversation.key) is conversation:
             del self._same[conversation.key]
         if conversation.error is not None and self._by_challenge.get(conversation.session.id) is conversation:
             del self._by_challenge[conversation.session.id]
 
-    async def _claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
+    async def _claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
-        otherwise the reason for a refusal."""
+        otherwise the refusal."""
         own = conversation.session.id
         refused = await self._calls.claim(conversation, user)
         if conversation.session.id != own:
@@ -412,7 +449,10 @@ class SecondFactor:
                 conversation.session, ChallengeKind.CODE, answer.handle, answer.text or WRONG_CODE
             )
             return replace(result, reason=Reason.ASKED_AGAIN, detail=answer.detail)
-        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail)
+        if answer.outcome is Outcome.UNANSWERED:
+            return NOT_ANSWERED
+        proof = Proof(conversation.attached.name, answer.strength)
+        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail, proof=proof)
 
     # --- over time --------------------------------------------------------------------------------------------
 
@@ -440,4 +480,4 @@ def _packet(login: Login) -> _Packet:
 
 
 def _may_challenge(conversation: Conversation) -> bool:
-    return conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
+    return conversation.takes_codes and conversation.session.step < MAX_CHALLENGES

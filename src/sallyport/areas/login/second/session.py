@@ -6,11 +6,13 @@ user, from the same calling station.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from secrets import token_hex
+from typing import Final
 
 from sallyport.areas.domains.domain import Domain
+from sallyport.areas.login.facts import address_of_endpoint
 from sallyport.areas.login.login import Found, Login
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.provider import Question
@@ -18,7 +20,7 @@ from sallyport.areas.policy.lockouts.stations import is_nas
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
 from sallyport.base.mac import station_form
-from sallyport.base.text import fold
+from sallyport.base.text import fold, fold_name
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     CALLING_STATION_ID,
@@ -30,6 +32,7 @@ from sallyport.radius.attributes import (
     NAS_PORT_ID,
     STATE,
 )
+from sallyport.radius.password import TYPED
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
 
@@ -37,8 +40,13 @@ LIFETIME_US = 120 * SECOND
 _STATE_OCTETS = 46
 WRONG_CODES = 3
 CHALLENGE_ID_OCTETS = 16
-MOST_READ = 1000
+MAX_READ = 1000
 """Maximum number of sessions that one look-up of a user reads."""
+
+MAX_DENIED: Final = 100_000
+"""Maximum number of sessions that are read to refuse those of a user."""
+MAX_PLACE = 200
+"""Maximum length of the place of a device, in characters."""
 
 LoginKey = tuple[object, ...]
 
@@ -48,6 +56,7 @@ class ChallengeKind(StrEnum):
 
     CODE = "code"
     APPROVAL = "approval"  # no text is expected, because the user approves on another device
+    DENIED = "denied"  # any answer is refused, because the user has denied a login as not theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class Session:
     provider: the stamp of the provider's configuration when the login began. station: the Calling-Station-Id in
     hexadecimal, or empty. step: the number of challenges that were sent. wrong: the number of wrong codes. accept,
     groups, ous: what the first factor has found. `accept` is in hexadecimal. It has no keys, because keys are valid in
-    one answer only. user_stamp, factor: values of `Asked`.
+    one answer only. user_stamp, factor: values of `Asked`. password_at: the value of `Found`.
     """
 
     question: Question
@@ -91,6 +100,12 @@ class Session:
     ous: tuple[str, ...] = ()
     user_stamp: str = ""
     factor: str = ""
+    password_at: str = ""
+
+    @property
+    def provider_name(self) -> str:
+        """The name of the provider that was asked."""
+        return self.provider.rpartition("/")[0]
 
     @property
     def asked(self) -> Asked:
@@ -100,7 +115,12 @@ class Session:
     @property
     def found(self) -> Found:
         """What the first factor has found, for the answer at the end of the login."""
-        return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
+        return Found(
+            accept=bytes.fromhex(self.accept),
+            groups=frozenset(self.groups),
+            ous=frozenset(self.ous),
+            password_at=self.password_at,
+        )
 
     def is_of(self, login: Login) -> bool:
         """Return whether a request may answer the challenge. It must have the same RADIUS client, user and station. A
@@ -132,6 +152,10 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
         source=login.device.client_ip,
         station=login.station,
         expires_at=expires_at,
+        signed=login.arrival.request.signed,
+        address=address_of_endpoint(login.arrival.request, login.station) if login.arrival.request.signed else "",
+        place=_place(login),
+        takes_codes=login.method in TYPED and login.device.posture.challenge_support(login.arrival.at) != "no",
     )
     return Session(
         question,
@@ -149,7 +173,17 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
         ous=tuple(login.found.ous),
         user_stamp=asked.stamp,
         factor=asked.factor,
+        password_at=login.found.password_at,
     )
+
+
+def _place(login: Login) -> str:
+    """Return the place of a device for people: its tags, or the name of its RADIUS client. A tag that depends on a name
+    in an unsigned request is left out."""
+    device, arrival = login.device, login.arrival
+    if device.tags and (arrival.request.signed or not device.has_claimed_tags(device)):
+        return ", ".join(device.tags)[:MAX_PLACE]
+    return arrival.client.name
 
 
 def _station(login: Login) -> bytes:
@@ -247,18 +281,31 @@ def read(tx: Tx, challenge_id: str) -> Session | None:
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
 
 
-def sessions_of_user(tx: Tx, domain_id: int, user: str, now: int) -> list[Session]:
-    """Return the pending sessions of a user, ordered by their end. user: the name in upper or lower case."""
+def sessions_of_user(tx: Tx, domain_id: int, user: str, now: int, most: int = MAX_READ) -> list[Session]:
+    """Return the pending sessions of a user, ordered by their end. user: the name in upper or lower case. most: the
+    maximum number of sessions that are read."""
+    name = json.dumps(user.strip())[1:-1].lower()
     found = tx.all(
         _session,
         "select session from challenges where domain_id = :domain_id and expires_at > :now "
-        "and instr(lower(session), :user) > 0 order by expires_at limit :limit",
+        "and (instr(lower(session), :user) > 0 or instr(session, :before) > 0) order by expires_at limit :limit",
         domain_id=domain_id,
         now=now,
-        user=json.dumps(user)[1:-1].lower() if user.isascii() else "",  # JSON escapes other letters, in one case
-        limit=MOST_READ,
+        user=f'"user": "{name}' if user.isascii() else "",  # JSON escapes other letters, in one case
+        before='"user": " ',
+        limit=most,
     )
-    return [each for each in found if fold(each.question.user) == fold(user)]
+    return [each for each in found if fold_name(each.question.user) == fold_name(user)]
+
+
+def deny(tx: Tx, domain_id: int, user: str, now: int) -> None:
+    """Refuse the answers to a user's pending challenges. user: the name in upper or lower case."""
+    for session in sessions_of_user(tx, domain_id, user, now, MAX_DENIED):
+        tx.execute(
+            "update challenges set session = :session where id = :id",
+            id=session.id,
+            session=json.dumps(asdict(replace(session, kind=ChallengeKind.DENIED))),
+        )
 
 
 def purge(tx: Tx, now: int) -> int:

@@ -20,6 +20,8 @@ from typing import Final
 import structlog
 import trio
 
+from sallyport.areas.factors.pauses.repo import Pause
+from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second import repo
 from sallyport.areas.login.second import session as sessions
@@ -29,7 +31,7 @@ from sallyport.areas.login.second.conversation import AnsweredElsewhere, Convers
 from sallyport.areas.login.second.prompts import UserKey
 from sallyport.areas.login.second.repo import FAILED, LIMITED, NO_LIMIT, Limit, NoCodeLeft, NoPrompt, Prompt
 from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, LoginKey, Session
-from sallyport.areas.mfa.provider import Answer, Outcome, ProviderError
+from sallyport.areas.mfa.provider import Answer, Outcome, ProviderError, Strength
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.store.foreign import PROMPTS, ForeignChange
@@ -51,8 +53,8 @@ class SharedCalls(Calls):
 
     knows_prompts = True
 
-    def __init__(self, store: Engine, vault: Vault, node: str, codes: Limit = NO_LIMIT) -> None:
-        super().__init__()
+    def __init__(self, store: Engine, vault: Vault, node: str, pauses: Pauses, codes: Limit = NO_LIMIT) -> None:
+        super().__init__(pauses)
         self._codes = codes
         self._store = store
         self._vault = vault
@@ -68,23 +70,39 @@ class SharedCalls(Calls):
 
     # --- beginning and end ------------------------------------------------------------------------------------
 
-    async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
+    async def claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
         new, codes = self._new(conversation), self._codes if conversation.checks_code else NO_LIMIT
+        prompted = user if conversation.prompts else None
         if codes.codes:
             user = conversation.user
         user_key = "" if user is None else self._digest(user)
-        try:
-            found, session = await self._store.write_aside(
-                partial(_claim, new=new, user_key=user_key, codes=codes, only_joins=conversation.only_joins)
+
+        def transaction(tx: Tx) -> tuple[Prompt | None, Session | None, Pause | None]:
+            """Insert a prompt, or find the existing prompt of the same login. Return the prompt. If it existed before,
+            also return the last challenge of the login, otherwise the pause of the user. During a pause, insert no
+            prompt."""
+            found = repo.claim(
+                tx, new, user_key, codes, only_joins=conversation.only_joins, has_code=conversation.checks_code
             )
+            if found is None or found.id != new.id:
+                return found, None if found is None else sessions.read(tx, found.id), None
+            pause = None if prompted is None else self._pauses.find(tx, prompted)
+            if self._pauses.is_paused(pause):
+                repo.discard(tx, new)
+            return found, None, pause
+
+        try:
+            found, session, pause = await self._store.write_aside(transaction)
         except NoCodeLeft:
-            return Reason.LOCKED_OUT
+            return SecondFactorResult(Reason.LOCKED_OUT)
         except NoPrompt:
             raise AnsweredElsewhere from None
         if found is None:
-            return Reason.TOO_MANY_PROMPTS
+            return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
+        if (paused := self._paused(conversation, pause)) is not None:
+            return paused
         if not repo.is_same(found, new):
-            return Reason.CHALLENGE_OVER
+            return SecondFactorResult(Reason.CHALLENGE_OVER)
         conversation.prompt = found
         conversation.owns = found is new and not self._hands_over
         if found is not new:
@@ -97,6 +115,9 @@ class SharedCalls(Calls):
 
     def forget_codes(self, tx: Tx, user: UserKey) -> None:
         repo.forget_codes(tx, self._digest(user))
+
+    def deny(self, tx: Tx, user: UserKey) -> None:
+        repo.deny(tx, self._digest(user))
 
     async def hand_over(self) -> None:
         """See Calls.hand_over. A prompt that no later request can join stays at this node, and is withdrawn as soon as
@@ -197,13 +218,13 @@ class SharedCalls(Calls):
         """Ask the provider as the owner of a prompt. Raises _NotOwner if another node owns the prompt now."""
         prompt = conversation.prompt
         assert prompt is not None  # noqa: S101  `claim` has set it
-        place = prompt.id, prompt.step
+        step_key = prompt.id, prompt.step
         if prompt.handle:
             begin = partial(conversation.attached.provider.poll, prompt.handle, deadline_s=POLL_S)
-        self._owned.add(place)
+        self._owned.add(step_key)
         try:
             answer = await super().outcome(conversation, begin)
-            await self._keep(conversation, answer.outcome, answer.handle, answer.text)
+            await self._keep(conversation, answer.outcome, answer.handle, answer.text, answer.strength)
         except ProviderError as error:
             outcome = LIMITED if error.limited else FAILED
             await self._keep(conversation, outcome, conversation.handle, conversation.text)
@@ -211,7 +232,7 @@ class SharedCalls(Calls):
         else:
             return answer
         finally:
-            self._owned.discard(place)
+            self._owned.discard(step_key)
 
     async def _waits(self, conversation: Conversation, answer: Answer) -> None:
         """Record a WAITING answer. When this returns, the store has the handle of the answer."""
@@ -220,12 +241,14 @@ class SharedCalls(Calls):
         if prompt is None or answer.handle != prompt.handle:
             await self._keep(conversation, Outcome.WAITING, answer.handle, answer.text)
 
-    async def _keep(self, conversation: Conversation, outcome: str, handle: str, text: str) -> None:
+    async def _keep(
+        self, conversation: Conversation, outcome: str, handle: str, text: str, strength: Strength = Strength.ANY
+    ) -> None:
         prompt = conversation.prompt
         assert prompt is not None  # noqa: S101  `claim` has set it
         own = replace(prompt, owner=self._node)
         kept = await self._store.write_aside(
-            partial(repo.answered, prompt=own, outcome=outcome, handle=handle, text=text)
+            partial(repo.answered, prompt=own, outcome=outcome, handle=handle, text=text, strength=strength)
         )
         if kept is None:
             raise _NotOwner
@@ -304,15 +327,6 @@ class SharedChallenges(Challenges):
         await self._store.write(repo.purge)
 
 
-def _claim(
-    tx: Tx, new: Prompt, user_key: str, codes: Limit, *, only_joins: bool
-) -> tuple[Prompt | None, Session | None]:
-    """Insert a prompt, or find the existing prompt of the same login. Return the prompt. If it existed before, also
-    return the last challenge of the login."""
-    found = repo.claim(tx, new, user_key, codes, only_joins=only_joins)
-    return found, None if found is None or found.id == new.id else sessions.read(tx, found.id)
-
-
 def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], None] | None) -> bool:
     """Mark a result as used, in the transaction of its answer. Return False if another node may answer instead.
 
@@ -334,4 +348,4 @@ def _answer_of(prompt: Prompt) -> Answer:
         raise ProviderError(
             "the node that owns this prompt could not ask the provider", limited=prompt.outcome == LIMITED
         )
-    return Answer(Outcome(prompt.outcome), prompt.handle, prompt.text)
+    return Answer(Outcome(prompt.outcome), prompt.handle, prompt.text, strength=prompt.strength)

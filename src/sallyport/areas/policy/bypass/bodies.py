@@ -1,20 +1,20 @@
 """Request and response bodies of /ad/...BypassStation(s)."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, Field, SecretBytes, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import AfterValidator, Field, SecretBytes, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from sallyport.areas.policy.bypass.psk import is_psk
 from sallyport.areas.policy.bypass.station import StationChange, StationRow
 from sallyport.areas.policy.bypass.unknown import UnknownRow
 from sallyport.base.mac import mac_key
-from sallyport.base.model import Model, SentModel, answer_of
+from sallyport.base.model import Done, Model, SentModel, answer_of
 from sallyport.base.validation import Moment, unfit
 from sallyport.base.wire import LATEST
-from sallyport.web.bodies import InDomain, Many, Octets, Paged, PlainText, Text, TotalCount
+from sallyport.web.bodies import Flag, InDomain, Many, Octets, Paged, PlainText, Text, TotalCount
 from sallyport.web.tags import NewTags
 
-MOST: Final = 1000
+MAX_STATIONS: Final = 1000
 """Maximum number of stations in one request."""
 
 
@@ -62,7 +62,7 @@ PSK: Final = (
     "has it. An empty text removes it."
 )
 UNTIL: Final = "End of the entry, ISO 8601: from then on, the station is unknown. An empty text removes the end."
-Stations = Annotated[Many[Mac], Field(min_length=1, max_length=MOST)]
+Stations = Annotated[Many[Mac], Field(min_length=1, max_length=MAX_STATIONS)]
 
 
 class _EntryFields(SentModel):
@@ -78,9 +78,9 @@ class _EntryFields(SentModel):
     psk: Psk | None = Field(default=None, description=PSK)
     tags: NewTags | None = None
 
-    def change_of(self, station: str) -> StationChange:
-        """Return the change of a station."""
-        psk = None if self.psk is None else self.psk.get_secret_value()
+    def change_of(self, station: str, new: bytes | None = None) -> StationChange:
+        """Return the change of a station. new: a pre-shared key that was made for it, or None."""
+        psk = new if self.psk is None else self.psk.get_secret_value()
         tags = None if self.tags is None else tuple(self.tags)
         return StationChange(station, self.name, self.vlan, self.until, self.role, psk, tags)
 
@@ -90,6 +90,30 @@ class AddBypassStation(InDomain, _EntryFields):
     request does not have."""
 
     station: Stations = Field(description="One MAC address or several, in any notation.")
+    generatePsk: Flag = Field(
+        default=False,
+        description="Whether each station gets a new pre-shared key, a passphrase of 20 characters. Only the answer to "
+        "this request has the keys.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_key(self) -> Self:
+        if self.generatePsk and self.psk is not None:
+            raise unfit("give psk or generatePsk, not both", "psk", "generatePsk")
+        return self
+
+
+class NewKey(Model):
+    """A station with its new pre-shared key."""
+
+    station: str = Field(description="MAC address as aa:bb:cc:dd:ee:ff.")
+    psk: str = Field(description="Pre-shared key. No other answer has it.")
+
+
+class StationsAdded(Done):
+    """Response body of the operation `AddBypassStation`."""
+
+    keys: list[NewKey] = Field(description="The new pre-shared keys, if generatePsk is true; otherwise empty.")
 
 
 class ImportedStation(_EntryFields):
@@ -101,7 +125,7 @@ class ImportedStation(_EntryFields):
 class ImportBypassStations(InDomain):
     """Request body of the operation `ImportBypassStations`."""
 
-    stations: Annotated[list[ImportedStation], Field(min_length=1, max_length=MOST)] = Field(
+    stations: Annotated[list[ImportedStation], Field(min_length=1, max_length=MAX_STATIONS)] = Field(
         description="Stations with the values of their entries. A value that is absent is kept."
     )
 

@@ -1,9 +1,8 @@
 """`sallyport bypass`: the stations of MAC authentication bypass."""
 
 import csv
-import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -11,26 +10,30 @@ from typing import Final, TextIO, cast
 
 import click
 
-from sallyport.areas.policy.bypass.bodies import MOST, AddBypassStation, ListBypassStations, ListUnknownStations
+from sallyport.areas.policy.bypass.bodies import MAX_STATIONS, AddBypassStation, ListBypassStations, ListUnknownStations
+from sallyport.areas.policy.bypass.files import (
+    EXPORTED,
+    FILE_COLUMNS,
+    message_with_line,
+    parts_of,
+    split_tags,
+    stations_of,
+)
 from sallyport.areas.policy.bypass.vendors import FILE, compact
-from sallyport.areas.users import files
 from sallyport.areas.users.accounts.bodies import in_a_cell
 from sallyport.base.errors import Invalid, StartError
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
-from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.command import CommandLine, Form, entries
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
+from sallyport.shell.files import read_rows, source
 from sallyport.shell.options import Group, InputFile, Time, in_domain, json_form
 
 COLUMNS: Final = ("station", "name", "vlan", "role", "tags", "hasPsk", "until", "lastSeen", "addedAt")
 LIST: Final = "/ad/ListBypassStations"
 UNKNOWN: Final = ("station", "vendor", "randomised", "ssid", "port", "deviceName", "outcome", "requests", "lastSeen")
-EXPORTED: Final = ("station", "name", "vlan", "role", "tags", "until")
-MOST_OCTETS: Final = 1 << 19
-"""Maximum length of the rows of one request, far below the limit of a body. A row has at most some ten thousand."""
-FILE_COLUMNS: Final = (*EXPORTED, "psk")
-"""The columns that an import may have."""
-_TAGS_IN_A_CELL: Final = "tags must be separated by commas, with quotation marks around each tag that contains a comma"
+GENERATE: Final = "generate"
+KEYS: Final = ("station", "psk")
 UNTIL: Final = Time(1, "a time such as 90d, 12h or 2027-11-23, or an empty text for no end", allows_empty=True)
 
 
@@ -50,8 +53,9 @@ def bypass() -> None:
     "--psk",
     "psk",
     expose_value=True,
-    metavar="FILE|-",
-    help="File with the pre-shared key of the stations; - reads it from standard input. An empty file removes the key.",
+    metavar="FILE|-|generate",
+    help="File with the pre-shared key of the stations; - reads it from standard input. An empty file removes the key. "
+    "`generate` makes a new key for each station, and prints them once.",
 )
 @option(AddBypassStation, "until", type=UNTIL, metavar="TIME", help=f"End of the entry: {UNTIL.accepted}.")
 @click.option(
@@ -63,7 +67,9 @@ def bypass() -> None:
 def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None, psk: str | None) -> None:
     """Add stations by MAC address, in any notation. A station that is already listed gets the new name, and the values
     of the given options."""
-    if psk is not None:
+    if psk == GENERATE:
+        body["generatePsk"] = True
+    elif psk is not None:
         body["psk"] = {"hex": _key(line, psk, file).hex()}
     name, given = str(body.get("name", "")), body.get("station")
     wanted: dict[str, list[JSON]] = {name: given} if isinstance(given, list) else {}
@@ -71,11 +77,19 @@ def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None, psk: 
         wanted.setdefault(own or name, []).append(address)
     if not wanted:
         raise click.UsageError("give the MAC addresses as STATIONS, or a file with --file")
-    for label, addresses in wanted.items():
-        for at in range(0, len(addresses), MOST):
-            part: Row = {**body, "station": addresses[at : at + MOST], "name": label}
-            line.run("/ad/AddBypassStation", part, domain=domain)
+    keys = _added(line, body, wanted, domain)
+    first = next(keys, None)
+    if first is not None:  # they are printed also if a later request fails
+        line.print_rows(chain([first], keys), KEYS, "csv")
     line.note(f"{counted(sum(map(len, wanted.values())), 'station')} added to {domain}")
+
+
+def _added(line: CommandLine, body: Row, wanted: Mapping[str, Sequence[JSON]], domain: str) -> Iterator[Row]:
+    """Add stations by name, and yield each new pre-shared key."""
+    for label, addresses in wanted.items():
+        for at in range(0, len(addresses), MAX_STATIONS):
+            part: Row = {**body, "station": list(addresses[at : at + MAX_STATIONS]), "name": label}
+            yield from entries(line.run("/ad/AddBypassStation", part, domain=domain)["keys"])
 
 
 @bypass.command()
@@ -131,25 +145,22 @@ def vendors(line: CommandLine, *, files_: tuple[Path, ...]) -> None:
 
 
 @bypass.command("import")
-@files.source
+@source
 @in_domain
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str) -> None:
     """Add stations from a CSV or JSON file in the format of `bypass export`, or change those that are listed. A value
     that the file does not have is kept. A value that is not valid ends the import; earlier lines may be imported."""
-    rows = files.read(file, FILE_COLUMNS)
-    for row in rows:
-        if isinstance(tags := row.get("tags"), str):
-            try:
-                row["tags"] = [*chain.from_iterable(csv.reader([tags], skipinitialspace=True, strict=True))]
-            except csv.Error:
-                raise StartError(f"{file}: line {row['line']}: {_TAGS_IN_A_CELL}") from None
-    for part in _parts(rows):
-        stations: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]
+    rows = read_rows(file, FILE_COLUMNS)
+    try:
+        split_tags(rows)
+    except ValueError as error:
+        raise StartError(f"{file}: {error}") from None
+    for part in parts_of(rows):
         try:
-            line.run("/ad/ImportBypassStations", {"stations": stations}, domain=domain)
+            line.run("/ad/ImportBypassStations", {"stations": stations_of(part)}, domain=domain)
         except Invalid as error:
-            raise StartError(f"{file}: {_told(error, part)}") from None
+            raise StartError(f"{file}: {message_with_line(error, part)}") from None
     line.note(f"{counted(len(rows), 'station')} imported to {domain}")
 
 
@@ -175,29 +186,6 @@ def _key(line: CommandLine, source: str, file: TextIO | None) -> bytes:
     if file is sys.stdin:
         raise click.UsageError("--psk and --file cannot both read standard input")
     return line.read_secret("Pre-shared key")
-
-
-def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield rows of a file in parts that fit into one request."""
-    part, size = list[Row](), 0
-    for row in rows:
-        octets = len(json.dumps(row))
-        if part and (len(part) == MOST or size + octets > MOST_OCTETS):
-            yield part
-            part, size = [], 0
-        part.append(row)
-        size += octets
-    if part:
-        yield part
-
-
-def _told(error: Invalid, rows: Sequence[Row]) -> str:
-    """Return the message of an error about a row of a file, with its line."""
-    first = error.errors[0]
-    _, place, *rest = [*first.field.split("."), ""]
-    if not place.isdecimal() or int(place) >= len(rows):
-        return str(error)
-    return f"line {rows[int(place)]['line']}: {'.'.join(filter(None, rest))} {first.message}"
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:

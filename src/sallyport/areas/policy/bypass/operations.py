@@ -8,13 +8,17 @@ from sallyport.areas.policy.bypass.bodies import (
     ImportBypassStations,
     ListBypassStations,
     ListUnknownStations,
+    NewKey,
     StationList,
+    StationsAdded,
     UnknownList,
 )
+from sallyport.areas.policy.bypass.psk import new_psks
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.base.answer import answers
 from sallyport.base.clock import Clock
+from sallyport.base.mac import mac_text
 from sallyport.base.model import Done
 from sallyport.base.text import counted
 from sallyport.web.bodies import Plain
@@ -44,13 +48,18 @@ def operations(service: Bypass, vendors: Vendors, gate: Gate, clock: Clock) -> O
         return Plain({"stations": answers(rows, vendors=vendors), "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
-    async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
+    async def add_bypass_station(body: AddBypassStation, caller: Caller) -> StationsAdded:
         """Add stations to the list of a domain. From the next request on, they are admitted by their MAC address.
 
         A station that is already listed keeps each value that the request does not have.
         """
-        added = await service.put(body.domainId, [body.change_of(station) for station in body.station])
-        return Done(message=f"{counted(added, 'station')} added")
+        new = dict[str, bytes]()
+        if body.generatePsk:
+            stations = dict.fromkeys(body.station)
+            new = dict(zip(stations, await trio.to_thread.run_sync(new_psks, len(stations)), strict=True))
+        added = await service.put(body.domainId, [body.change_of(each, new.get(each)) for each in body.station])
+        keys = [NewKey(station=mac_text(station), psk=key.decode()) for station, key in new.items()]
+        return StationsAdded(message=f"{counted(added, 'station')} added", keys=keys)
 
     @bypass.post("/ad/ImportBypassStations", roles=ADMINS)
     async def import_bypass_stations(body: ImportBypassStations, caller: Caller) -> Done:

@@ -5,17 +5,20 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
 
+import trio
+
 from sallyport.areas.domains.domain import RULES, Domain
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.bypass import repo, unknown_repo
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
-from sallyport.areas.policy.bypass.psk import KeyAttributes, key_attributes, pairwise_key
+from sallyport.areas.policy.bypass.psk import KeyAttributes, derived_pairwise_key, key_attributes, own_pairwise_key
 from sallyport.areas.policy.bypass.repo import Listed
 from sallyport.areas.policy.bypass.station import Entry, StationChange, StationRow
 from sallyport.areas.policy.bypass.unknown_service import UnknownStations
-from sallyport.areas.users.service import NoRevocations, Revocations
-from sallyport.base.clock import Clock, iso, now_us
-from sallyport.base.errors import SecretError
+from sallyport.areas.users.service import Revocations
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.clock import Clock, iso
+from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import mac_key, mac_text, spellings, station_key
 from sallyport.base.tags import changed_tags
 from sallyport.base.text import counted, fold
@@ -33,6 +36,10 @@ IDENTITY: Final = "bypass_stations/{}/{}/psk"
 """The identity of a sealed pre-shared key, by domain and station."""
 NO_KEY: Final = KeyAttributes(b"")
 RUCKUS: Final = "Ruckus"
+MAX_DERIVED: Final = 1024
+"""Maximum number of pairwise keys in memory."""
+DERIVING: Final = 1
+"""Maximum number of pairwise keys that are derived at the same time."""
 _WIRELESS: Final = frozenset({"Wireless", UNKNOWN})
 SEEN_S: Final = 30.0
 EXPIRY_S: Final = 30.0
@@ -40,44 +47,35 @@ EXPIRED_AT_ONCE: Final = 200
 WRITTEN_AT_ONCE: Final = 1000
 
 
-def no_vlan(_vlan: str) -> bytes:
-    """Return no attributes."""
-    return b""
-
-
-def as_given(_tx: Tx, _domain_id: int, role: str) -> str:
-    """Return the name of a role unchanged."""
-    return role
-
-
 class Bypass:
     """The bypass lists of all domains, in memory. A change is in effect when the call that makes it returns.
 
     revocations: the service that ends the sessions of stations that are no longer admitted. vlan_attributes: returns
     the encoded attributes for a VLAN; raises Invalid if the VLAN is not valid. check_role: returns the name of a
-    domain's role as it is stored, or raises Invalid. vault: seals the pre-shared keys. some: whether any station is
-    listed. If no station is listed, the login path skips the checks of this class.
+    domain's role as it is stored, or raises Invalid. vault: seals the pre-shared keys. lists_stations:
+    whether any station is listed. If no station is listed, the login path skips the checks of this class.
     """
 
     def __init__(
         self,
         configuration: Configuration,
-        clock: Clock = now_us,
+        clock: Clock,
         *,
-        revocations: Revocations | None = None,
-        vlan_attributes: Callable[[str], bytes] = no_vlan,
-        check_role: Callable[[Tx, int, str], str] = as_given,
-        vault: Vault | None = None,
+        revocations: Revocations,
+        vlan_attributes: Callable[[str], bytes],
+        check_role: Callable[[Tx, int, str], str],
+        vault: Vault,
     ) -> None:
         self._configuration = configuration
         self._clock = clock
-        self._revocations = revocations or NoRevocations()
+        self._revocations = revocations
         self._check_vlan = vlan_attributes
         self.vlan_attributes = lru_cache(4096)(vlan_attributes)
         self._check_role = check_role
         self._vault = vault
-        self._pairwise_key = lru_cache(1024)(self._derive)
-        self.some = False
+        self._derived = BoundedMap[tuple[bytes, str], bytes](MAX_DERIVED)
+        self._deriving = FairLimiter[int](DERIVING)
+        self.lists_stations = False
         self.unknown = UnknownStations(configuration.store)
         self._seen: dict[int, set[str]] = {}
         self._listed = configuration.hold(self._load, Listed(), self._adopt)
@@ -86,7 +84,7 @@ class Bypass:
         return repo.load(tx, Listed() if self._configuration.is_outdated else self._listed.value)
 
     def _adopt(self, listed: Listed) -> None:
-        self.some = bool(listed.lists)
+        self.lists_stations = bool(listed.lists)
 
     # --- logins -----------------------------------------------------------------------------------------------
 
@@ -94,19 +92,21 @@ class Bypass:
         """Return the station of a bypass request as 12 hex digits. Return an empty text if the login is no bypass
         request, or if the station is not listed and the domain does not let rules decide. Raises PacketError if the
         password field is malformed."""
-        if domain.id not in self._listed.value.lists and domain.unknown_stations is not RULES:
-            return ""
-        return self._decided_here(requested_station(arrival, method), arrival, domain)
+        return self._decided_here(requested_station, arrival, method, domain)
 
     def requested_by_eap(self, arrival: Arrival, method: str, domain: Domain) -> str:
         """Return the station of a bypass request by EAP as `requested` does."""
-        if domain.id not in self._listed.value.lists and domain.unknown_stations is not RULES:
-            return ""
-        return self._decided_here(requested_station_by_eap(arrival, method), arrival, domain)
+        return self._decided_here(requested_station_by_eap, arrival, method, domain)
 
-    def _decided_here(self, station: str, arrival: Arrival, domain: Domain) -> str:
-        is_decided = domain.unknown_stations is RULES or self.entry(domain.id, station, arrival.at) is not None
-        return station if station and is_decided else ""
+    def _decided_here(
+        self, find_station: Callable[[Arrival, str], str], arrival: Arrival, method: str, domain: Domain
+    ) -> str:
+        by_rules = domain.unknown_stations is RULES
+        if not by_rules and domain.id not in self._listed.value.lists:
+            return ""
+        station = find_station(arrival, method)
+        is_decided = station and (by_rules or self.entry(domain.id, station, arrival.at) is not None)
+        return station if is_decided else ""
 
     def entry(self, domain_id: int, station: str, at: int) -> Entry | None:
         """Return the entry of a station. Return None if the domain does not list the station, or if the entry has
@@ -131,33 +131,43 @@ class Bypass:
         """Note that a listed station was seen. The time is stored within a minute."""
         self._seen.setdefault(domain_id, set()).add(station)
 
-    def key_attributes(self, arrival: Arrival, domain_id: int, station: str, psk: bytes, product: str) -> KeyAttributes:
-        """Return the attributes that give a station's pre-shared key to a NAS. psk: the sealed key. product: the
-        product of the NAS. The result is empty if the request is not about a wireless network. Raises SecretError."""
+    def key_attributes(
+        self, arrival: Arrival, domain_id: int, station: str, psk: bytes, product: str
+    ) -> KeyAttributes | None:
+        """Return the attributes that give a station's pre-shared key to a NAS. Return None if the caller must await
+        `derived_attributes`. The result is empty if the request is not about a wireless network. Raises SecretError.
+
+        psk: the sealed key. product: the product of the NAS.
+        """
         if medium(arrival.request) not in _WIRELESS:
             return NO_KEY
-        name = ssid(arrival.request) if product == RUCKUS else ""
-        if product == RUCKUS and not name:
-            return NO_KEY
-        identity = IDENTITY.format(domain_id, station)
-        pmk = self._pairwise_key(psk, identity, name) if name else b""
-        hiding = Hiding(arrival.client.secret, arrival.request.authenticator)
-        return key_attributes(self._opened(psk, identity), product, hiding, pmk)
+        key, pmk = self._vault.open(psk, IDENTITY.format(domain_id, station)), b""
+        if product == RUCKUS:
+            name = ssid(arrival.request)
+            if not name:
+                return NO_KEY
+            pmk = own_pairwise_key(key) or self._derived.get((psk, name)) or b""
+            if not pmk:
+                return None
+        return key_attributes(key, product, Hiding(arrival.client.secret, arrival.request.authenticator), pmk)
 
-    def _derive(self, psk: bytes, identity: str, name: str) -> bytes:
-        return pairwise_key(self._opened(psk, identity), name)
-
-    def _opened(self, psk: bytes, identity: str) -> bytes:
-        if self._vault is None:
-            raise SecretError("there is no vault")
-        return self._vault.open(psk, identity)
+    async def derived_attributes(
+        self, arrival: Arrival, domain_id: int, station: str, psk: bytes, product: str
+    ) -> KeyAttributes:
+        """Return `key_attributes` after the key for the SSID is derived in a thread. Tenants take turns. Raises
+        SecretError."""
+        key, name = self._vault.open(psk, IDENTITY.format(domain_id, station)), ssid(arrival.request)
+        tenant_id = arrival.client.tenant_id
+        async with self._deriving.slot(tenant_id):
+            pmk = self._derived.get((psk, name)) or b""
+            pmk = pmk or await trio.to_thread.run_sync(derived_pairwise_key, key, name)
+        self._derived.put((psk, name), pmk, tenant_id)
+        return key_attributes(key, product, Hiding(arrival.client.secret, arrival.request.authenticator), pmk)
 
     def _sealed(self, domain_id: int, change: StationChange) -> StationChange:
         """Return a change with its pre-shared key sealed. Raises SecretError."""
         if not change.psk:
             return change
-        if self._vault is None:
-            raise SecretError("there is no vault")
         return replace(change, psk=self._vault.seal(change.psk, IDENTITY.format(domain_id, change.station)))
 
     # --- changes ----------------------------------------------------------------------------------------------
@@ -173,7 +183,7 @@ class Bypass:
         wanted, at = list({each.station: each for each in changes}.values()), self._clock()
         for vlan in {each.vlan for each in wanted if each.vlan}:
             self._check_vlan(vlan)
-        sealed = [self._sealed(domain_id, each) for each in wanted]
+        sealed = await trio.to_thread.run_sync(lambda: [self._sealed(domain_id, each) for each in wanted])
 
         def transaction(tx: Tx) -> int:
             named = {fold(each.role): each.role for each in wanted if each.role}  # each look-up parses a whole role

@@ -2,7 +2,8 @@
 
 A station can invent an address for each request. So these stations do not get into the inventory, and everything about
 them is bounded. The sightings since the last flush are a bounded map, in which each tenant has a share. The table has
-at most MOST rows of a tenant; beyond this number, the stations that were not seen for the longest time are deleted.
+at most MAX_UNKNOWN rows of a tenant; beyond this number, the stations that were not seen for the longest time are
+deleted.
 """
 
 from dataclasses import dataclass, field
@@ -16,10 +17,10 @@ from sallyport.base.mac import is_random, mac_text
 from sallyport.radius.attributes import NAS_PORT, NAS_PORT_ID
 from sallyport.radius.packet import Request
 
-MOST: Final = 10_000
+MAX_UNKNOWN: Final = 10_000
 """Maximum number of unknown stations of a tenant."""
-MOST_REQUESTS: Final = 1_000_000
-LONGEST_PORT: Final = 64
+MAX_REQUESTS: Final = 1_000_000
+MAX_PORT_LENGTH: Final = 64
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class UnknownRow:
 def port_of(request: Request) -> str:
     """Return the port of a request as text, or an empty text if it names none."""
     number = request.integer(NAS_PORT)
-    return (request.text(NAS_PORT_ID) or ("" if number is None else str(number)))[:LONGEST_PORT]
+    return (request.text(NAS_PORT_ID) or ("" if number is None else str(number)))[:MAX_PORT_LENGTH]
 
 
 def domain_of(sighting: Sighting) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from sallyport.areas.policy.bypass.unknown import MOST, MOST_REQUESTS, Sighting, UnknownRow, domain_of
+from sallyport.areas.policy.bypass.unknown import MAX_REQUESTS, MAX_UNKNOWN, Sighting, UnknownRow, domain_of
 from sallyport.store.model import LISTED_TEXTS, Tx, listed, without_case
 
 
@@ -34,7 +34,7 @@ def _add(tx: Tx, domain_id: int, sightings: Sequence[Sighting]) -> None:
         ("station", "first_seen", "last_seen", "request_count", "device_id", "ssid", "port", "outcome"),
         [
             (
-                *(each.station, each.first_seen, each.last_seen, min(each.requests, MOST_REQUESTS)),
+                *(each.station, each.first_seen, each.last_seen, min(each.requests, MAX_REQUESTS)),
                 *(each.device.id or 0, each.ssid, each.port, each.outcome),
             )
             for each in sightings
@@ -42,15 +42,15 @@ def _add(tx: Tx, domain_id: int, sightings: Sequence[Sighting]) -> None:
         same={"domain_id": domain_id},
         on_conflict="on conflict (domain_id, station) do update set last_seen = excluded.last_seen, "
         "request_count = case when unknown_stations.request_count + excluded.request_count > "
-        f"{MOST_REQUESTS} then {MOST_REQUESTS} else unknown_stations.request_count + excluded.request_count end, "
+        f"{MAX_REQUESTS} then {MAX_REQUESTS} else unknown_stations.request_count + excluded.request_count end, "
         "device_id = excluded.device_id, ssid = excluded.ssid, port = excluded.port, outcome = excluded.outcome",
     )
 
 
 def _trim(tx: Tx, tenant_id: int) -> None:
-    """Delete the rows of a tenant beyond MOST, first those that were not seen for the longest time."""
+    """Delete the rows of a tenant beyond MAX_UNKNOWN, first those that were not seen for the longest time."""
     own = "from unknown_stations where domain_id in (select id from domains where tenant_id = :t)"
-    excess = (tx.value(int, f"select count(*) {own}", t=tenant_id) or 0) - MOST
+    excess = (tx.value(int, f"select count(*) {own}", t=tenant_id) or 0) - MAX_UNKNOWN
     if excess > 0:
         oldest = f"select id {own} order by last_seen, id limit :excess"
         tx.execute(f"delete from unknown_stations where id in ({oldest})", t=tenant_id, excess=excess)

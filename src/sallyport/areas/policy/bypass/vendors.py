@@ -18,8 +18,8 @@ FILE: Final = "vendors.txt"
 """The name of the compact file in the data directory."""
 LENGTHS: Final = (9, 7, 6)
 """The numbers of hex digits in assignments, the longest first (MA-S, MA-M, MA-L)."""
-MOST_OCTETS: Final = 16 << 20
-LONGEST_NAME: Final = 64
+MAX_OCTETS: Final = 16 << 20
+MAX_NAME_LENGTH: Final = 64
 _PREFIX, _NAME = "Assignment", "Organization Name"
 
 
@@ -34,7 +34,7 @@ def compact(files: Iterable[Iterable[str]]) -> list[str]:
         for row in reader:
             prefix, name = (row[_PREFIX] or "").strip().lower(), " ".join((row[_NAME] or "").split())
             if len(prefix) in LENGTHS and name and not set(prefix) - set("0123456789abcdef"):
-                found[prefix] = name[:LONGEST_NAME]
+                found[prefix] = name[:MAX_NAME_LENGTH]
     return [f"{prefix} {name}" for prefix, name in sorted(found.items())]
 
 
@@ -51,7 +51,7 @@ class Vendors:
         try:
             status = self._path.stat()
             read = status.st_mtime_ns, status.st_size
-            if read != self._read and status.st_size <= MOST_OCTETS:
+            if read != self._read and status.st_size <= MAX_OCTETS:
                 lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
                 self._lines, self._read = sorted(lines), read
         except OSError:

@@ -28,11 +28,14 @@ A NAS is never locked as a station. A station is not locked in three cases: its 
 several users have logged in from it within an hour, or the NAS has no other station. For example, a VPN gateway may
 send the same value for all users.
 
+A user can also be locked until an operator unlocks the user (`Lockouts.hold`), after the user has said that a login is
+not theirs. These locks apply without failures, and even if lock-outs are disabled.
+
 Counts are in memory. Nodes notify each other of each failure, lock and reset (`nodes.notices`). So counts and locks
 apply on all nodes within a third of a second, and survive the restart of a node. With several nodes, codes also count
 in the store before they are checked (`login.second.repo.claim`). So the limit of wrong codes is exact over all nodes:
 the next code is not checked, and its login locks the user (`Failure.NO_CODE_LEFT`). With the embedded database, a
 restart loses at most nine failures of a name, and only an admin can restart the service. Unknown users have their own
 table, so that many unknown names do not evict known users. If no failure has happened for an hour, the lock-outs cost a
-login nothing but a look at `Lockouts.some`.
+login nothing but a look at `Lockouts.has_failures`.
 """

@@ -166,8 +166,9 @@ class Failures:
         self.locks.pop(key)
         self._tell(_UNLOCKED, *_as_json(key))
 
-    def adopt(self, change: Sequence[JSON], at: int) -> None:
-        """Apply a change that another node has made. at: the time of the change, by this node's clock."""
+    def adopt(self, change: Sequence[JSON], at: int) -> tuple[int, str] | None:
+        """Apply a change that another node has made. at: the time of the change, by this node's clock. Return the key
+        of the user that it unlocks, or None."""
         what, domain_id, is_text, name, *values = change
         text = str(name)
         key: Key = (int(str(domain_id)), text) if is_text else (int(str(domain_id)), bytes.fromhex(text))
@@ -183,6 +184,7 @@ class Failures:
                 self.unlock(key)
         finally:
             self._tell = self._tell_always
+        return (key[0], key[1]) if what == _UNLOCKED and isinstance(key[1], str) else None
 
     def take_back(self, key: Key, at: int) -> None:
         """Remove a failure whose event could not be stored. If this failure has caused a lock, remove the lock too. at:

@@ -19,8 +19,15 @@ class LockoutRow:
     name_key: str
     name: Annotated[str, Wire("Name of the user, or Calling-Station-Id, as it was sent.")]
     since: Annotated[int, Wire("Time of the failure that caused the lock-out, ISO 8601 in UTC.", convert=iso)]
-    until: Annotated[int, Wire("End of the lock-out, ISO 8601 in UTC.", convert=iso)]
-    failures: Annotated[int, Wire("Number of failures that led to the lock-out.")]
+    until: Annotated[
+        int,
+        Wire(
+            "End of the lock-out, ISO 8601 in UTC. The year 9999 means until an operator unlocks the user.", convert=iso
+        ),
+    ]
+    failures: Annotated[
+        int, Wire("Number of failures that led to the lock-out; 0 if the user has said that a login is not theirs.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +41,11 @@ _COLUMNS = ", ".join(columns_of(LockoutRow))
 
 
 def write(tx: Tx, row: LockoutRow) -> None:
-    """Store a lock. It replaces an expired lock of the same name."""
+    """Store a lock. It replaces a lock of the same name that ends earlier."""
     tx.execute(
         f"insert into lockouts ({_COLUMNS}) values (:d, :kind, :key, :name, :since, :until, :failures) "
         "on conflict (domain_id, kind, name_key) do update set name = excluded.name, since = excluded.since, "
-        "until = excluded.until, failures = excluded.failures",
+        "until = excluded.until, failures = excluded.failures where lockouts.until < excluded.until",
         d=row.domain_id,
         kind=row.kind,
         key=row.name_key,
@@ -47,6 +54,12 @@ def write(tx: Tx, row: LockoutRow) -> None:
         until=row.until,
         failures=row.failures,
     )
+
+
+def is_held(tx: Tx, row: LockoutRow) -> bool:
+    """Return whether the name of a lock has a stored lock that ends at the same time."""
+    sql = "select 1 from lockouts where domain_id = :d and kind = :kind and name_key = :key and until = :until"
+    return tx.value(int, sql, d=row.domain_id, kind=row.kind, key=row.name_key, until=row.until) is not None
 
 
 def of_kind(tx: Tx, domain_id: int, kind: LockoutKind, now: int) -> list[LockoutRow]:

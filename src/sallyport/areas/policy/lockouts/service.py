@@ -14,6 +14,7 @@ from sallyport.areas.policy.lockouts import repo
 from sallyport.areas.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Lock, LockoutKind
 from sallyport.areas.policy.lockouts.repo import LockoutRow
 from sallyport.areas.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
+from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.mac import station_key
 from sallyport.base.text import fold_name
@@ -33,6 +34,8 @@ MINUTE_US: Final = 60 * SECOND
 CLOCKS_US: Final = 10 * MINUTE_US
 """Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted only this long after
 their expiry. So a node with a fast clock deletes no lock that another node still needs."""
+UNTIL_UNLOCKED: Final = 253_402_300_799 * SECOND
+"""End of a lock that only an operator ends, 9999-12-31T23:59:59Z in microseconds."""
 _NOTICE: Final = "lockout"
 
 Write = Callable[[Tx, Device], None]
@@ -46,8 +49,8 @@ class Lockouts:
 
     notices: the messages between nodes. Through them, counts and locks apply on all nodes. key: a secret key for hashes
     of guesses, the same on all nodes. limit: the number of failures within five minutes after which a name is locked; 0
-    disables lock-outs. minutes: the duration of a lock. some: whether a lock exists, or a failure has happened within
-    the last hour. If `some` is false, the login path skips the checks of this class.
+    disables lock-outs. minutes: the duration of a lock. has_failures: whether a lock exists, or a failure has happened
+    within the last hour. If `has_failures` is false, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -67,20 +70,21 @@ class Lockouts:
         self._metrics = metrics
         self._limit = limit
         self._clock = clock
-        self._users, self._strangers, self._stations = self._tables = tuple(
+        self._users, self._unknown_users, self._stations, self._pages = self._tables = tuple(
             Failures(limit, minutes * MINUTE_US, max_names=max_names, tell=partial(notices.send, _NOTICE, number))
-            for number in range(3)
+            for number in range(4)
         )
         notices.receive(_NOTICE, self._adopt)
         self._clocks_us = CLOCKS_US if notices.is_shared else 0
+        self._held = BoundedMap[tuple[int, str], None](max_names)
         self._shared = SharedStations(max_stations=max_names)
         self._last_failure = 0
         self._last_end = 0  # the time of a sweep that ended entries whose rows may still be in the store; 0 if none
         self._key = key
-        self.some = False
+        self.has_failures = False
         metrics.watch(
             lambda: {
-                (LockoutKind.USER.value,): float(self._users.locked + self._strangers.locked),
+                (LockoutKind.USER.value,): float(self._users.locked + self._unknown_users.locked + len(self._held)),
                 (LockoutKind.STATION.value,): float(self._stations.locked),
             }
         )
@@ -95,10 +99,12 @@ class Lockouts:
     def refuses(self, attempt: Attempt) -> LockoutKind | None:
         """Return which lock refuses a login: that of the user or that of the station. Return None if neither is locked
         out."""
-        if not (self._users.locks or self._strangers.locks or self._stations.locks):
+        if not (self._users.locks or self._unknown_users.locks or self._stations.locks or self._held):
             return None
         now, user = self._clock(), _user_key(attempt)
-        if not attempt.outside and (self._users.is_locked(user, now) or self._strangers.is_locked(user, now)):
+        if not attempt.outside and (
+            self._users.is_locked(user, now) or self._unknown_users.is_locked(user, now) or user in self._held
+        ):
             return LockoutKind.USER
         request, domain_id = attempt.arrival.request, attempt.domain.id
         station = station_of(request, domain_id) if self._stations.locks else None
@@ -118,7 +124,7 @@ class Lockouts:
         State, and a spoofer has neither.
         """
         if failure is Failure.NO_CODE_LEFT:
-            self.some = True
+            self.has_failures = True
             self._last_failure = now = self._clock()
             return [self._lock_user(attempt, self._users, self._limit, now)]
         if not self._limit or (failure is not Failure.CODE and not _is_authentic(attempt)):
@@ -134,18 +140,60 @@ class Lockouts:
         if attempt.outside:
             return
         self._users.forgive(user, codes=attempt.approved)
-        self._strangers.forgive(user, codes=attempt.approved)
+        self._unknown_users.forgive(user, codes=attempt.approved)
         if station is not None:
             self._shared.note(station, domain.tenant_id, user[1], at)
 
+    # --- for pages --------------------------------------------------------------------------------------------
+
+    def refuses_page(self, attempt: Attempt) -> bool:
+        """Return whether a user is locked out at the pages: by failures of logins, or by wrong passwords at pages."""
+        return self.refuses(attempt) is not None or (
+            not attempt.outside and self._pages.is_locked(_user_key(attempt), self._clock())
+        )
+
+    def note_page_failure(self, attempt: Attempt, failure: Failure) -> None:
+        """Count a wrong password or an unknown name at a page. The lock applies to pages only, and is in memory:
+        everybody on the Internet may open a page, and must not keep a user out of the network."""
+        if not self._limit or attempt.outside:
+            return
+        self.has_failures = True
+        self._last_failure = now = self._clock()
+        user, tenant_id, at = _user_key(attempt), attempt.domain.tenant_id, attempt.arrival.at
+        failures = self._pages.fail(user, tenant_id, at, self._proof(attempt, failure), of_code=False)
+        if failures >= self._limit:
+            self._pages.lock(user, tenant_id, at, now, failures)
+
+    def note_page_success(self, attempt: Attempt) -> None:
+        """Reset the counts of a user after a sign-in at a page."""
+        self.note_success(attempt)
+        self._pages.forgive(_user_key(attempt), codes=True)
+
+    # --- locks until an operator acts -------------------------------------------------------------------------
+
+    def write_held(self, tx: Tx, domain: Domain, name: str) -> None:
+        """Lock a user until an operator unlocks the user, in the caller's transaction. After the commit, call `hold` on
+        every node."""
+        now = self._clock()
+        row = LockoutRow(domain.id, LockoutKind.USER, fold_name(name), name, now, UNTIL_UNLOCKED, 0)
+        if not repo.is_held(tx, row):
+            self._write_row(tx, row, domain)
+
+    def hold(self, domain: Domain, name: str) -> None:
+        """Refuse the logins of a user from now on. The lock is in the store."""
+        self._held.put((domain.id, fold_name(name)), None, domain.tenant_id)
+        self.has_failures = True
+
+    # --- failures ---------------------------------------------------------------------------------------------
+
     def _fail(self, attempt: Attempt, failure: Failure) -> Sequence[Write]:
-        self.some = True
+        self.has_failures = True
         self._last_failure = now = self._clock()
         writes = list[Write]()
         domain, at = attempt.domain, attempt.arrival.at
         proof, of_code = self._proof(attempt, failure), failure is Failure.CODE
         if not attempt.outside:
-            names = self._strangers if failure is Failure.UNKNOWN_USER else self._users
+            names = self._unknown_users if failure is Failure.UNKNOWN_USER else self._users
             failures = names.fail(_user_key(attempt), domain.tenant_id, at, proof, of_code=of_code)
             if failures >= self._limit:
                 writes.append(self._lock_user(attempt, names, failures, now))
@@ -194,6 +242,9 @@ class Lockouts:
             lock.until = row.since
 
     def _write(self, tx: Tx, _device: Device, row: LockoutRow, domain: Domain) -> None:
+        self._write_row(tx, row, domain)
+
+    def _write_row(self, tx: Tx, row: LockoutRow, domain: Domain) -> None:
         repo.write(tx, row)
         audit.record(
             tx,
@@ -210,8 +261,10 @@ class Lockouts:
         """Apply a change that another node has made. age_us: the time since the change, in microseconds."""
         number, *values = change
         at = self._clock() - age_us
-        self._tables[int(str(number))].adopt(values, at)
-        self.some = True
+        key = self._tables[int(str(number))].adopt(values, at)
+        if key is not None:
+            self._held.pop(key)
+        self.has_failures = True
         self._last_failure = max(self._last_failure, at)
 
     def take_back(self, attempt: Attempt) -> None:
@@ -220,7 +273,7 @@ class Lockouts:
         at, user = attempt.arrival.at, _user_key(attempt)
         station = station_of(attempt.arrival.request, attempt.domain.id)
         self._users.take_back(user, at)
-        self._strangers.take_back(user, at)
+        self._unknown_users.take_back(user, at)
         if station is not None:
             self._stations.take_back(station, at)
 
@@ -261,23 +314,32 @@ class Lockouts:
         for row in found:
             for names in self._tables:
                 names.unlock(_key(row))
+            if row.kind == LockoutKind.USER:
+                self._held.pop((row.domain_id, row.name_key))
         if kind is LockoutKind.USER:  # a user without a lock may have a count, which is reset too
             self._users.unlock((domain_id, wanted))
-            self._strangers.unlock((domain_id, wanted))
+            self._unknown_users.unlock((domain_id, wanted))
+            self._pages.unlock((domain_id, wanted))
         return found
 
     # --- over time --------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
         """Replace the locks in memory by the stored locks. Raises StoreError."""
-        rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
+        rows = await self._store.read(lambda tx: repo.load(tx, self._clock()))
         for names in self._tables:
             names.clear()
+        self._held.clear()
         self._shared.clear()
+        if not self._limit:
+            rows = [row for row in rows if row.until == UNTIL_UNLOCKED]
         for row in rows:
+            if row.until == UNTIL_UNLOCKED:
+                self._held.put((row.domain_id, row.name_key), None, row.tenant_id)
+                continue
             names = self._users if row.kind == LockoutKind.USER else self._stations
             names.restore(_key(row), row.tenant_id, Lock(row.since, row.until, row.failures))
-        self.some = bool(rows)
+        self.has_failures = bool(rows)
 
     async def run(self) -> None:
         """Remove expired locks, until cancelled."""
@@ -287,8 +349,13 @@ class Lockouts:
         """Remove expired failures and locks, in memory and in the store. Raises StoreError."""
         now = self._clock()
         ended = sum(names.sweep(now) for names in self._tables)
-        if self.some and not any(map(len, self._tables)) and self._last_failure <= now - RECENT_US:
-            self.some = False
+        if (
+            self.has_failures
+            and not self._held
+            and not any(map(len, self._tables))
+            and self._last_failure <= now - RECENT_US
+        ):
+            self.has_failures = False
             self._shared.clear()
         if ended:
             self._last_end = now

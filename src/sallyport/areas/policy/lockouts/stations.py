@@ -49,7 +49,7 @@ def _text(request: Request, kind: int) -> str:
 
 class SharedStations:
     """The users that have logged in from each station within the last hour. The class is used only while
-    `Lockouts.some` is true.
+    `Lockouts.has_failures` is true.
 
     max_stations: the maximum number of stations in memory. Each tenant has a share of this number.
     """

@@ -39,12 +39,12 @@ class OneSet(InDomain):
     tag: Annotated[str, Field(max_length=MAX_TAG), AfterValidator(_tag)] = Field(default="", description=TAG)
 
     @property
-    def place(self) -> tuple[str, str]:
-        """What selects the set, as `ReplySet.place`."""
-        return ReplySet(self.product, self.tag).place
+    def key(self) -> tuple[str, str]:
+        """The product and the tag of the set, as `ReplySet.key`."""
+        return ReplySet(self.product, self.tag).key
 
     @model_validator(mode="after")
-    def _has_one_place(self) -> Self:
+    def _has_one_key(self) -> Self:
         if self.product and self.tag:
             raise unfit("give product or tag, not both", "product", "tag")
         return self

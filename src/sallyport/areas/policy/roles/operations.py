@@ -55,8 +55,8 @@ def operations(service: Roles, gate: Gate) -> Operations:
     @roles.post("/ad/RemoveRole", roles=ADMINS)
     async def remove_role(body: RemoveRole, caller: Caller) -> Done:
         """Remove a role, or its set for one product or tag. A role that is used, such as by a rule, is not removed."""
-        is_whole = not any(body.place)
-        await service.remove(body.domainId, body.role, None if is_whole else body.place)
+        is_whole = not any(body.key)
+        await service.remove(body.domainId, body.role, None if is_whole else body.key)
         return Done(message="role removed" if is_whole else "set of the role removed")
 
     return roles

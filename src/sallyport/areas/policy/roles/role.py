@@ -56,7 +56,7 @@ class ReplySet:
     attributes: bytes = b""
 
     @property
-    def place(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str]:
         """The tag and the product, case-folded. A role has at most one set for each."""
         return self.tag and folded_tag(self.tag), self.product.casefold()
 
@@ -83,9 +83,9 @@ class Role:
     def __init__(self, domain_id: int, name: str, sets: Iterable[ReplySet]) -> None:
         self.domain_id = domain_id
         self.name = name
-        self.sets = tuple(sorted(sets, key=lambda each: each.place))
+        self.sets = tuple(sorted(sets, key=lambda each: each.key))
         self._none = GivenRole(name, RoleSource.NONE)
-        given = {each.place: GivenRole(name, each.source, each.attributes) for each in self.sets}
+        given = {each.key: GivenRole(name, each.source, each.attributes) for each in self.sets}
         self._by_product: Mapping[str, GivenRole] = {
             product: found for (tag, product), found in given.items() if not tag
         }
@@ -106,11 +106,11 @@ class Role:
 
     def with_set(self, new: ReplySet) -> "Role":
         """Return a copy in which the set for the tag or product is replaced or added."""
-        return Role(self.domain_id, self.name, (*self.without(new.place).sets, new))
+        return Role(self.domain_id, self.name, (*self.without(new.key).sets, new))
 
-    def without(self, place: tuple[str, str]) -> "Role":
-        """Return a copy without the set of a place."""
-        return Role(self.domain_id, self.name, (each for each in self.sets if each.place != place))
+    def without(self, key: tuple[str, str]) -> "Role":
+        """Return a copy without the set of a key."""
+        return Role(self.domain_id, self.name, (each for each in self.sets if each.key != key))
 
     def as_json(self) -> dict[str, JSON]:
         """Return each set by what selects it, for the audit trail."""

@@ -23,7 +23,7 @@ from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 
 NOT_FOUND: Final = "role not found"
-MOST_NAMED: Final = 10
+MAX_NAMED: Final = 10
 """Maximum number of users of a role that an error names."""
 Uses = Mapping[str, list[str]]
 """What uses the roles of a domain, such as `rule 3 printers`, by the case-folded name of the role."""
@@ -45,7 +45,7 @@ class Roles:
         self._table = configuration.hold(self._load, RoleTable())
 
     def _load(self, tx: Tx) -> RoleTable:
-        return repo.load(tx, self._table.value)
+        return repo.load(tx, RoleTable() if self._configuration.is_outdated else self._table.value)
 
     def of(self, domain_id: int) -> Mapping[str, Role]:
         """Return a domain's roles by case-folded name, in the order of the names."""
@@ -102,7 +102,7 @@ class Roles:
 
         await self._configuration.change(transaction)
 
-    async def remove(self, domain_id: int, name: str, place: tuple[str, str] | None = None) -> None:
+    async def remove(self, domain_id: int, name: str, key: tuple[str, str] | None = None) -> None:
         """Remove a role, or only its set for a tag and product.
 
         Raises NotFound if the domain has no such role, or the role no such set. Raises Conflict if something uses the
@@ -114,16 +114,16 @@ class Roles:
             role = repo.get(tx, domain_id, name)
             if role is None:
                 raise NotFound(NOT_FOUND)
-            if place is not None:
-                rest = role.without(place)
+            if key is not None:
+                rest = role.without(key)
                 if len(rest.sets) == len(role.sets):
                     raise NotFound(f"the role {role.name} has no such set")
                 repo.put(tx, rest, at)
                 return _record(tx, "role.set", role, at, role.as_json(), rest.as_json())
             if users := self._uses(tx, domain_id).get(fold(name)):
-                more = f" and {len(users) - MOST_NAMED} more" if len(users) > MOST_NAMED else ""
+                more = f" and {len(users) - MAX_NAMED} more" if len(users) > MAX_NAMED else ""
                 raise Conflict(
-                    f"the role {role.name} is used by {', '.join(users[:MOST_NAMED])}{more}: change them first"
+                    f"the role {role.name} is used by {', '.join(users[:MAX_NAMED])}{more}: change them first"
                 )
             repo.delete(tx, role)
             return _record(tx, "role.remove", role, at, role.as_json(), {})

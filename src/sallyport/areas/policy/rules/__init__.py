@@ -1,7 +1,8 @@
 """Login rules of a domain: they allow a login, require a second factor, or block it (/ad/...LoginRule(s)).
 
-    conditions   the conditions of rules, one entry for each: fact, test, texts. `requested` has the tests of facts that
-                 the request states; `index`, `patterns` and `window` look up values, patterns and times
+    conditions   the conditions of rules, one entry for each: fact, comparison, texts
+    comparisons  compares facts with the values of conditions; `index`, `patterns` and `window` look up values, patterns
+                 and times
     facts        the facts of a login
     rule         a rule in memory and in the store; `repo` has the SQL
     bodies       request and response bodies

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from sallyport.areas.clients.service import Clients
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
+from sallyport.areas.mfa.service import Providers
 from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules import operations as api
 from sallyport.areas.policy.rules import repo
@@ -27,6 +28,11 @@ class RulesArea(Area):
         self.service = LoginRules(parts.configuration, parts.dictionary, parts.clock, roles.check)
         roles.used_by.append(repo.roles_in_use)
         self.names = Names(parts.store, lambda domain_id: domains.table.present(domain_id), client_names)  # noqa: PLW0108
+
+    def find_providers_with(self, providers: Providers) -> None:
+        """Set the MFA providers that rules name. A provider that a rule names is not removed."""
+        self.service.providers = providers
+        providers.used_by.append(repo.providers_in_use)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of login rules."""

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.facts import AccountKind, Condition
 from sallyport.areas.policy.rules.rule import (
@@ -89,6 +90,7 @@ Kinds = Annotated[list[Annotated[AccountKind, BeforeValidator(_lower)]], WrapVal
 _TYPES: Final[Mapping[str, Any]] = {"kinds": Kinds}
 """The types of conditions in a request. The others are `Entries`."""
 AnyOverLimit = Annotated[OverLimit, BeforeValidator(_lower)]
+AnyStrength = Annotated[Strength, BeforeValidator(_lower)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Between(0, MAX_PRIORITY)]
 Clock = Annotated[str, AfterValidator(_clock)]
@@ -115,6 +117,14 @@ MAX_PARALLEL: Final = (
 OVER_LIMIT: Final = (
     "What happens above the limit. reject: the login is rejected. end_oldest: the devices are asked to end the oldest "
     "sessions."
+)
+PROVIDER: Final = (
+    "MFA provider of the domain that the rule asks, such as duo. If it is empty, the rule asks the domain's default "
+    "provider. Only for the action mfa_required."
+)
+STRENGTH: Final = (
+    "Minimum strength of the second factor: any, two_channels or phishing_resistant. A user without such a factor, and "
+    "an answer that is weaker, are refused. Only for the action mfa_required."
 )
 EVERYONE: Final = "Confirms that an allow or block rule without a scope decides every login of the domain."
 WARNINGS: Final = "Users, groups and clients that do not exist yet, each with the most similar existing name."
@@ -203,6 +213,8 @@ class RuleFields(_WithConditions):
     role: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=ROLE)
     maxSessions: Annotated[Whole, Between(0, MAX_SESSIONS)] | None = Field(default=None, description=MAX_PARALLEL)
     overLimit: AnyOverLimit | None = Field(default=None, description=f"{OVER_LIMIT} A new rule has reject.")
+    provider: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=PROVIDER)
+    strength: AnyStrength | None = Field(default=None, description=f"{STRENGTH} A new rule has any.")
 
     def given(self) -> dict[str, object]:
         """Return the fields that the request contains, except conditions with values. The keys are the names in
@@ -221,6 +233,10 @@ class RuleFields(_WithConditions):
             values["max_sessions"] = self.maxSessions
         if self.overLimit is not None:
             values["over_limit"] = self.overLimit
+        if self.provider is not None:
+            values["provider"] = self.provider.strip().casefold()
+        if self.strength is not None:
+            values["strength"] = self.strength
         return values
 
     def conditions(self) -> dict[str, tuple[str, ...]]:
@@ -322,6 +338,8 @@ class RuleEntry(_EntryWithConditions):
     role: str = Field(description=f"{ROLE} Empty: none.")
     maxSessions: int = Field(description=MAX_PARALLEL)
     overLimit: OverLimit = Field(description=OVER_LIMIT)
+    provider: str = Field(description=PROVIDER)
+    strength: Strength = Field(description=STRENGTH)
 
 
 class RuleList(Model):

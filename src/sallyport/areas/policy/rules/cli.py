@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 import click
 
+from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.policy.rules.bodies import AddLoginRule, RuleFields, UpdateLoginRule
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.rule import MAX_SESSIONS
@@ -17,7 +18,7 @@ from sallyport.shell.command import CommandLine, Form, domains, entries, named, 
 from sallyport.shell.fields import field_argument, option, options, pass_body
 from sallyport.shell.options import NUMBER, Group, Pair, in_domain, json_form
 
-COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
+COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "factor", "reply")
 READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
 _OWN: Final[Mapping[str, Mapping[str, object]]] = {  # an empty text clears the kinds, so they are no choice of click
     "kinds": {
@@ -33,7 +34,7 @@ _SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
-class Window(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+class TimeType(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """An option type for a time such as `mon-fri 22:00-06:00 Europe/Berlin`. The parts may be in any order. A word that
     is neither days nor times is the time zone."""
 
@@ -71,7 +72,7 @@ def settings(command: CommandT) -> CommandT:
             option(
                 RuleFields,
                 "time",
-                type=Window(),
+                type=TimeType(),
                 help="Time when the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. The default zone is "
                 "UTC.",
             ),
@@ -85,20 +86,26 @@ def settings(command: CommandT) -> CommandT:
                 help=f"Maximum number of parallel sessions of each user, up to {MAX_SESSIONS}. 0 sets no limit.",
             ),
             option(RuleFields, "overLimit", help="What happens above the limit of sessions."),
+            option(RuleFields, "provider", help="MFA provider of the domain to ask. Default: the default provider."),
+            option(
+                RuleFields,
+                "strength",
+                help="Minimum strength of the second factor. Users without such a factor are refused.",
+            ),
         ]
     ):
         command = decorate(command)
     return command
 
 
-def facts(command: CommandT) -> CommandT:
+def fact_options(command: CommandT) -> CommandT:
     """Add options to a command: those of the facts that are derived from conditions."""
     for each in reversed([each for each in CONDITIONS if each.asked]):
-        named = f"--{each.option}", each.fact
+        declared = f"--{each.option}", each.fact
         if each.asks_several:
-            command = click.option(*named, multiple=True, help=f"{each.asked} Repeatable.")(command)
+            command = click.option(*declared, multiple=True, help=f"{each.asked} Repeatable.")(command)
         else:
-            command = click.option(*named, default="", help=each.asked)(command)
+            command = click.option(*declared, default="", help=each.asked)(command)
     return click.option("--unsigned", is_flag=True, help="The request has no Message-Authenticator.")(command)
 
 
@@ -146,7 +153,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the rules of a domain in the order in which they are read."""
     rows = sorted(line.listed("/ad/ListLoginRules", "rules", domain=domain), key=lambda row: int(str(row["position"])))
     if form != "json":
-        rows = [{**row, "scope": _scope(row), "reply": _reply(row)} for row in rows]
+        rows = [{**row, "scope": _scope(row), "factor": _factor(row), "reply": _reply(row)} for row in rows]
     line.print_rows(rows, COLUMNS, form)
 
 
@@ -179,7 +186,7 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
     "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
 )
 @click.option("--ou", "ous", multiple=True, help="An organizational unit of the user; repeatable.")
-@facts
+@fact_options
 @json_form
 @click.pass_obj
 def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:
@@ -262,21 +269,27 @@ def _scope(row: Row) -> str:
     window = row["time"]
     if isinstance(window, dict):
         days = window["days"]
-        named = ",".join(map(str, days)) + " " if isinstance(days, list) and days else ""
-        parts.append(f"{named}{window['from']}-{window['until']} {window['timezone']}")
+        shown = ",".join(map(str, days)) + " " if isinstance(days, list) and days else ""
+        parts.append(f"{shown}{window['from']}-{window['until']} {window['timezone']}")
     return "; ".join(parts) or "everybody"
+
+
+def _factor(row: Row) -> str:
+    """Return what a rule demands of the second factor; empty if it demands nothing special."""
+    strength = "" if row["strength"] == Strength.ANY else str(row["strength"])
+    return ", ".join(filter(None, (str(row["provider"]), strength)))
 
 
 def _reply(row: Row) -> str:
     replies = row["replyAttributes"]
-    named = (
+    attributes = (
         [f"{each['name']}={each['value']}" for each in replies if isinstance(each, dict)]
         if isinstance(replies, list)
         else []
     )
     own = [f"{key} {row[key]}" for key in ("role", "vlan") if row[key]]
     limit = [f"at most {counted(row['maxSessions'], 'session')} ({row['overLimit']})"] if row["maxSessions"] else []
-    return ", ".join([*own, *named, *limit])
+    return ", ".join([*own, *attributes, *limit])
 
 
 def _outcome(tested: Row) -> list[str]:
@@ -288,7 +301,8 @@ def _outcome(tested: Row) -> list[str]:
         steps.append("first factor: none; the station is admitted by its MAC address")
     else:
         steps.append(f"first factor: {tested['firstFactor']}, {password or 'taken as passed'}")
-        steps.append(f"second factor: {provider}, {second or 'not asked'}")
+        demanded = "" if tested["strength"] == Strength.ANY else f", at least {tested['strength']}"
+        steps.append(f"second factor: {provider}{demanded}, {second or 'not asked'}")
     if tested["maxSessions"]:
         steps.append(f"limit of {tested['maxSessions']} parallel sessions: {tested['sessionLimit'] or 'not reached'}")
     if tested["lockedOut"]:

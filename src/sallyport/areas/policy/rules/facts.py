@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
 from sallyport.areas.policy.rules.index import Index, address_of, holding, naming
 from sallyport.base.clock import SECOND
-from sallyport.base.mac import station_key
+from sallyport.base.mac import DIGITS, MAX_LENGTH, mac_key, station_key
 from sallyport.base.tags import Tags, selectors
 from sallyport.base.text import fold, fold_name, folded
+from sallyport.radius.eap.certificate_names import MORE
 
 Values = tuple[str | int, ...]
 """The values of a condition in a rule. Only Service-Types are numbers."""
@@ -36,6 +38,21 @@ class AccountKind(StrEnum):
     UNKNOWN = "unknown"
 
 
+_STATIONS: Final = (AccountKind.STATION, AccountKind.UNKNOWN)
+_OF_STATION: Final = "station "
+"""The beginning of the name of a station, so that a person with the same name is somebody else. It has a blank, as no
+MAC address has."""
+
+
+def user_names(values: Iterable[str]) -> frozenset[str]:
+    """Return the names that a rule compares: the case-folded values, and the name of the station for each MAC address
+    in any notation."""
+    names = folded(tuple(values))
+    keys = {mac_key(name) for name in names if DIGITS <= len(name) <= MAX_LENGTH}
+    return names | {_OF_STATION + key for key in keys if key}
+
+
+@lru_cache(4096)
 def kind_of(user: str) -> AccountKind:
     """Return the kind of account that a user name has. Names such as `host/NAME.DOMAIN` and `NAME$` belong to Windows
     computers."""
@@ -125,7 +142,8 @@ class Seen:
         self.facts = facts
         self._index = index
         self._moments: dict[str, datetime] = {}
-        self.user = fold_name(facts.user)
+        key = mac_key(facts.user) if facts.kind in _STATIONS else ""
+        self.user = _OF_STATION + key if key else fold_name(facts.user)
 
     @Computed
     def groups(self) -> int | None:
@@ -164,8 +182,9 @@ class Seen:
 
     @Computed
     def certificate_keys(self) -> frozenset[str]:
-        """The keys of the facts that the client certificate has."""
-        return frozenset(fact.partition("=")[0] for fact in self.facts.certificates)
+        """The keys of the facts of the client certificate, without those of which some facts are left out."""
+        pairs = [fact.partition("=")[::2] for fact in self.facts.certificates]
+        return frozenset(key for key, _ in pairs) - {key for more, key in pairs if more == MORE}
 
     @Computed
     def attributes(self) -> int:

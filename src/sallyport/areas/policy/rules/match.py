@@ -1,51 +1,54 @@
 """Evaluate a domain's rules for the facts of a login, without I/O, in some microseconds. The module `conditions` has
 the conditions of rules."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import chain
-from operator import attrgetter
 from typing import Final
 
-from sallyport.areas.policy.rules.conditions import CONDITIONS, time_condition
-from sallyport.areas.policy.rules.facts import AccountKind, Facts, Preparation, Seen, Test
+from sallyport.areas.policy.rules.conditions import CLAIMS, CONDITIONS, time_condition
+from sallyport.areas.policy.rules.facts import AccountKind, Facts, Preparation, Seen, Test, user_names
 from sallyport.areas.policy.rules.index import Index
 from sallyport.areas.policy.rules.rule import Action, Definition, Rule
-from sallyport.base.text import folded
+from sallyport.radius.attributes import NAS_PORT_TYPE, SERVICE_TYPE, VENDOR_SPECIFIC
 
-_STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 UNKNOWN_STATION: Final = AccountKind.UNKNOWN
 _BY_RANK: Final = sorted(CONDITIONS, key=lambda each: each.rank)
 
 
-MOST_KNOWN: Final = 256
-"""Maximum number of results that a domain's rules keep."""
-_FACTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "kinds": ("kind",),
-    "clients": ("client", "source", "nas"),
-    "products": ("product", "nas_product"),
-    "media": ("medium",),
-    "serviceTypes": ("service_type",),
-    "ssids": ("ssid", "medium"),
-    "tags": ("tags",),
-    "ports": ("port",),
-    "methods": ("method",),
-    "certificates": ("certificates",),
-    "attributes": (),
-    "realms": ("realm",),
-    "addresses": ("address",),
-}
-"""The facts that a condition compares. If a domain's rules have only these conditions, many logins have the same facts,
-and the result for these facts is kept. Each user has other groups, and each station has another address. So rules about
-them, and about the time, are evaluated for each login."""
+MAX_KEPT: Final = 256
+MAX_OCTETS: Final = 512
+"""Maximum number of results that a domain's rules keep, and of octets of a request that such a result belongs to."""
+Result = tuple[Rule | None, str | None]
+"""The rule that decides a login, and the facts that its event records."""
 
 
-class _Unknown(Enum):
-    UNKNOWN = 0
+_OF_EACH_LOGIN: Final = frozenset({"users", "groups", "ous", "stations", "addresses", "time"})
+"""Conditions about facts that almost each login has for itself: each user has other groups."""
+_READ: Final = {"media": (NAS_PORT_TYPE,), "serviceTypes": (SERVICE_TYPE,), "ssids": (NAS_PORT_TYPE,)}
+"""The attributes of a request whose octets decide a condition. The other facts have their own fields in `Reading`."""
 
 
-_UNKNOWN: Final = _Unknown.UNKNOWN
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a domain's rules read of a login.
+
+    is_shared: whether many logins have the same result, so that it is kept. It is not if rules compare attributes of
+    vendors: each login has other values in Vendor-Specific, and some are credentials. unread: the attributes of the
+    request whose octets the rules do not read. The other fields: whether they read the SSID or the port, the address
+    and the products of the NAS, the RADIUS client, the kind of account, the realm, the tags, and facts that may be only
+    claims.
+    """
+
+    is_shared: bool
+    unread: frozenset[int]
+    network: bool
+    device: bool
+    client: bool
+    kind: bool
+    realm: bool
+    tags: bool
+    claims: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +56,32 @@ class Step:
     """The result of one rule for a login.
 
     matches: whether the rule matches; None if a fact is missing. scope: the API name of the first condition that does
-    not match or whose fact is missing. It is empty if all conditions match.
+    not match or whose fact is missing. It is empty if all conditions match. missing: the API names of all conditions
+    whose facts are missing, if `matches` is None.
     """
 
     rule: Rule
     matches: bool | None
     scope: str
+    missing: tuple[str, ...] = ()
 
 
 class DomainRules:
     """The enabled rules of a domain, in the order in which they are read. groups: the case-folded names of all groups
     that occur in these rules. compared: the fields of all conditions that these rules have. attributes: the names of
-    the attributes that these rules compare."""
+    the attributes that these rules compare. compares_devices: whether a rule compares facts of a device of Entra ID.
+    providers: the names of the MFA providers that these rules name. reading: the result of `read`, or None before the
+    first login. results: the kept results, by a key for the facts."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = Index()
-        in_order = sorted(rules, key=lambda rule: rule.place)
+        in_order = sorted(rules, key=lambda rule: rule.sort_key)
         ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
+        self.compares_devices = any(fact.startswith("device=") for fact in index.certificates)
         self.attributes = frozenset(index.attributes)
-        self.compared = frozenset(field for rule in in_order for field, _ in rule.definition.conditions)
+        self.providers = tuple(sorted({rule.definition.provider for rule in in_order} - {""}))
+        self.compared = frozenset(field for rule in in_order for field in rule.definition.scopes)
         self._others = tuple(each for each in ordered if not each.users)
         # Rules with users come first in the order. They are looked up by user, so that no loop over them is needed.
         self._of_user: dict[str, list[_Prepared]] = {}
@@ -80,10 +89,8 @@ class DomainRules:
             for user in each.users:
                 self._of_user.setdefault(user, []).append(each)
         self._all = tuple(ordered)
-        names = [name for field in sorted(self.compared) for name in _FACTS.get(field, ())]
-        is_repeated = self.compared <= _FACTS.keys() and all(rule.definition.time is None for rule in in_order)
-        self._known_by = attrgetter(*dict.fromkeys([*names, "claims", "kind"])) if is_repeated else None
-        self._known: dict[object, Rule | None] = {}
+        self.reading: Reading | None = None
+        self.results: dict[object, Result] = {}
         self._of_unknown = tuple(each for each in ordered if _is_for_unknown(each.rule))
 
     def match(self, facts: Facts) -> Rule | None:
@@ -92,17 +99,6 @@ class DomainRules:
         If a fact is missing, the result may be a rule that needs this fact. In this case the returned rule has neither
         reply attributes nor a role.
         """
-        if self._known_by is None:
-            return self._match(facts)
-        key = self._known_by(facts), tuple(facts.attributes.items()) if facts.attributes else ()
-        found = self._known.get(key, _UNKNOWN)
-        if isinstance(found, _Unknown):
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            found = self._known[key] = self._match(facts)
-        return found
-
-    def _match(self, facts: Facts) -> Rule | None:
         seen = Seen(facts, self._index)
         if facts.kind is UNKNOWN_STATION:
             return _first(self._of_unknown, seen)
@@ -111,8 +107,32 @@ class DomainRules:
         own = self._of_user.get(seen.user)
         if facts.names and self._of_user:  # a rule for one of a user's names applies to all names of this user
             each_name = (self._of_user.get(name, ()) for name in facts.names)
-            own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
+            own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.sort_key)
         return _first((*own, *self._others) if own else self._others, seen)
+
+    def read(self, types: frozenset[int]) -> Reading:
+        """Return what these rules read of a login. types: the types of the attributes in `attributes`."""
+        if self.reading is None:
+            compared = self.compared
+            read = types.union(*(_READ.get(each, ()) for each in compared))
+            self.reading = Reading(
+                is_shared=VENDOR_SPECIFIC not in types and compared.isdisjoint(_OF_EACH_LOGIN),
+                unread=frozenset(range(256)) - read,
+                network=not compared.isdisjoint({"ssids", "ports"}),
+                device=not compared.isdisjoint({"products", "clients"}),
+                client="clients" in compared,
+                kind="kinds" in compared,
+                realm="realms" in compared,
+                tags="tags" in compared,
+                claims=not compared.isdisjoint(CLAIMS),
+            )
+        return self.reading
+
+    def keep(self, key: object, result: Result) -> None:
+        """Keep a result for logins with the same facts. key: a key for the facts."""
+        if len(self.results) >= MAX_KEPT:
+            self.results.clear()
+        self.results[key] = result
 
     def explain(self, facts: Facts) -> list[Step]:
         """Return the result of each rule in the order of reading, up to the first rule that surely matches."""
@@ -126,14 +146,15 @@ class DomainRules:
 
 class _Prepared:
     """A rule with the tests of its conditions, the cheap ones first. bare: a copy of the rule without reply attributes
-    and role. It is used if a fact is missing."""
+    and role. It is used if a fact is missing. strictness: see `Definition.strictness`."""
 
-    __slots__ = ("bare", "only", "rule", "tests", "users")
+    __slots__ = ("bare", "only", "rule", "strictness", "tests", "users")
 
     def __init__(self, rule: Rule, bit: int, index: Index) -> None:
         self.rule = rule
         self.bare = replace(rule, attributes=b"", role="")
-        self.users = folded(tuple(map(str, rule.definition.values("users"))))
+        self.strictness = rule.definition.strictness
+        self.users = user_names(map(str, rule.definition.values("users")))
         self.tests = dict(_tests(rule.definition, Preparation(index, bit, rule.action is Action.ALLOW)))
         self.only = next(iter(self.tests.values())) if len(self.tests) == 1 else None
 
@@ -150,13 +171,14 @@ class _Prepared:
 
     def explain(self, seen: Seen) -> Step:
         """Return the result of `matches`, together with the condition that is the reason for the result."""
-        doubt = ""
+        missing = list[str]()
         for field, test in self.tests.items():
             holds = test(seen)
             if holds is False:
                 return Step(self.rule, False, field)
-            doubt = doubt or ("" if holds else field)
-        return Step(self.rule, None if doubt else True, doubt)
+            if holds is None:
+                missing.append(field)
+        return Step(self.rule, None, missing[0], tuple(missing)) if missing else Step(self.rule, True, "")
 
 
 def _is_for_unknown(rule: Rule) -> bool:
@@ -189,15 +211,13 @@ def _first(rules: Sequence[_Prepared], seen: Seen) -> Rule | None:
     """Return the first rule that certainly matches. If an earlier rule is stricter and may match, because a fact is
     missing, return the earlier rule instead."""
     least: Rule | None = None
+    strictest = 0
     for each in rules:
         matches = each.only(seen) if each.only is not None else each.matches(seen)
         if matches is False:
             continue
-        action = each.rule.action
-        stricter = least is None or _STRICTNESS[action] > _STRICTNESS[least.action]
         if matches:
-            milder = least is not None and _STRICTNESS[action] < _STRICTNESS[least.action]
-            return least if milder else each.rule
-        if action is not Action.ALLOW and stricter:
-            least = each.bare
+            return least if each.strictness < strictest else each.rule
+        if each.strictness > strictest:
+            least, strictest = each.bare, each.strictness
     return least

@@ -21,14 +21,14 @@ from sallyport.base.mac import station_key
 from sallyport.base.text import fold
 from sallyport.store.model import Store, Tx
 
-MOST_WARNINGS: Final = 20
-MOST_COMPARED: Final = 200
-LONGEST_COMPARED: Final = 64
+MAX_WARNINGS: Final = 20
+MAX_COMPARED: Final = 200
+MAX_COMPARED_LENGTH: Final = 64
 """Maximum length of names that are compared. The time of a comparison is quadratic: 200 names of 64 characters take 0.2
 s."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 CLOSE: Final = 0.7
-MOST_SUGGESTED: Final = 5
+MAX_SUGGESTED: Final = 5
 
 Suggest = Callable[[str], Iterable[str]]
 """A function that returns existing names that resemble a given case-folded name."""
@@ -85,7 +85,7 @@ def _odd_stations(stations: tuple[str, ...]) -> list[str]:
     return [
         f"stations: entry {number}: neither a MAC nor an IP address; it only matches a Calling-Station-Id with "
         "exactly this text"
-        for number in odd[:MOST_WARNINGS]
+        for number in odd[:MAX_WARNINGS]
     ]
 
 
@@ -100,18 +100,18 @@ def _warnings(
         if is_known(key):
             continue
         unknown += 1
-        if unknown <= MOST_WARNINGS:
-            near = _nearest(key, suggest) if unknown <= MOST_SUGGESTED else ""
+        if unknown <= MAX_WARNINGS:
+            near = _nearest(key, suggest) if unknown <= MAX_SUGGESTED else ""
             found.append(f"{field}: entry {number}: no such {kind} in {place} yet" + (near and f"; nearest: {near}"))
-    if unknown > MOST_WARNINGS:
-        found.append(f"{field}: {unknown - MOST_WARNINGS} more entries do not exist yet")
+    if unknown > MAX_WARNINGS:
+        found.append(f"{field}: {unknown - MAX_WARNINGS} more entries do not exist yet")
     return found
 
 
 def _nearest(key: str, suggest: Suggest) -> str:
-    if len(key) > LONGEST_COMPARED:
+    if len(key) > MAX_COMPARED_LENGTH:
         return ""
-    known = {fold(name): name for name in suggest(key) if len(name) <= LONGEST_COMPARED}
+    known = {fold(name): name for name in suggest(key) if len(name) <= MAX_COMPARED_LENGTH}
     close = get_close_matches(key, known, 1, CLOSE)
     return known[close[0]] if close else ""
 
@@ -124,10 +124,10 @@ def _near(known: Mapping[str, str]) -> Suggest:
     """
 
     def suggest(key: str) -> Iterator[str]:
-        left = MOST_COMPARED
+        left = MAX_COMPARED
         for each, name in known.items():
-            same_end = each[:1] == key[:1] or each[-2:] == key[-2:]
-            if same_end and abs(len(each) - len(key)) <= 2 and left:
+            is_alike = each[:1] == key[:1] or each[-2:] == key[-2:]
+            if is_alike and abs(len(each) - len(key)) <= 2 and left:
                 left -= 1
                 yield name
 
@@ -148,6 +148,6 @@ def _users(tx: Tx, domain: Domain) -> Suggest:
         for length in dict.fromkeys((len(key) - 1, len(key) // 2, 1)):
             if length > 0:
                 local = domain.first_factor is FirstFactor.LOCAL
-                yield from repo.users_like(tx, domain.id, key, length, MOST_COMPARED // 4, local=local)
+                yield from repo.users_like(tx, domain.id, key, length, MAX_COMPARED // 4, local=local)
 
     return suggest

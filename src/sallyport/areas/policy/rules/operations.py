@@ -28,7 +28,7 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     async def list_login_rules(body: ListLoginRules, caller: Caller) -> Plain[RuleList]:
         """List the login rules of a domain, ordered by id. `position` tells the order in which they are read."""
         own, page = service.all_of(body.domainId), body.page()
-        positions = {rule.id: place for place, rule in enumerate(sorted(own, key=lambda rule: rule.place), 1)}
+        positions = {rule.id: number for number, rule in enumerate(sorted(own, key=lambda rule: rule.sort_key), 1)}
         needle = body.search.casefold()
         found = [rule for rule in own if needle in rule.name.casefold() and body.ruleId in (0, rule.id)]
         entries = [_entry(service, rule, positions[rule.id]) for rule in found[page.offset : page.offset + page.size]]

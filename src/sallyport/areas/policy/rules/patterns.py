@@ -4,7 +4,7 @@ In a pattern, `*` matches any characters, `?` matches one character, and every o
 or lower case. There are no regular expressions, because an admin of a tenant could write one that takes seconds.
 
 A domain may have 1,000 rules with 1,000 values each. A value without wildcards, and a pattern whose only wildcard is a
-`*` at its begin or its end, are looked up in a table. All other patterns of an index are one automaton: an integer in
+`*` at its start or its end, are looked up in a table. All other patterns of an index are one automaton: an integer in
 which each bit is a place in a pattern. For each character of the text, a few operations on this integer move all
 patterns at once. So the time depends on the lengths of the text and of all patterns together, whatever they contain.
 The total length is limited to MAX_PLACES: a text of 253 characters then takes less than 0.1 ms.

@@ -30,14 +30,16 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _WithRole:
-    role: str
+class _Naming:
+    """A rule that names something. named: the case-folded name of a role, or the name of an MFA provider."""
+
+    named: str
     id: int
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class OfDomain:
+class RulesOfDomain:
     """The rules of a domain. rules: all rules, ordered by id. enabled: the enabled rules, prepared for `match`, or None
     if all are disabled."""
 
@@ -50,7 +52,7 @@ class RuleTable:
     """The rules of all domains. domains: by domain id; domains without rules are absent. read: by rule id, each row
     with its rule, so that a reload prepares only the rules that have changed."""
 
-    domains: Mapping[int, OfDomain] = field(default_factory=dict)
+    domains: Mapping[int, RulesOfDomain] = field(default_factory=dict)
     read: Mapping[int, tuple[_Row, Rule]] = field(default_factory=dict)
 
 
@@ -64,15 +66,17 @@ def load(tx: Tx, before: RuleTable) -> RuleTable:
         rule = old[1] if old is not None and old[0] == row else _rule(row)
         read[row.id] = (row, rule)
         rules.setdefault(row.domain_id, []).append(rule)
-    domains = {domain_id: _of_domain(tuple(own), before.domains.get(domain_id)) for domain_id, own in rules.items()}
+    domains = {
+        domain_id: _rules_of_domain(tuple(own), before.domains.get(domain_id)) for domain_id, own in rules.items()
+    }
     return RuleTable(domains, read)
 
 
-def _of_domain(rules: tuple[Rule, ...], before: OfDomain | None) -> OfDomain:
+def _rules_of_domain(rules: tuple[Rule, ...], before: RulesOfDomain | None) -> RulesOfDomain:
     if before is not None and len(before.rules) == len(rules) and all(map(_same, before.rules, rules)):
         return before
     enabled = [rule for rule in rules if rule.definition.enabled]
-    return OfDomain(rules, DomainRules(enabled) if enabled else None)
+    return RulesOfDomain(rules, DomainRules(enabled) if enabled else None)
 
 
 def _same(one: Rule, other: Rule) -> bool:
@@ -109,9 +113,9 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
     rule_id = tx.value(
         int,
-        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, role, "
+        "insert into login_rules (domain_id, name, priority, enabled, action, definition, attributes, role, provider, "
         "created_at, updated_at) values (:domain, :name, :priority, :enabled, :action, :definition, :attributes, "
-        ":role, :at, :at) returning id",
+        ":role, :provider, :at, :at) returning id",
         domain=domain_id,
         name=definition.name,
         priority=definition.priority,
@@ -120,6 +124,7 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
         definition=json.dumps(definition.as_json()),
         attributes=attributes,
         role=fold(definition.role),
+        provider=definition.provider,
         at=at,
     )
     assert rule_id is not None  # noqa: S101  an insert returns its row
@@ -132,7 +137,7 @@ def _must_fit(tx: Tx, domain_id: int, definition: Definition) -> None:
     take too much time. definition: the rule that was stored."""
     if definition.pattern_places and sum(each.definition.pattern_places for each in all_of(tx, domain_id)) > MAX_PLACES:
         raise Conflict(
-            f"the login rules of a domain have at most {MAX_PLACES} characters in patterns that are neither a begin "
+            f"the login rules of a domain have at most {MAX_PLACES} characters in patterns that are neither a start "
             "(TEXT*) nor an end (*TEXT): simplify some first"
         )
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
@@ -146,7 +151,8 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
     """Update a domain's rule. Raises Conflict if the domain's rules would be too long together."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
-        "definition = :definition, attributes = :attributes, role = :role, updated_at = :at where id = :id",
+        "definition = :definition, attributes = :attributes, role = :role, provider = :provider, updated_at = :at "
+        "where id = :id",
         name=definition.name,
         priority=definition.priority,
         enabled=int(definition.enabled),
@@ -154,6 +160,7 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
         definition=json.dumps(definition.as_json()),
         attributes=attributes,
         role=fold(definition.role),
+        provider=definition.provider,
         at=at,
         id=rule_id,
     )
@@ -162,10 +169,21 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
 
 def roles_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:
     """Return the rules of a domain that have a role, as `rule ID NAME`, by the case-folded name of the role."""
+    return _in_use(tx, "role", domain_id)
+
+
+def providers_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:
+    """Return the rules of a domain that name an MFA provider, as `rule ID NAME`, by the name of the provider."""
+    return _in_use(tx, "provider", domain_id)
+
+
+def _in_use(tx: Tx, column: str, domain_id: int) -> dict[str, list[str]]:
     found = dict[str, list[str]]()
-    sql = "select role, id, name from login_rules where domain_id = :domain and role <> '' order by id"
-    for row in tx.all(_WithRole, sql, domain=domain_id):
-        found.setdefault(row.role, []).append(f"rule {row.id} {row.name}")
+    sql = (
+        f"select {column} as named, id, name from login_rules where domain_id = :domain and {column} <> '' order by id"
+    )
+    for row in tx.all(_Naming, sql, domain=domain_id):
+        found.setdefault(row.named, []).append(f"rule {row.id} {row.name}")
     return found
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
+from sallyport.areas.mfa.provider import Strength
+from sallyport.areas.policy.rules.comparisons import split_attribute
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.facts import Values
 from sallyport.areas.policy.rules.patterns import cost, folded_pattern
-from sallyport.areas.policy.rules.requested import split_attribute
 from sallyport.areas.policy.rules.window import Window
 from sallyport.base.wire import JSON
 
@@ -43,6 +44,8 @@ class OverLimit(StrEnum):
 IDENTITIES: Final = ("users", "groups", "ous")
 """The conditions about the identity of a user. They decide which rules are read first."""
 MFA_REQUIRED: Final = Action.MFA_REQUIRED
+ANY: Final = Strength.ANY
+_MOST_STRICT: Final = 1 + len(Strength)
 UNMATCHED: Final = MFA_REQUIRED
 """The action for a login that no rule matches."""
 
@@ -62,7 +65,8 @@ class Definition:
 
     conditions: (field, values) of each condition that the rule has, in the order of `CONDITIONS`. role: the name of a
     role of the domain; empty for none. max_sessions: the maximum number of parallel sessions of each user whose login
-    the rule admits, or 0 for no limit.
+    the rule admits, or 0 for no limit. provider: the name of the MFA provider that is asked; empty for the default
+    provider of the domain. strength: the minimum strength of the second factor.
     """
 
     name: str
@@ -76,6 +80,8 @@ class Definition:
     role: str = ""
     max_sessions: int = 0
     over_limit: OverLimit = OverLimit.REJECT
+    provider: str = ""
+    strength: Strength = Strength.ANY
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
@@ -94,6 +100,8 @@ class Definition:
             role=kept.get("role", ""),
             max_sessions=kept.get("maxSessions", 0),
             over_limit=OverLimit(kept.get("overLimit", OverLimit.REJECT)),
+            provider=kept.get("provider", ""),
+            strength=Strength(kept.get("strength", Strength.ANY)),
         ).changed({}, {each.field: tuple(kept.get(each.field, ())) for each in CONDITIONS})
 
     def values(self, field: str) -> Values:
@@ -114,6 +122,8 @@ class Definition:
             "role": self.role,
             "maxSessions": self.max_sessions,
             "overLimit": self.over_limit.value,
+            "provider": self.provider,
+            "strength": self.strength.value,
         }
 
     @property
@@ -135,6 +145,13 @@ class Definition:
         return self.action is Action.ALLOW and not self.scopes
 
     @property
+    def strictness(self) -> int:
+        """The rank of what the rule demands: `allow` is the least, `block` is the most."""
+        if self.action is Action.MFA_REQUIRED:
+            return 1 + sum(self.strength > each for each in Strength)
+        return 0 if self.action is Action.ALLOW else _MOST_STRICT
+
+    @property
     def decides_all(self) -> bool:
         """Whether the rule, if it is enabled, allows or blocks every login."""
         return self.action in (Action.ALLOW, Action.BLOCK) and not self.scopes
@@ -145,6 +162,10 @@ class Definition:
         values = {**dict(self.conditions), **conditions}
         kept = tuple((each.field, values[each.field]) for each in CONDITIONS if values.get(each.field))
         return replace(self, conditions=kept, **changes)  # type: ignore[arg-type]  # fields of this class
+
+
+NO_DEMAND: Final = Definition("", UNMATCHED)
+"""The demand of a login that no rule matches: the default provider, and any strength."""
 
 
 class Given(Protocol):
@@ -175,7 +196,7 @@ class Rule:
     role: str = ""
 
     @property
-    def place(self) -> tuple[int, int, int]:
+    def sort_key(self) -> tuple[int, int, int]:
         """The sort key for the order in which rules are read. Rules with users come first, then rules with groups, then
         rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then by id."""
         kept = self.definition

@@ -1,16 +1,17 @@
 """The login rules of all domains, and their changes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
+from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.policy.rules import repo
 from sallyport.areas.policy.rules.facts import Values
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.repo import RuleTable
 from sallyport.areas.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, Definition, Given, Rule
 from sallyport.areas.policy.rules.translation import Translation
-from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Invalid, NotFound, invalid_field
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.radius.dictionary import Dictionary
@@ -23,27 +24,38 @@ _EFFECT: Final[Mapping[Action, str]] = {
     Action.BLOCK: "would block every login of the domain",
 }
 """The effect of a rule without a scope."""
+_DEMANDS: Final = frozenset({"action", "provider", "strength"})
+"""The fields of a rule that decide what it demands of the second factor."""
 
 
-def _as_given(_tx: Tx, _domain_id: int, role: str) -> str:
-    return role
+class Providers(Protocol):
+    """The MFA providers that rules name."""
+
+    def check_name(self, tx: Tx, domain_id: int, name: str) -> None:
+        """Raise Invalid about the field `provider` if a domain has no provider of this name."""
+
+    def strongest(self, domain_id: int, name: str = "") -> Strength | None:
+        """Return the highest strength that a provider's answers can have, or None if the provider cannot be asked.
+        name: the name of the provider, or empty for the default provider of the domain."""
 
 
 class LoginRules:
     """The login rules of all domains, in memory. A change applies when its call returns.
 
     check_role: returns the name of a domain's role as it is stored. It raises Invalid if the domain has no such role.
+    providers: the MFA providers that rules may name; set before the first change of a rule.
     """
 
     def __init__(
         self,
         configuration: Configuration,
         dictionary: Dictionary,
-        clock: Clock = now_us,
-        check_role: Callable[[Tx, int, str], str] = _as_given,
+        clock: Clock,
+        check_role: Callable[[Tx, int, str], str],
     ) -> None:
         self.translation = Translation(dictionary)
         self._check_role = check_role
+        self.providers: Providers
         self._configuration = configuration
         self._clock = clock
         self._table = configuration.hold(self._load, RuleTable())
@@ -69,27 +81,33 @@ class LoginRules:
         definition = Definition("", UNMATCHED).changed(fields.given(), self._translated(fields))
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
         _check_scope(None, definition, everyone=fields.everyone)
+        self._check_demand(domain_id, definition)
         at = self._clock()
 
         def transaction(tx: Tx) -> int:
-            checked = self._with_role(tx, domain_id, definition)
+            checked = self._with_names(tx, domain_id, definition)
             rule_id = repo.add(tx, domain_id, checked, attributes, at)
             _record(tx, "rule.add", domain_id, f"{rule_id} {checked.name}", at, {}, checked.as_json())
             return rule_id
 
         return await self._configuration.change(transaction)
 
-    def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
+    async def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
         """Return a domain's rules with a proposed change. The change applies to the rule `rule_id`. If `rule_id` is
-        None, a rule is added. Nothing is stored. Raises NotFound, Invalid."""
+        None, a rule is added. Nothing is stored. Raises NotFound, StoreError; raises Invalid as `add` does."""
         own = list(self.all_of(domain_id))
-        place = next((place for place, rule in enumerate(own) if rule.id == rule_id), len(own))
-        if rule_id is not None and place == len(own):
+        index = next((index for index, rule in enumerate(own) if rule.id == rule_id), len(own))
+        if rule_id is not None and index == len(own):
             raise NotFound(repo.NOT_FOUND)
-        before = own[place].definition if place < len(own) else Definition("", UNMATCHED)
+        before = own[index].definition if index < len(own) else Definition("", UNMATCHED)
         now = before.changed(fields.given(), self._translated(fields))
+        self._check_demand(domain_id, now)
+        if now.role or now.provider:
+            now = await self._configuration.store.read(lambda tx: self._with_names(tx, domain_id, now))
+        attributes = self.translation.replies(now.vlan, now.reply_attributes)
         last = max((rule.id for rule in own), default=0)
-        own[place : place + 1] = [Rule(rule_id or last + 1, domain_id, now.name, now.action, b"", now, fold(now.role))]
+        rule = Rule(rule_id or last + 1, domain_id, now.name, now.action, attributes, now, fold(now.role))
+        own[index : index + 1] = [rule]
         return own
 
     async def update(self, domain_id: int, rule_id: int, fields: Given, *, before: int | None = None) -> None:
@@ -102,7 +120,9 @@ class LoginRules:
 
         def transaction(tx: Tx) -> None:
             kept = repo.get(tx, domain_id, rule_id)
-            definition = self._with_role(tx, domain_id, kept.changed(changes, conditions))
+            definition = self._with_names(tx, domain_id, kept.changed(changes, conditions))
+            if not changes.keys().isdisjoint(_DEMANDS):
+                self._check_demand(domain_id, definition)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
             _check_scope(kept, definition, everyone=fields.everyone)
             _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
@@ -127,12 +147,27 @@ class LoginRules:
 
         return await self._configuration.change(transaction)
 
-    def _with_role(self, tx: Tx, domain_id: int, definition: Definition) -> Definition:
-        """Return a definition with the name of its role as it is stored. Raises Invalid if the domain has no such
-        role."""
+    def _with_names(self, tx: Tx, domain_id: int, definition: Definition) -> Definition:
+        """Return a definition with the name of its role as it is stored. Raises Invalid if the domain has no such role,
+        or no such MFA provider."""
+        if definition.provider:
+            self.providers.check_name(tx, domain_id, definition.provider)
         if not definition.role:
             return definition
         return definition.changed({"role": self._check_role(tx, domain_id, definition.role)})
+
+    def _check_demand(self, domain_id: int, definition: Definition) -> None:
+        """Raise Invalid if a rule that asks for no second factor names a provider or a strength. Also raise it if the
+        provider can never reach the strength, because all logins of the rule would be refused."""
+        if definition.action is not Action.MFA_REQUIRED:
+            if definition.provider or definition.strength > Strength.ANY:
+                name = "provider" if definition.provider else "strength"
+                raise invalid_field(name, f"needs the action {Action.MFA_REQUIRED}: clear it for other actions")
+            return
+        strongest = self.providers.strongest(domain_id, definition.provider)
+        if strongest is not None and strongest < definition.strength:
+            named = definition.provider or "the default MFA provider of the domain"
+            raise invalid_field("strength", f"must be at most {strongest}, the highest strength that {named} can reach")
 
     def _translated(self, fields: Given) -> dict[str, Values]:
         """Return the values of the conditions that are present, in the form of `Definition`. Raises Invalid."""
@@ -147,13 +182,13 @@ def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:
     """
     known = {rule.id: rule for rule in rules}
     rule, other = known[rule_id], known.get(before)
-    if other is None or other is rule or other.place[0] != rule.place[0]:
+    if other is None or other is rule or other.sort_key[0] != rule.sort_key[0]:
         raise Invalid.about(
             "before must be another rule of the domain with the same kind of identity: rules with users are read "
             "first, then rules with groups, then rules with OUs, then the others",
             "before",
         )
-    same = sorted((each for each in rules if each.place[0] == rule.place[0] and each is not rule), key=_place)
+    same = sorted((each for each in rules if each.sort_key[0] == rule.sort_key[0] and each is not rule), key=_sort_key)
     same.insert(same.index(other), rule)
     changes, last = dict[Rule, int](), (-1, 0)
     for each in same:
@@ -169,8 +204,8 @@ def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:
     return changes
 
 
-def _place(rule: Rule) -> tuple[int, int, int]:
-    return rule.place
+def _sort_key(rule: Rule) -> tuple[int, int, int]:
+    return rule.sort_key
 
 
 def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:

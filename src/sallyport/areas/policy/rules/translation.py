@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
+from sallyport.areas.policy.rules.comparisons import MAX_NAMES, METHODS, method_in_rules, split_attribute
 from sallyport.areas.policy.rules.facts import Condition, Values
 from sallyport.areas.policy.rules.index import network_of
-from sallyport.areas.policy.rules.requested import MAX_NAMES, METHODS, method_in_rules, split_attribute
 from sallyport.areas.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.base.addresses import Network
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
@@ -24,7 +24,7 @@ from sallyport.radius.attributes import (
     push_vendor_attribute,
 )
 from sallyport.radius.dictionary import Dictionary
-from sallyport.radius.eap.certificate import CERTIFICATE_KEYS
+from sallyport.radius.eap.certificate_names import CERTIFICATE_KEYS
 from sallyport.radius.packet import Request
 from sallyport.radius.values import Attribute
 from sallyport.radius.vendors import MEDIA, UNKNOWN, medium_of
@@ -111,30 +111,30 @@ class Translation:
 
     def attributes(self, entries: Sequence[str]) -> list[str]:
         """Return conditions on attributes, with the names and values that the dictionary shows. Raises Invalid."""
-        found = [self._attribute_condition(place, *split_attribute(entry)) for place, entry in enumerate(entries)]
+        found = [self._attribute_condition(index, *split_attribute(entry)) for index, entry in enumerate(entries)]
         names = {split_attribute(each)[0] for each in found}
         if len(names) > MAX_NAMES:
             message = f"must name at most {MAX_NAMES} different attributes"
             raise Invalid(f"invalid attributes: {message}", (FieldError("attributes", message),))
         return list(dict.fromkeys(found))
 
-    def _attribute_condition(self, place: int, name: str, sign: str, value: str) -> str:
+    def _attribute_condition(self, index: int, name: str, sign: str, value: str) -> str:
         if not sign or not value:
-            raise _invalid("attributes", place, "must be NAME=VALUE or NAME~PATTERN")
+            raise _invalid("attributes", index, "must be NAME=VALUE or NAME~PATTERN")
         try:
             attribute = self._dictionary.attribute(name)
         except DictionaryError as error:
             near = str(error).partition("; ")[2]
-            raise _invalid("attributes", place, "names no RADIUS attribute" + (f"; {near}" if near else "")) from None
+            raise _invalid("attributes", index, "names no RADIUS attribute" + (f"; {near}" if near else "")) from None
         if attribute.secret or attribute.parent:
-            raise _invalid("attributes", place, f"names {attribute.name}, which a rule cannot compare")
+            raise _invalid("attributes", index, f"names {attribute.name}, which a rule cannot compare")
         shown = self._dictionary.name(attribute.vendor, attribute.number)
         if sign == "~":
             return f"{shown}~{value}"
         try:
             octets = self._dictionary.encode(shown, value)
         except DictionaryError:
-            raise _invalid("attributes", place, f"has no value of the type {attribute.type} of {shown}") from None
+            raise _invalid("attributes", index, f"has no value of the type {attribute.type} of {shown}") from None
         return f"{shown}={self._dictionary.decode(attribute.vendor, attribute.number, octets)}"
 
     def attributes_of(self, request: Request, names: frozenset[str]) -> dict[str, tuple[str, ...]]:
@@ -144,19 +144,19 @@ class Translation:
         own = [((0, kind), of_rfcs[kind], request.values(kind)) for kind in of_rfcs.keys() & request.first.keys()]
         if of_vendors and VENDOR_SPECIFIC in request.first:
             sent = request.vendor_values()
-            own += [(place, of_vendors[place], [*sent[place]]) for place in of_vendors.keys() & sent.keys()]
+            own += [(number, of_vendors[number], [*sent[number]]) for number in of_vendors.keys() & sent.keys()]
         found: dict[str, tuple[str, ...]] = {}
         left = MAX_COMPARED
-        for place, name, values in own:
-            texts = tuple([self._decoded(place, value) for value in values])
+        for number, name, values in own:
+            texts = tuple([self._decoded(number, value) for value in values])
             left -= sum(map(len, texts))
             if left < 0:
                 break
             found[name] = texts
         return found
 
-    def _decode(self, place: tuple[int, int], value: bytes) -> str:
-        return self._dictionary.decode(*place, value)
+    def _decode(self, number: tuple[int, int], value: bytes) -> str:
+        return self._dictionary.decode(*number, value)
 
     def _places_of(self, names: frozenset[str]) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
         """Return the names of attributes of the RFCs by number, and those of vendors by (vendor, number). A custom
@@ -170,6 +170,12 @@ class Translation:
                 else:
                     of_rfcs[attribute.number] = name
         return of_rfcs, of_vendors
+
+    def types_of(self, names: frozenset[str]) -> frozenset[int]:
+        """Return the types of the attributes with these names in a request: an attribute of a vendor is
+        Vendor-Specific."""
+        of_rfcs, of_vendors = self._places(names)
+        return frozenset(of_rfcs) | (frozenset({VENDOR_SPECIFIC}) if of_vendors else frozenset())
 
     def fact(self, condition: Condition, values: Sequence[str]) -> str | tuple[str, ...]:
         """Convert the values of a fact, as an admin has given them for a rule test, to the form in `Facts`. Raises
@@ -200,11 +206,11 @@ class Translation:
         its medium. Raises Invalid."""
         known = {medium.casefold(): medium for medium in MEDIA.values()}
         media = []
-        for place, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             number = _number(self._port_type, entry)
             medium = known.get(entry.casefold()) or (UNKNOWN if number is None else medium_of(number))
             if medium == UNKNOWN:
-                raise _invalid("media", place, "must be a medium such as Ethernet, Wireless or Virtual")
+                raise _invalid("media", index, "must be a medium such as Ethernet, Wireless or Virtual")
             media.append(medium)
         return list(dict.fromkeys(media))
 
@@ -212,11 +218,11 @@ class Translation:
         """Return the encoded reply attributes of a rule or role, at most `most` octets. The attributes for the VLAN
         come first (RFC 3580 section 3.31). Raises Invalid."""
         octets = self.vlan_attributes(vlan)
-        for place, entry in enumerate(entries):
-            octets += self._reply(place, entry, with_vlan=bool(vlan))
+        for index, entry in enumerate(entries):
+            octets += self._reply(index, entry, with_vlan=bool(vlan))
             if len(octets) > most:
                 raise _invalid(
-                    "replyAttributes", place, f"must fit into {most} octets, together with the entries before"
+                    "replyAttributes", index, f"must fit into {most} octets, together with the entries before"
                 )
         return octets
 
@@ -231,9 +237,9 @@ class Translation:
             for vendor, number, octets in _parts(kind, value)
             if number not in _REFUSED.get(vendor, ())
         ]
-        return "\n".join(" = ".join(self._told(*each)) for each in parts)
+        return "\n".join(" = ".join(self._shown_value(*each)) for each in parts)
 
-    def _told(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
+    def _shown_value(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
         name, text = self._dictionary.show(vendor, number, octets)
         is_known = self._dictionary.find(vendor, number) is not None
         return name, text if is_known and not _NAMES_SECRET.search(octets.decode("latin-1")) else "***"
@@ -249,23 +255,23 @@ class Translation:
         except DictionaryError:  # a custom dictionary may have renamed the attribute
             raise Invalid.about("the RADIUS dictionary has no usable attributes for a VLAN", "vlan") from None
 
-    def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
-        attribute = self._attribute(place, entry)
+    def _reply(self, index: int, entry: Reply, *, with_vlan: bool) -> bytes:
+        attribute = self._attribute(index, entry)
         if attribute.number in _REFUSED.get(attribute.vendor, ()):
-            raise _wrong_reply(place, f"a rule or role cannot set {attribute.name}")
+            raise _wrong_reply(index, f"a rule or role cannot set {attribute.name}")
         if attribute.secret:
-            raise _wrong_reply(place, f"{attribute.name} is a secret, and rules and roles do not store secrets")
+            raise _wrong_reply(index, f"{attribute.name} is a secret, and rules and roles do not store secrets")
         if with_vlan and attribute.name in _VLAN:
-            raise _wrong_reply(place, f"{attribute.name} is already set by the field vlan")
+            raise _wrong_reply(index, f"{attribute.name} is already set by the field vlan")
         try:
             value = self._dictionary.encode(entry.name, entry.value)
         except DictionaryError:
-            raise _wrong_reply(place, _wanted(attribute, entry.name), ".value") from None
+            raise _wrong_reply(index, _wanted(attribute, entry.name), ".value") from None
         if attribute.vendor:
             return push_vendor_attribute(attribute.vendor, attribute.number, value)
         return push_attribute(attribute.number, value)
 
-    def _attribute(self, place: int, entry: Reply) -> Attribute:
+    def _attribute(self, index: int, entry: Reply) -> Attribute:
         """Return the dictionary's definition of the attribute in an entry. The entry gives a name or Attr-N. Raises
         Invalid."""
         try:
@@ -273,10 +279,10 @@ class Translation:
         except DictionaryError as error:
             near = str(error).partition("; ")[2]
             unknown = "no RADIUS attribute of this name" + (f"; {near}" if near else "")
-            raise _wrong_reply(place, unknown, ".name") from None
+            raise _wrong_reply(index, unknown, ".name") from None
         if found.parent:
             raise _wrong_reply(
-                place,
+                index,
                 f"{found.name} is a part of {found.parent}; set {found.parent} as a whole, in octets written as 0x...",
                 ".name",
             )
@@ -286,19 +292,19 @@ class Translation:
 def check_clients(entries: Sequence[str]) -> None:
     """Raise Invalid if an entry looks like an address but is malformed. Without this check, the entry would be read as
     the name of a client."""
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
-            raise _invalid("clients", place, "must be a name, an address, or a network such as 192.0.2.0/24")
+            raise _invalid("clients", index, "must be a name, an address, or a network such as 192.0.2.0/24")
 
 
 def methods(entries: Sequence[str]) -> list[str]:
     """Return authentication methods in the spelling of rules, without duplicates. The spelling of events is accepted
     too. Raises Invalid."""
     found = []
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         method = method_in_rules(entry.casefold())
         if method not in METHODS:
-            raise _invalid("methods", place, "must be a method such as pap, eap-tls or peap-mschapv2")
+            raise _invalid("methods", index, "must be a method such as pap, eap-tls or peap-mschapv2")
         found.append(method)
     return list(dict.fromkeys(found))
 
@@ -316,11 +322,11 @@ def certificates(entries: Sequence[str]) -> list[str]:
 def _keyed(field: str, entries: Sequence[str], canonical: Callable[[str], str]) -> list[str]:
     """Return texts KEY=VALUE in canonical form. canonical: raises Invalid for a wrong text."""
     found = []
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         try:
             found.append(canonical(entry))
         except Invalid as error:
-            raise _invalid(field, place, error.fields[0].message) from None
+            raise _invalid(field, index, error.fields[0].message) from None
     return list(dict.fromkeys(found))
 
 
@@ -370,17 +376,17 @@ def _number(attribute: Attribute, entry: str) -> int | None:
     return attribute.value_number(short) if found is None else found
 
 
-def _invalid(field: str, place: int, message: str) -> Invalid:
+def _invalid(field: str, index: int, message: str) -> Invalid:
     """Return an error for an entry, with the message `invalid FIELD: entry N MESSAGE`. message: a predicate of the
-    entry. place: the index of the entry, from 0."""
-    return Invalid(f"invalid {field}: entry {place + 1} {message}", (FieldError(f"{field}.{place}", message),))
+    entry. index: the index of the entry, from 0."""
+    return Invalid(f"invalid {field}: entry {index + 1} {message}", (FieldError(f"{field}.{index}", message),))
 
 
-def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
-    """Return an error for a reply attribute. place: the index of the entry, from 0. part: the name of the wrong field
+def _wrong_reply(index: int, sentence: str, part: str = "") -> Invalid:
+    """Return an error for a reply attribute. index: the index of the entry, from 0. part: the name of the wrong field
     with a leading dot, or empty."""
-    wrong = FieldError(f"replyAttributes.{place}{part}", sentence)
-    return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))
+    wrong = FieldError(f"replyAttributes.{index}{part}", sentence)
+    return Invalid(f"invalid replyAttributes: entry {index + 1}: {sentence}", (wrong,))
 
 
 def _parts(kind: int, value: bytes) -> list[tuple[int, int, bytes]]:

@@ -4,7 +4,7 @@ agent."""
 from collections.abc import Callable
 from dataclasses import replace
 
-from sallyport.areas.tenancy.authentication import LONGEST, RecordCache
+from sallyport.areas.tenancy.authentication import MAX_LENGTH, RecordCache
 from sallyport.areas.tenancy.guesses import Guesses
 from sallyport.areas.tenancy.keys import repo
 from sallyport.areas.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyKind, KeyRecord, NewKey
@@ -64,7 +64,7 @@ class Keys:
         limit of uses is reached. A machine that has already used the key may repeat its request.
         """
         now = self._clock()
-        hashed = token_hash(token[: LONGEST + 1])
+        hashed = token_hash(token[: MAX_LENGTH + 1])
         record = await self._known.find(hashed, source)
         if record is None:
             if self._guesses.too_many(source, now):

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from sallyport.areas.users import files
+from sallyport.areas.users import commands
 from sallyport.areas.users.accounts.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
 from sallyport.base.errors import Invalid
 from sallyport.base.text import plain_code
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, note_warnings
 from sallyport.shell.fields import field_argument, pass_body, password_option, read_password
+from sallyport.shell.files import read_rows, source
 from sallyport.shell.options import Group, as_json, in_domain, json_form
 
 COLUMNS = ("userId", "userName", "source", "userType", "hasTotp", "updated")
@@ -45,7 +46,7 @@ def add(line: CommandLine, body: Row, *, domain: str, password: str | None) -> N
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
     """Set a user's password. The password must meet the password policies of the user's machines."""
-    body: Row = {"userId": files.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
+    body: Row = {"userId": commands.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain)
     line.note(f"user {name} has a new password")
 
@@ -66,7 +67,7 @@ def _read(line: CommandLine, password: str | None) -> bytes:
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the users of a domain."""
     body: Row = {"filter": {"filterBy": "userName", "value": search}}
-    line.print_rows(line.listed(*files.USERS, body, domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(*commands.USERS, body, domain=domain), COLUMNS, form)
 
 
 @user.command()
@@ -80,10 +81,10 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 
 
 @user.command("import")
-@files.source
+@source
 @in_domain
-@files.dry_run
-@files.skip_refused
+@commands.dry_run
+@commands.skip_refused
 @as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
@@ -93,8 +94,8 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
     The file may also have the columns password and motp (a one-time-password seed). Instances and groups are given by
     name. They are added to the instances and groups that the user already has.
     """
-    rows = files.read(file, FILE_COLUMNS)
-    files.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)
+    rows = read_rows(file, FILE_COLUMNS)
+    commands.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)
 
 
 @user.command()

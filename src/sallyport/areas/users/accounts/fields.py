@@ -28,9 +28,9 @@ _KEY_TYPES = {
     "sk-ssh-ed25519@openssh.com",
     "sk-ecdsa-sha2-nistp256@openssh.com",
 }
-_SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: OpenSSH refuses shorter keys
-_LONGEST_RSA = 4096
-_LARGEST_EXPONENT = 1 << 32
+_MIN_RSA_LENGTH = 1024  # sshd_config(5), RequiredRSASize: OpenSSH refuses shorter keys
+_MAX_RSA_LENGTH = 4096
+_MAX_EXPONENT_SIZE = 1 << 32
 _SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # some apps generate 80 bits, although RFC 4226 requires 128
 MAX_SEED = 1024
 """Maximum length of a seed in characters, including spaces and hyphens. Without this limit, removing spaces and hyphens
@@ -72,8 +72,8 @@ def ssh_keys(value: object) -> str:
     for number, line in enumerate(lines, 1):
         if line and not _is_key(line):
             raise unfit(
-                f"must be OpenSSH public keys, one in each line, with RSA keys of {_SHORTEST_RSA} to {_LONGEST_RSA} "
-                f"bits; line {number} is not such a key"
+                f"must be OpenSSH public keys, one in each line, with RSA keys of {_MIN_RSA_LENGTH} to "
+                f"{_MAX_RSA_LENGTH} bits; line {number} is not such a key"
             )
     return "\n".join(line for line in lines if line)
 
@@ -91,7 +91,7 @@ def _is_key(line: str) -> bool:
         return False
     if not isinstance(key, RSAPublicKey):
         return True
-    return _SHORTEST_RSA <= key.key_size <= _LONGEST_RSA and key.public_numbers().e < _LARGEST_EXPONENT
+    return _MIN_RSA_LENGTH <= key.key_size <= _MAX_RSA_LENGTH and key.public_numbers().e < _MAX_EXPONENT_SIZE
 
 
 def seed(value: object) -> str:

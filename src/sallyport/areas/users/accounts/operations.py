@@ -26,6 +26,7 @@ from sallyport.areas.users.accounts.bodies import (
     UserSaved,
 )
 from sallyport.areas.users.accounts.service import Users
+from sallyport.areas.users.administrators import Administrators
 from sallyport.areas.users.bodies import StatusAnswer
 from sallyport.areas.users.totp import LinkTo, OneTimeSeeds
 from sallyport.base.addresses import is_loopback
@@ -47,12 +48,14 @@ _NUMBERS = {"id", "instance", "group"}
 _FLAGS = {"true": "1", "yes": "1", "1": "1", "false": "0", "no": "0", "0": "0"}
 
 
-def operations(service: Users, seeds: OneTimeSeeds, link_to: LinkTo, gate: Gate) -> Operations:
+def operations(
+    service: Users, seeds: OneTimeSeeds, administrators: Administrators, link_to: LinkTo, gate: Gate
+) -> Operations:
     """Return the operations of endpoint users and their one-time-password seeds."""
     users = Operations("Endpoint users", gate)
     _declare_reading(users, service)
-    _declare_changing(users, service)
-    _declare_seeds(users, seeds, link_to)
+    _declare_changing(users, service, administrators)
+    _declare_seeds(users, seeds, administrators, link_to)
     return users
 
 
@@ -82,7 +85,7 @@ def _declare_reading(users: Operations, service: Users) -> None:
         return UserDetail.model_validate(values)
 
 
-def _declare_changing(users: Operations, service: Users) -> None:
+def _declare_changing(users: Operations, service: Users, administrators: Administrators) -> None:
     @users.post("/api/v1/endpointUsers/addEpmUserInfo", roles=OPERATORS)
     async def add_user(body: AddUser, caller: Caller) -> UserSaved:
         """Add a user. The user can log in at once. The password must meet the password policies of the user's
@@ -93,7 +96,10 @@ def _declare_changing(users: Operations, service: Users) -> None:
     @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
     async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
         """Change a user. The next login uses the new values. An absent field keeps its value. An empty field clears the
-        value, but an empty password keeps the old password."""
+        value, but an empty password keeps the old password. Only the role admin changes the password or the seed of an
+        administrator."""
+        if body.change.secrets():
+            await administrators.check(body.domainId, body.userId, caller)
         await service.update(body.domainId, body.userId, body.change)
         return UserSaved(message="user updated", userId=str(body.userId))
 
@@ -121,14 +127,16 @@ def _declare_changing(users: Operations, service: Users) -> None:
         )
 
 
-def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> None:
+def _declare_seeds(users: Operations, seeds: OneTimeSeeds, administrators: Administrators, link_to: LinkTo) -> None:
     @users.post("/api/v1/endpointUsers/enrolTotp", roles=OPERATORS)
     async def enrol_totp(body: EnrolTotp, caller: Caller) -> TotpEnrolled:
         """Generate a one-time-password seed for a user. The seed becomes valid with its first correct code. Until then,
         the old seed remains valid.
 
         The answer contains a link to a page on which the user types the first code. No other answer contains this link.
+        Only the role admin makes seeds for administrators.
         """
+        await administrators.check(body.domainId, body.user, caller)
         made, secret = await seeds.enrol(body.domainId, body.user)
         link = link_to(secret)
         return TotpEnrolled(
@@ -144,7 +152,9 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
     @users.post("/api/v1/endpointUsers/confirmTotp", roles=OPERATORS)
     async def confirm_totp(body: ConfirmTotp, caller: Caller) -> Done:
-        """Confirm a user's new seed with its first code. After five wrong codes, the enrolment ends."""
+        """Confirm a user's new seed with its first code. After five wrong codes, the enrolment ends. Only the role
+        admin confirms seeds of administrators."""
+        await administrators.check(body.domainId, body.user, caller)
         checked = await seeds.confirm(body.domainId, body.user, body.code)
         if not checked.right:
             left = f"tries left: {checked.tries_left}" if checked.tries_left else "the enrolment has ended"

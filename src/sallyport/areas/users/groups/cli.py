@@ -2,7 +2,7 @@
 
 import click
 
-from sallyport.areas.users import files
+from sallyport.areas.users import commands
 from sallyport.areas.users.groups.bodies import AddGroup, ListGroups
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
@@ -35,7 +35,7 @@ def add(line: CommandLine, body: Row, *, domain: str) -> None:
 @pass_body
 def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
     """List the groups of a domain. The JSON output includes their credential policies."""
-    line.print_rows(line.listed(*files.GROUPS, body, domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(*commands.GROUPS, body, domain=domain), COLUMNS, form)
 
 
 @group.command()
@@ -44,7 +44,7 @@ def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> No
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a group. Its users and instances are not removed."""
-    line.run("/api/v1/instanceGroup/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
+    line.run("/api/v1/instanceGroup/deleteEndpointGroup", {"id": commands.group_id(line, domain, name)}, domain=domain)
     line.note(f"group {name} was removed from {domain}")
 
 
@@ -56,7 +56,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
     """Set the status of a group. With the status Active or Enabled, the users of the group have access. With any other
     status, they have none."""
-    body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
+    body: dict[str, JSON] = {"groupId": commands.group_id(line, domain, name), "status": status}
     line.run("/api/v1/instanceGroup/updateInstanceGroupStatus", body, domain=domain)
     line.note(f"the status of group {name} is {status} now")
 
@@ -74,9 +74,9 @@ def assign(
     """Add users and instances to a group, or remove them. Nothing is changed if a name is unknown."""
     if not users and not instances:
         raise click.UsageError("--user and --instance are missing: give one or both")
-    group_id, action = files.group_id(line, domain, name), "remove" if removal else "add"
-    user_ids: list[JSON] = [files.user_id(line, domain, each) for each in users]
-    instance_ids: list[JSON] = [files.instance_id(line, domain, each) for each in instances]
+    group_id, action = commands.group_id(line, domain, name), "remove" if removal else "add"
+    user_ids: list[JSON] = [commands.user_id(line, domain, each) for each in users]
+    instance_ids: list[JSON] = [commands.instance_id(line, domain, each) for each in instances]
     if user_ids:
         body: dict[str, JSON] = {"groupId": group_id, "userIds": user_ids, "action": action}
         line.run("/api/v1/instanceGroup/assignUsersToEndpointGroup", body, domain=domain)

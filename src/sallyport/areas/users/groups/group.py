@@ -10,7 +10,7 @@ from sallyport.base.clock import iso
 from sallyport.base.wire import Text
 
 ACTIVE = "Active"
-LONGEST_S = 2**31 - 1
+MAX_S = 2**31 - 1
 _ACTIVE_STATUSES = {"active", "enabled"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN = re.compile(r"(?:(\d+)\s*([smhdw]))(?:\s*(\d+)\s*([smhdw]))*", re.ASCII)
@@ -102,7 +102,7 @@ def allows(methods: str, method: str) -> bool:
 def ttl_seconds(text: str) -> int | None:
     """Parse a time to live such as `3600`, `8h`, `1h 30m`, `2d` or `PT8H` (ISO 8601), and return it in seconds.
 
-    Return None if the text has another form, or if the time is 0 or longer than LONGEST_S.
+    Return None if the text has another form, or if the time is 0 or longer than MAX_S.
     """
     folded = text.strip().lower()
     if re.fullmatch(r"\d{1,10}", folded, re.ASCII):
@@ -113,4 +113,4 @@ def ttl_seconds(text: str) -> int | None:
         seconds = sum(int(number or 0) * _UNITS[unit] for number, unit in zip(found.groups(), "wdhms", strict=True))
     else:
         return None
-    return seconds if 0 < seconds <= LONGEST_S else None
+    return seconds if 0 < seconds <= MAX_S else None

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
-from sallyport.areas.users import files
+from sallyport.areas.users import commands
 from sallyport.areas.users.instances.bodies import FILE_COLUMNS, AddInstance, ListInstances
 from sallyport.areas.users.instances.instance import SYSTEMS
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import field_argument, option, options, pass_body
+from sallyport.shell.files import read_rows, source
 from sallyport.shell.options import Group, as_json, in_domain, json_form
 
 COLUMNS = (
@@ -50,7 +51,7 @@ def add(line: CommandLine, body: Row, *, domain: str) -> None:
 @pass_body
 def list_(line: CommandLine, body: Row, *, domain: str, form: Form | None) -> None:
     """List the instances of a domain."""
-    line.print_rows(line.listed(*files.INSTANCES, body, domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(*commands.INSTANCES, body, domain=domain), COLUMNS, form)
 
 
 @instance.command()
@@ -65,8 +66,8 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
     To assign groups, use the command `group assign`.
     """
     body: dict[str, JSON] = {
-        "instanceIds": files.instance_id(line, domain, name),
-        "userIds": [files.user_id(line, domain, each) for each in users],
+        "instanceIds": commands.instance_id(line, domain, name),
+        "userIds": [commands.user_id(line, domain, each) for each in users],
         "action": "remove" if removal else "add",
     }
     line.run("/api/v1/instances/assignUsersToMachines", body, domain=domain)
@@ -79,23 +80,23 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove an instance, with its assignments."""
-    body = {"instanceId": files.instance_id(line, domain, name)}
+    body = {"instanceId": commands.instance_id(line, domain, name)}
     line.run("/api/v1/instances/deleteInstance", body, domain=domain)
     line.note(f"instance {name} was removed from {domain}")
 
 
 @instance.command("import")
-@files.source
+@source
 @in_domain
-@files.dry_run
-@files.skip_refused
+@commands.dry_run
+@commands.skip_refused
 @as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
     """Import instances from a CSV or JSON file in the format of `instance export`. If an instance with the name exists
     already, change it."""
-    rows = files.read(file, FILE_COLUMNS)
-    files.import_rows(
+    rows = read_rows(file, FILE_COLUMNS)
+    commands.import_rows(
         line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json
     )
 
@@ -106,6 +107,6 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the instances of a domain as CSV or JSON."""
-    found = line.listed(*files.INSTANCES, domain=domain)
+    found = line.listed(*commands.INSTANCES, domain=domain)
     rows = ({column: row[column] for column in FILE_COLUMNS} for row in found)
     line.print_rows(rows, FILE_COLUMNS, form or "csv")

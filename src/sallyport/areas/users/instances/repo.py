@@ -90,3 +90,12 @@ def delete(tx: Tx, old: Instance) -> None:
 def _texts(instance: Instance) -> tuple[str, ...]:
     """Return those texts of an instance that a search compares with the searched text."""
     return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))
+
+
+def exists(tx: Tx, tenant_id: int, instance_id: int) -> bool:
+    """Return whether a tenant has this instance."""
+    sql = (
+        "select 1 from endpoint_instances i join domains d on d.id = i.domain_id "
+        "where i.id = :id and d.tenant_id = :tenant and d.removed_at is null"
+    )
+    return tx.value(int, sql, id=instance_id, tenant=tenant_id) is not None

@@ -153,11 +153,7 @@ class Instances:
 
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
         """Return whether a tenant has this instance."""
-        sql = (
-            "select 1 from endpoint_instances i join domains d on d.id = i.domain_id "
-            "where i.id = :id and d.tenant_id = :tenant and d.removed_at is null"
-        )
-        return tx.value(int, sql, id=instance_id, tenant=tenant_id) is not None
+        return repo.exists(tx, tenant_id, instance_id)
 
 
 def _found(instance: Instance | None) -> Instance:

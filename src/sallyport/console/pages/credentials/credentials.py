@@ -11,7 +11,7 @@ from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS, SCHEMA
 from sallyport.console.pages.reading import find, number, of, pairs, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

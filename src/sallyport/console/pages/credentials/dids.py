@@ -12,7 +12,7 @@ from sallyport.console.pages.credentials.finding import DIDS, ISSUERS, WALLET_US
 from sallyport.console.pages.reading import choices, number, of, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -13,7 +13,7 @@ from sallyport.shell.command import entries
 DIDS: Final = "/api/v1/did/SearchDID"
 SCHEMAS: Final = "/api/v1/credential/credentialSchemaList"
 WALLETS: Final = "/api/v1/walletService/walletUserList"
-LONGEST: Final = 28
+MAX_LENGTH: Final = 28
 """Maximum length of a DID in a form, in characters. Of a longer DID, the form shows the start and the end."""
 
 
@@ -36,7 +36,7 @@ def owner_of(wallet: Row) -> str:
 
 def _did_title(did: Row) -> str:
     whole = str(did["did"])
-    short = whole if len(whole) <= LONGEST else f"{whole[:20]}…{whole[-6:]}"
+    short = whole if len(whole) <= MAX_LENGTH else f"{whole[:20]}…{whole[-6:]}"
     return f"{did['name'] or did['id']} ({short})"
 
 

@@ -12,15 +12,15 @@ from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import SIZE, Table, is_export
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 STATUS: Final = "/api/v1/verifierService/presentationStatus"
-MOST_REQUESTS: Final = 50
+MAX_REQUESTS: Final = 50
 """Maximum number of presentation requests on a page."""
 LIST: Final = "/api/v1/verifierService/listPresentations"
-MOST_LISTED: Final = 100
+MAX_LISTED: Final = 100
 COLUMNS: Final = (
     Column("presentationRequestId", "Request", "number"),
     Column("status", "State"),
@@ -51,7 +51,7 @@ async def presentations(visit: Visit) -> Context:
     domain = visit.domain()
     numbers = [number(each, "presentation request") for each in visit.query.getlist("request") if each]
     chosen, missing = list[Row](), list[int]()
-    for each in numbers[:MOST_REQUESTS]:
+    for each in numbers[:MAX_REQUESTS]:
         try:
             answer = await visit.call(STATUS, {"presentationRequestId": each})
             chosen.append({**answer, "status": str(answer["status"]).lower()})
@@ -72,7 +72,7 @@ async def presentations(visit: Visit) -> Context:
 async def _listed(visit: Visit, domain: Domain) -> Table:
     """Return one part of the list."""
     before = number(visit.query.get("before", "0"), "presentation request")
-    body: Row = {"before": before, "pageSize": MOST_LISTED if is_export(visit) else SIZE}
+    body: Row = {"before": before, "pageSize": MAX_LISTED if is_export(visit) else SIZE}
     answer = await visit.call(LIST, body, domain=domain.id)
     rows = [
         {**each, "status": str(each["status"]).lower(), "credential": each["schemaName"] or "any"}
@@ -106,5 +106,5 @@ async def add_request(visit: Visit) -> Redirect:
     if not body["holderDid"]:
         body["groupop"] = "yes"
     issued = await visit.call("/api/v1/verifierService/issuePR", body)
-    numbers = "".join(f"&request={each['prId']}" for each in entries(issued["prs"])[:MOST_REQUESTS])
+    numbers = "".join(f"&request={each['prId']}" for each in entries(issued["prs"])[:MAX_REQUESTS])
     return Redirect(f"{of('/presentations', domain)}{numbers}", f"{issued['message']}.")

@@ -14,7 +14,7 @@ from sallyport.console.pages.reading import PAGE, of, rights
 from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -11,7 +11,7 @@ from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import SIZE, Filter, listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context
+from sallyport.web.console_pages import Context
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -17,7 +17,7 @@ from sallyport.console.pages.directories.imports import JOBS, jobs_of
 from sallyport.console.pages.reading import every, of, rights
 from sallyport.console.table import complete
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -36,6 +36,7 @@ COLUMNS: Final = (
     Column("appUrl", "URL", "code"),
     Column("when", "Schedule"),
     Column("nextRun", "Next reading", "time"),
+    Column("readAt", "Age of the data", "age"),
     Column("lastState", "Last import"),
     Column("lastEnd", "Ended", "age"),
     Column("hasSecret", "Secret stored", "flag", is_chosen=False),

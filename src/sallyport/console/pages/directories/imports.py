@@ -13,13 +13,13 @@ from sallyport.console.pages.directories.finding import (
 from sallyport.console.pages.reading import number, of, one, rights
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 STATUS: Final = "/api/v1/getImportStatus"
 OPEN: Final = ("QUEUED", "RUNNING")
-MOST_NAMED: Final = 100
+MAX_NAMED: Final = 100
 """Directories in one request for the state of imports."""
 STATES: Final = {
     "QUEUED": "waits", "RUNNING": "runs", "DONE": "done", "FAILED": "failed", "CANCELLED": "cancelled",
@@ -124,8 +124,8 @@ async def _decided(visit: Visit, path: str, notice: str) -> Redirect:
 async def jobs_of(visit: Visit, domain: Domain, names: list[str]) -> list[Row]:
     """Return the last imports of directories, the newest first."""
     found = list[Row]()
-    for at in range(0, len(names), MOST_NAMED):
-        body = [{"DirectoryName": name} for name in names[at : at + MOST_NAMED]]
+    for at in range(0, len(names), MAX_NAMED):
+        body = [{"DirectoryName": name} for name in names[at : at + MAX_NAMED]]
         found += entries((await visit.call(STATUS, body, domain=domain.id))["jobs"])
     found.sort(key=lambda each: -int(str(each["jobId"])))
     return [_job_row(each, domain) for each in found]

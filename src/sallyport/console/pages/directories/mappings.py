@@ -13,7 +13,7 @@ from sallyport.console.pages.directories.finding import (
 from sallyport.console.pages.reading import number, pairs
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()

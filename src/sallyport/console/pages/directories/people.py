@@ -9,7 +9,7 @@ from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number, of
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context
+from sallyport.web.console_pages import Context
 from sallyport.web.scope import READERS
 
 pages = Pages()

@@ -14,10 +14,11 @@ from sallyport.console.pages.directories.finding import (
 )
 from sallyport.console.pages.reading import lines, of
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()
+FLAGS: Final = ("startTls", "readDevices")
 TEXTS: Final = ("kind", "appUrl", "baseDN", "filter", "bindDN", "accountName", "tenant", "clientId", "caCertificate")
 
 
@@ -97,7 +98,7 @@ def _form(domain: Domain, directory: Row | None) -> dict[str, object]:
     return {
         "domain": domain,
         "directory": directory,
-        "values": {**values, "startTls": settings.get("startTls") == "true"},
+        "values": {**values, **{name: settings.get(name) == "true" for name in FLAGS}},
         "kinds": [("", "by the URL"), *KINDS.items()],
         "tried": None,
     }
@@ -107,7 +108,7 @@ def _body(visit: Visit, name: str) -> Row:
     """Return the submitted settings. If a secret in the form is empty, the stored secret stays."""
     fields = visit.fields
     body: Row = {"directoryName": name, **{key: fields.get(key, "") for key in TEXTS if key != "kind"}}
-    body["startTls"] = bool(fields.get("startTls"))
+    body |= {name: bool(fields.get(name)) for name in FLAGS}
     body["appUrl"] = " ".join(str(body["appUrl"]).split())
     if fields.get("kind"):
         body["kind"] = fields["kind"]

@@ -10,15 +10,15 @@ from sallyport.console.pages.reading import changes
 from sallyport.console.table import Filter
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 
 GROUPS: Final = "/api/v1/instanceGroup/listEndpointGroup"
 INSTANCES: Final = "/api/v1/instances/list"
 USERS: Final = "/api/v1/endpointUsers/listAllEpmUsers"
 METHODS: Final = (("SSH", "SSH key"), ("DID", "wallet (DID)"), ("Password", "password"))
-MOST_CHOICES: Final = 1000
+MAX_CHOICES: Final = 1000
 """Maximum number of checkboxes on a page."""
-MOST_USERS: Final = 200
+MAX_USERS: Final = 200
 """Maximum number of users on a page about an instance or a group. A row of a user costs more than one of an
 instance."""
 SEARCH: Final = (Filter("filter", "Text"),)
@@ -47,7 +47,7 @@ async def users_form(visit: Visit, domain: Domain, owner: Owner, text: str) -> C
         "choices": [(str(each["userId"]), str(each["userName"])) for each in users],
         "chosen": [str(each["userId"]) for each in users if owner.has(each)],
         "back": owner.address,
-        "most": MOST_USERS,
+        "most": MAX_USERS,
         "is_searchable": True,
     }
 
@@ -65,9 +65,9 @@ async def set_users(visit: Visit, domain: Domain, owner: Owner, path: str, body:
 
 
 async def _choices(visit: Visit, domain: Domain, owner: Owner) -> list[Row]:
-    """Return the users that the form lists, at most MOST_USERS: the users whose name contains a text (`filter` in the
+    """Return the users that the form lists, at most MAX_USERS: the users whose name contains a text (`filter` in the
     address), the present users of the owner (`present`), or the first users of the domain."""
-    body: Row = {"pageSize": MOST_USERS}
+    body: Row = {"pageSize": MAX_USERS}
     if text := visit.query.get("filter", ""):
         body["filter"] = {"filterBy": "userName", "value": text}
     elif visit.query.get("present"):
@@ -96,7 +96,7 @@ def chosen_methods(visit: Visit) -> str:
 
 async def rows_of(visit: Visit, domain: Domain, path: str, rows: str, **body: JSON) -> list[Row]:
     """Return the first rows of a list operation, as many as a form can show. body: further fields of the request."""
-    return entries((await visit.call(path, {**body, "pageSize": MOST_CHOICES}, domain=domain.id))[rows])
+    return entries((await visit.call(path, {**body, "pageSize": MAX_CHOICES}, domain=domain.id))[rows])
 
 
 def contains(values: JSON, value: JSON) -> bool:

@@ -9,7 +9,7 @@ from sallyport.console.columns import Column, row_columns
 from sallyport.console.pages.endpoints.access import (
     GROUPS,
     INSTANCES,
-    MOST_USERS,
+    MAX_USERS,
     SEARCH,
     USERS,
     Owner,
@@ -26,7 +26,7 @@ from sallyport.console.pages.reading import every, find, ids, joined, number, of
 from sallyport.console.table import listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -83,7 +83,7 @@ async def group(visit: Visit) -> Context:
         "policy": found["credentialPolicy"],
         "instances": [{**each, "address": of(f"/instances/{each['instanceId']}", domain)} for each in members],
         "instance_columns": MEMBER_COLUMNS,
-        "users": joined(names, MOST_USERS, count),
+        "users": joined(names, MAX_USERS, count),
         **rights(visit),
     }  # fmt: skip
 
@@ -231,8 +231,8 @@ async def _members(visit: Visit, domain: Domain, found: Row) -> list[Row]:
 
 
 async def _users_of(visit: Visit, domain: Domain, found: Row) -> tuple[list[JSON], int]:
-    """Return the names of the first users of a group, at most MOST_USERS, and the number of all its users."""
-    answer = await visit.call(USERS, {**_of_users(found), "pageSize": MOST_USERS}, domain=domain.id)
+    """Return the names of the first users of a group, at most MAX_USERS, and the number of all its users."""
+    answer = await visit.call(USERS, {**_of_users(found), "pageSize": MAX_USERS}, domain=domain.id)
     return [each["userName"] for each in entries(answer["epmUsers"])], int(str(answer["totalCount"]))
 
 

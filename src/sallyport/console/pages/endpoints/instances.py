@@ -10,7 +10,7 @@ from sallyport.console.columns import row_columns
 from sallyport.console.pages.endpoints.access import (
     GROUPS,
     INSTANCES,
-    MOST_CHOICES,
+    MAX_CHOICES,
     SEARCH,
     USERS,
     Owner,
@@ -26,7 +26,7 @@ from sallyport.console.pages.reading import changes, find, number, of, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Pages, Visit
 from sallyport.shell.command import entries
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -76,7 +76,7 @@ async def instance(visit: Visit) -> Context:
     """Show an instance with its users and policies."""
     domain = visit.domain()
     found = await _instance(visit, domain)
-    body: Row = {"instanceIds": [found["instanceId"]], "pageSize": MOST_CHOICES}
+    body: Row = {"instanceIds": [found["instanceId"]], "pageSize": MAX_CHOICES}
     users = await visit.call(USERS, body, domain=domain.id)
     asked: Row = {"machineIds": [found["instanceId"]], "pageSize": 100}
     policies = await visit.call("/api/v1/instances/listAllPasswordPolicy", asked)
@@ -128,7 +128,7 @@ async def ask_groups(visit: Visit) -> Context:
         "choices": [(str(each["groupId"]), str(each["groupName"])) for each in listed_],
         "chosen": [str(each) for each in present],
         "back": _address(found, domain),
-        "most": MOST_CHOICES,
+        "most": MAX_CHOICES,
         "is_searchable": True,
     }
 

@@ -12,7 +12,7 @@ from sallyport.console.pages.endpoints.access import GROUPS, INSTANCES, USERS, i
 from sallyport.console.pages.reading import find, ids, joined, number, of, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Pages, Visit
-from sallyport.web.pages import Context, Redirect
+from sallyport.web.console_pages import Context, Redirect
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()

@@ -135,3 +135,10 @@ def test_the_length_of_all_groups_is_limited() -> None:
     groups = tuple(f"CN={number:0250},DC=example" for number in range(300))
     with pytest.raises(TooLarge, match="65,536 characters"):
         found(Entry("CN=Ann,DC=example", {"memberof": groups}))
+
+
+def test_when_the_password_was_changed() -> None:
+    """The time is that of the directory, as text. A text that is no time is left out, and several times are joined."""
+    assert found(entry(pwdLastSet="133450000000000000")).password_at == "133450000000000000"
+    assert found(entry(pwdChangedTime="20260101000000Z", krbLastPwdChange="2")).password_at == "20260101000000Z 2"
+    assert found(entry(pwdLastSet="1" * 33)).password_at == found(entry()).password_at == ""

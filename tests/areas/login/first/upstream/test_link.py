@@ -12,6 +12,7 @@ import trio
 
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.login.first.fields import TlsFields
+from sallyport.areas.login.first.upstream.home import Channel, HomeServer
 from sallyport.areas.login.first.upstream.link import Link
 from sallyport.areas.login.login import Reason
 from sallyport.base.errors import Invalid
@@ -227,6 +228,22 @@ async def test_a_peer_that_reads_nothing(folder: CertificateFolder) -> None:
             assert "timed out" in await link.carry(far, "127.0.0.1", home.port)
         nursery.cancel_scope.cancel()
     near.close()
+
+
+async def test_a_connection_that_has_ended_keeps_its_reason(folder: CertificateFolder) -> None:
+    """A request that is sent on it before the channel has noticed the end does not hide why it ended."""
+    egress = Egress(ANYWHERE)
+    settings = TlsFields.model_validate(SecureHome(folder).fields()["tls"]).settings
+    link = Link("127.0.0.1", settings, egress)
+    server = HomeServer(
+        "127.0.0.1", 2083, SharedSecret(SECRET), egress.sockets, 0.0, link, checks=False, on_change=lambda *_: None
+    )
+    near, far = link.pair()
+    server.trouble = "TLS: the reason"
+    far.close()
+    server.send(Channel(near, 0.0, far), b"x", 1.0)
+    near.close()
+    assert (server.trouble, server.refused_at) == ("TLS: the reason", 1.0)
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "ours"])

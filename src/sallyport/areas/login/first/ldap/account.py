@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sallyport.areas.directory.entry.dn import parsed
+from sallyport.areas.directory.entry.sid import OBJECT_SID
 from sallyport.areas.directory.entry.status import STATUS_ATTRIBUTES, Status, status_of
 from sallyport.areas.directory.reading.answers import Policy, TooLarge
 from sallyport.areas.directory.reading.connection import (
@@ -20,16 +21,24 @@ from sallyport.areas.directory.reading.connection import (
     Entry,
     Refusal,
 )
-from sallyport.areas.login.first.checker import USER
+from sallyport.areas.login.first.checker import USER, DirectoryAccount
 from sallyport.areas.login.login import Found, Reason
 from sallyport.base.errors import Invalid
-from sallyport.base.text import folded, trimmed
+from sallyport.base.text import fold, folded, trimmed
 
-ATTRIBUTES: Final = ("memberOf", "pwdReset", *sorted(STATUS_ATTRIBUTES))
+PRINCIPAL_NAME: Final = "userPrincipalName"
+OBJECT_CLASS: Final = "objectClass"
+PASSWORD_TIMES: Final = ("pwdLastSet", "pwdChangedTime", "krbLastPwdChange")
+"""When the password was changed: in Active Directory, in OpenLDAP and others, in FreeIPA."""
+ATTRIBUTES: Final = ("memberOf", "pwdReset", *PASSWORD_TIMES, *sorted(STATUS_ATTRIBUTES))
+OF_ACCOUNT: Final = (OBJECT_SID, PRINCIPAL_NAME, OBJECT_CLASS)
+"""The further attributes that `directory_account` reads."""
 
-LONGEST_NAME: Final = 255
+MAX_TIME_LENGTH: Final = 32
+"""Maximum length in characters of a time that a directory has written."""
+MAX_NAME_LENGTH: Final = 255
 """Maximum length in characters of a user's, group's or unit's name."""
-LONGEST_NAMES: Final = 65_536
+MAX_NAMES_LENGTH: Final = 65_536
 """Maximum total length in characters of the group and unit names of an account. A login keeps them in memory while it
 waits for its second factor."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
@@ -100,6 +109,13 @@ def must_change(entry: Entry) -> bool:
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
 
 
+def directory_account(name: str, entry: Entry) -> DirectoryAccount:
+    """Return what an entry says about its account. name: its canonical name."""
+    sid, upn = (next(iter(entry.of(each)), "") for each in (OBJECT_SID, PRINCIPAL_NAME))
+    is_machine = any(fold(value) == "computer" for value in entry.of(OBJECT_CLASS))
+    return DirectoryAccount(name, sid, upn, is_machine)
+
+
 def principal_pattern(pattern: str) -> re.Pattern[str]:
     """Return a regular expression that finds the user's name in an attribute value. pattern: a value in a filter that
     contains {user}. The group `user` of a match is the name."""
@@ -112,7 +128,7 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
     None if no pattern matches.
 
     patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
-    LONGEST_NAME are ignored.
+    MAX_NAME_LENGTH are ignored.
 
     A directory also finds an entry by its other attributes, and by names that differ in spaces, accents or width. If a
     user could log in with such a name, the user could evade rules: a login rule or lock-out for `ann` would not apply
@@ -122,7 +138,7 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
         pattern.fullmatch(trimmed(value))
         for name, pattern in patterns
         for value in entry.of(name)
-        if len(value) <= LONGEST_NAME
+        if len(value) <= MAX_NAME_LENGTH
     )
     return next((trimmed(match["user"]) for match in matches if match), None)
 
@@ -138,11 +154,12 @@ def found(entry: Entry) -> Found:
         raise TooLarge("the directory returns the group memberships in several parts, which is not supported")
     groups = {trimmed(pairs[0][1]) for dn in entry.of("memberOf") if (pairs := _pairs(dn))}
     units = {trimmed(value) for name, value in _pairs(entry.dn) if name == "ou"}
-    if any(len(name) > LONGEST_NAME for name in groups | units):
-        raise TooLarge(f"the name of a group or a unit has more than {LONGEST_NAME} characters")
-    if sum(map(len, groups | units)) > LONGEST_NAMES:
-        raise TooLarge(f"the names of groups and units have more than {LONGEST_NAMES:,} characters")
-    return Found(groups=folded(groups - {""}), ous=folded(units))
+    if any(len(name) > MAX_NAME_LENGTH for name in groups | units):
+        raise TooLarge(f"the name of a group or a unit has more than {MAX_NAME_LENGTH} characters")
+    if sum(map(len, groups | units)) > MAX_NAMES_LENGTH:
+        raise TooLarge(f"the names of groups and units have more than {MAX_NAMES_LENGTH:,} characters")
+    times = [value for name in PASSWORD_TIMES for value in entry.of(name)[:1] if len(value) <= MAX_TIME_LENGTH]
+    return Found(groups=folded(groups - {""}), ous=folded(units), password_at=" ".join(times))
 
 
 def _pairs(dn: str) -> list[tuple[str, str]]:

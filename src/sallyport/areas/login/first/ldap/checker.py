@@ -3,7 +3,7 @@ password."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final, TypeVar
@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from sallyport.areas.directory.entry.entry import has_replaced_name
+from sallyport.areas.directory.entry.sid import OBJECT_SID, sid_filter
 from sallyport.areas.directory.reading.answers import TooLarge
 from sallyport.areas.directory.reading.connection import (
     INSUFFICIENT_ACCESS,
@@ -27,7 +28,7 @@ from sallyport.areas.directory.reading.connection import (
 )
 from sallyport.areas.directory.reading.search import escaped
 from sallyport.areas.directory.reading.server import Server, Unreachable
-from sallyport.areas.login.first.checker import ASSERTION, USER, Host, Tell, silent
+from sallyport.areas.login.first.checker import ASSERTION, USER, DirectoryAccount, Host, Tell, silent
 from sallyport.areas.login.first.ldap import account
 from sallyport.areas.login.first.ldap.directory import Directory, ServiceRefused
 from sallyport.areas.login.first.ldap.memory import Memory
@@ -51,10 +52,11 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _FoundUser:
     server: Server
     entry: Entry
     found: Found
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +165,24 @@ class Ldap:
         No bind is made, because the caller has authenticated the user by other means. So the directory's password
         policy is not applied.
         """
-        answer = await self._answered(partial(self._find, account_name(user), tell), tell)
+        reason, found, _ = await self.identify(user, tell)
+        return reason, found
+
+    async def identify(
+        self, user: str, tell: Tell, *, by_sid: bool = False
+    ) -> tuple[Reason, Found, DirectoryAccount | None]:
+        """Check whether a user exists and may log in as `look_up` does, and return the account too.
+
+        by_sid: whether `user` is the security identifier of the account. The filter of the domain applies too, with any
+        name.
+        """
+        find = partial(self._find, account_name(user), tell, by_sid=by_sid, further=account.OF_ACCOUNT)
+        answer = await self._answered(find, tell)
         if isinstance(answer, Reason):
-            return answer, NOTHING
+            return answer, NOTHING, None
         reason = account.state(answer.entry, self._host.clock())
-        return (Reason.NONE, answer.found) if reason is Reason.WRONG_PASSWORD else (reason, NOTHING)
+        known = account.directory_account(answer.name, answer.entry)
+        return (Reason.NONE, answer.found, known) if reason is Reason.WRONG_PASSWORD else (reason, NOTHING, known)
 
     async def _check_mschap(self, login: Login, tell: Tell) -> FirstFactorResult:
         attempt = attempt_of(login.arrival.request)
@@ -195,7 +210,7 @@ class Ldap:
         if isinstance(answer, Reason):
             return answer, NOTHING
         names = [trimmed(name) for name in answer.entry.of(ACCOUNT_NAME)]
-        if not names or len(names[0]) > account.LONGEST_NAME:
+        if not names or len(names[0]) > account.MAX_NAME_LENGTH:
             tell(f"the entry has no {ACCOUNT_NAME} that the service account may read")
             return Reason.UNKNOWN_USER, NOTHING
         key = await self._winbind.ask(names[0], attempt, name, tell)
@@ -242,12 +257,19 @@ class Ldap:
         reason = await self._bind_as(known.server, known.entry, password, tell)
         return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
-    async def _find(self, user: str, tell: Tell) -> _Known | Reason:
+    async def _find(
+        self, user: str, tell: Tell, *, by_sid: bool = False, further: Sequence[str] = ()
+    ) -> _FoundUser | Reason:
         """Return a user's entry. Return UNKNOWN_USER if the search finds no entry or several entries. Also return
-        UNKNOWN_USER if the name in the login is not the entry's canonical name. Raises TooLarge."""
-        pattern = self._settings.user_filter.replace(USER, escaped(user))
+        UNKNOWN_USER if the name in the login is not the entry's canonical name. Raises TooLarge.
+
+        by_sid: whether `user` is a security identifier. further: further attributes to read.
+        """
+        pattern = self._settings.user_filter.replace(USER, "*" if by_sid else escaped(user))
+        if by_sid:
+            pattern = f"(&{pattern}{sid_filter(user)})"
         tell(f"search below {self._settings.base_dn} for {pattern}")
-        attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
+        attributes = dict.fromkeys((*account.ATTRIBUTES, *further, ACCOUNT_NAME, *(name for name, _ in self._names)))
         try:
             server, entries = await self._directory.search(self._settings.base_dn, pattern, [*attributes], tell)
         except Refusal as refusal:
@@ -262,11 +284,12 @@ class Ldap:
             self._tell_none(entries, user, None, tell)
             return Reason.UNKNOWN_USER
         name, found = await self._examined(entries[0])
-        if name is None or fold(name) != fold(user):
+        is_same = entries[0].of(OBJECT_SID) == (user,) if by_sid else name is not None and fold(name) == fold(user)
+        if name is None or not is_same:
             self._tell_none(entries, user, name, tell)
             return Reason.UNKNOWN_USER
         tell(f"found {entries[0].dn}")
-        return _Known(server, entries[0], found)
+        return _FoundUser(server, entries[0], found, name)
 
     async def _tell_base(self, tell: Tell) -> None:
         """Report to the admin either that the base DN is wrong, or that the user is missing. A search returns no entry

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LIMIT: Final = 10_000
-LONGEST: Final = 4 << 20
+MAX_TOTAL_LENGTH: Final = 4 << 20
 """Maximum total length in characters of the group and unit names in a domain's cache."""
 
 
@@ -54,7 +54,7 @@ class Memory:
         self._length -= _length(self._known.pop(key, (0, NOTHING))[1])
         self._known[key] = (self._monotonic() + self._lasts_s, found)
         self._length += _length(found)
-        while len(self._known) > _LIMIT or self._length > LONGEST:
+        while len(self._known) > _LIMIT or self._length > MAX_TOTAL_LENGTH:
             self._length -= _length(self._known.popitem(last=False)[1][1])
 
     def _hash(self, user: str, password: str) -> bytes:

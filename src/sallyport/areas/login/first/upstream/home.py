@@ -243,7 +243,8 @@ class HomeServer:
             except BlockingIOError:
                 return
             except OSError as error:
-                self.trouble = error.strerror or type(error).__name__
+                if channel.far is None:  # otherwise the end of the TLS connection has a better reason
+                    self.trouble = error.strerror or type(error).__name__
                 self.refused(now)
             else:
                 return

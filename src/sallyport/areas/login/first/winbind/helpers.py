@@ -24,7 +24,7 @@ from sallyport.areas.login.first.winbind.protocol import (
 )
 from sallyport.settings.values import PREFIX
 
-MOST: Final = 16
+MAX_HELPERS: Final = 16
 PATIENCE_S: Final = 10.0
 IDLE_S: Final = 60.0
 PING_S: Final = 2.0
@@ -43,7 +43,7 @@ class Helpers:
     """
 
     def __init__(
-        self, program: Path, *, most: int = MOST, patience_s: float = PATIENCE_S, idle_s: float = IDLE_S
+        self, program: Path, *, most: int = MAX_HELPERS, patience_s: float = PATIENCE_S, idle_s: float = IDLE_S
     ) -> None:
         self._program = program
         self._turns = trio.Semaphore(most)

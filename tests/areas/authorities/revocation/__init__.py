@@ -1,0 +1,1 @@
+"""Tests of revocation, against lists and responses of authorities that the tests make."""

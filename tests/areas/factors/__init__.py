@@ -1,0 +1,1 @@
+"""Factors of people, with an authenticator in software."""

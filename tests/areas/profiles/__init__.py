@@ -1,0 +1,1 @@
+"""Profiles of networks: their files, and the programs that read them."""
