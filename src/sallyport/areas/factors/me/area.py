@@ -71,7 +71,9 @@ class MeArea(Area):
         )
         guesses = guesses_of_all_nodes(parts.notices, "person", clock, burst=WRONG_PASSWORDS)
         self.me = pages.MePages(
-            pages.Parts(self.sessions, self.own, self.links, around, guesses, factors.denials, clock)
+            pages.Parts(
+                self.sessions, self.own, factors.remembered, self.links, around, guesses, factors.denials, clock
+            )
         )
         self.leader_tasks = (
             self.mailing.run,

@@ -24,6 +24,7 @@ from sallyport.areas.factors.me.host import PasswordResult, Surroundings
 from sallyport.areas.factors.me.service import PASSKEY, Factors, OwnFactors
 from sallyport.areas.factors.me.session import PersonSession
 from sallyport.areas.factors.me.sessions import PeopleSessions
+from sallyport.areas.factors.remembered.service import RememberedStations
 from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.tenancy.guesses import Guesses, network_of
 from sallyport.base.actor import Actor, acting_as
@@ -53,6 +54,7 @@ class Parts:
 
     sessions: PeopleSessions
     factors: OwnFactors
+    remembered: RememberedStations
     links: EnrolmentLinks
     around: Surroundings
     guesses: Guesses
@@ -91,6 +93,7 @@ class MePages:
             "remove-app": self._remove_app,
             "make-codes": self._make_codes,
             "end": self._end_session,
+            "forget": self._forget_station,
             "not-me": self._deny,
         }
 
@@ -274,6 +277,7 @@ class MePages:
             "may_make_codes": parts.factors.may_make_codes(session, factors),
             "logins": logins[:SHOWN_LOGINS],
             "devices": texts.devices(logins),
+            "remembered": await parts.remembered.of_person(person),
             "sessions": await parts.around.sessions(person.domain_id, person.name),
             "time": iso_seconds,
             "problem": problem,
@@ -335,6 +339,11 @@ class MePages:
         if is_ended:
             return await self._overview(session, notice="The session was ended.")
         return await self._overview(session, problem="The network device did not end the session. Tell your help desk.")
+
+    async def _forget_station(self, visit: PeopleVisit, session: PersonSession) -> Answer:
+        """Forget a remembered station, which needs no fresh proof: the next login there asks for more, not for less."""
+        await self._parts.remembered.remove(session.person, texts.number(visit.fields.get("id", "")))
+        return await self._overview(session, notice="The next login there asks for your second factor.")
 
     async def _deny(self, visit: PeopleVisit, session: PersonSession) -> Answer:
         """Deny the last logins. Everything of the person ends, this sign-in too."""
