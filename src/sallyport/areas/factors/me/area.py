@@ -67,7 +67,15 @@ class MeArea(Area):
         )
         self.sessions = PeopleSessions(store, clock)
         self.own = OwnFactors(
-            store, factors.passkeys, factors.bypass_codes, users.seeds, self.sessions, around, mail, clock
+            store,
+            factors.passkeys,
+            factors.bypass_codes,
+            users.seeds,
+            factors.sign_ins,
+            self.sessions,
+            around,
+            mail,
+            clock,
         )
         guesses = guesses_of_all_nodes(parts.notices, "person", clock, burst=WRONG_PASSWORDS)
         self.me = pages.MePages(
