@@ -15,7 +15,7 @@ from sallyport.areas.factors.stepup.limits import (
 from sallyport.areas.factors.stepup.stepup import ALPHABET, CODE_LENGTH
 from sallyport.base.errors import TooMany
 from tests.areas import Areas
-from tests.areas.factors.stepups import ELSEWHERE, LAPTOP, STATION, STRANGER, node, opened, question
+from tests.areas.factors.stepups import ELSEWHERE, LAPTOP, STATION, STRANGER, node, opened, question, with_pages
 
 
 async def test_guesses_are_limited_by_address(areas: Areas) -> None:
@@ -57,7 +57,7 @@ async def test_a_thousand_open_step_ups_are_not_found_by_guesses(areas: Areas) -
 
 async def test_many_addresses_do_not_keep_others_out(areas: Areas) -> None:
     """After the limit of all addresses, those without a wrong code are still let in, and these have a limit too."""
-    stepups = node(areas)
+    stepups = with_pages(areas)
     page = await opened(stepups, question(areas))
     for number in range(WRONG_CODES_OF_ALL):
         stepups._guesses.fail(f"10.{number >> 8}.{number & 255}.1")
@@ -66,6 +66,8 @@ async def test_many_addresses_do_not_keep_others_out(areas: Areas) -> None:
         admitted = [not stepups._guesses.refuses(f"172.16.{number >> 8}.{number & 255}") for number in range(700)]
     assert admitted == [True] * (NEW_ADDRESSES - 1) + [False] * (701 - NEW_ADDRESSES)
     assert [each["event"] for each in logged].count("stepup_codes_guessed") == 1
+    assert areas.sample("sallyport_stepup_code_failures_total", result="total_limit") == 701
+    assert areas.sample("sallyport_stepup_code_failures_total", result="wrong") == WRONG_CODES_OF_ALL
 
 
 @pytest.mark.parametrize(
