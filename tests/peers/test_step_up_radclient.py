@@ -160,8 +160,8 @@ def test_an_old_session_at_the_provider_proves_nothing(
 ) -> None:
     """The provider is asked to let the person sign in again. A script in the browser may remove this from the
     address."""
-    links = [challenged(service, Device(tmp_path, service.ports.auth), "ida")[0] for _ in range(2)]
-    text, _ = chromium.logged(returns_without_asking, *links, company)
+    first, second = (challenged(service, Device(tmp_path, service.ports.auth), "ida")[0] for _ in range(2))
+    text, _ = chromium.logged(returns_without_asking, first, second, company)
     assert REFUSED in text and "Type this number" not in text
 
 
