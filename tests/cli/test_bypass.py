@@ -107,6 +107,7 @@ def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
         ("address\n020000000001\n", "unknown column address"),
         ("[" * 100_000, "nested too deeply"),
         ('station,tags\n020000000001,"site=a\nrole=b"\n', "line 3: tags must be separated by commas"),
+        ('station,tags\n020000000001,a=b\n020000000002,"a=b,a=c"\n', "line 3: tags must have each key once"),
     ):
         file.write_text(text)
         done = service.program("bypass", "import", str(file), "--domain", domain)

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from sallyport.base.errors import Invalid
-from sallyport.base.tags import MAX_NOTE, MAX_TAG, MAX_TAGS, canonical_tag
+from sallyport.base.tags import MAX_NOTE, MAX_TAG, MAX_TAGS, NO_TAGS, canonical_tag, changed_tags
 from sallyport.base.text import trimmed
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import Many, plain
@@ -27,6 +27,14 @@ def _tag_or_none(value: str) -> str:
     return _tag(value) if value else ""
 
 
+def _each_key_once(value: list[str]) -> list[str]:
+    try:
+        changed_tags(NO_TAGS, value)
+    except Invalid as error:
+        raise unfit(error.fields[0].message) from None
+    return value
+
+
 TagText = Annotated[str, Field(max_length=MAX_TAG), AfterValidator(_tag)]
 """A tag `key=value`, in canonical form."""
 TagFilter = Annotated[
@@ -41,6 +49,7 @@ TagFilter = Annotated[
 """A tag that selects the entries of a list, in canonical form; empty for all entries."""
 NewTags = Annotated[
     Many[Annotated[str, Field(max_length=MAX_TAG), AfterValidator(partial(_tag, may_be_empty=True))]],
+    AfterValidator(_each_key_once),
     Field(
         max_length=2 * MAX_TAGS,
         description="Tags to set, each KEY=VALUE. A tag replaces the one with its key, and KEY= removes it. An empty "

@@ -156,13 +156,17 @@ def _revocation(examination: Examination, authorities: Sequence[Row]) -> Iterato
 
 
 def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
-    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims."""
+    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims. A
+    rule that is only for stations is left out: they are never asked for a second factor."""
     unproven = [
         str(client["name"])
         for client in serving
         if not client["signatureRequired"] or ip_network(str(client["address"])).num_addresses > 1
     ]
     for rule in rules if unproven else ():
+        kinds = rule["kinds"]
+        if kinds and isinstance(kinds, list) and {*kinds} <= {"station", "unknown"}:
+            continue
         claims = [each.option for each in CONDITIONS if each.is_claim and rule[each.field]]
         if claims and rule["enabled"] and rule["action"] == "allow":
             yield warning(
