@@ -47,7 +47,8 @@ def canonical_tag(text: str, field: str = "tags", *, may_be_empty: bool = False)
     key, sign, value = text.partition("=")
     key, value = key.strip().lower(), trimmed(value)
     if not sign or not _KEY.fullmatch(key):
-        raise invalid_field(field, "must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-`, `_` and `.`")
+        wanted = "must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-`, `_` and `.`"
+        raise invalid_field(field, wanted)
     if not may_be_empty and not value:
         raise invalid_field(field, "must have a value after the `=`; only a change may have none")
     if len(value) > MAX_VALUE:
