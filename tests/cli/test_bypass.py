@@ -66,7 +66,7 @@ def test_role_tags_and_key(service: Service, tmp_path: Path) -> None:
     service.ok("bypass", "import", str(file), "--domain", other)
     rows = [json.loads(service.ok("bypass", "list", "--domain", each, "--json"))[0] for each in (domain, other)]
     for row in rows:
-        assert (row["role"], row["tags"]) == ("things", ["owner=it", "site=Berlin, Mitte"])
+        assert (row["role"], row["tags"]) == ("things", {"owner": "it", "site": "Berlin, Mitte"})
     assert [row["hasPsk"] for row in rows] == [True, False]
     assert "correct horse" not in file.read_text() + str(rows)
     file.write_text("station,psk\n020000000001,'=battery=\n")

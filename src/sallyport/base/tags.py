@@ -7,7 +7,7 @@ sorted by key. To compare a wanted tag, look up its `folded_tag` in the `selecto
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -150,6 +150,16 @@ def is_selected(tags: Tags, folded: str) -> bool:
             own = folded_tag(tag)
             return own == folded or (own.startswith(folded) and own[len(folded) :].lstrip()[:1] in ("/", "#"))
     return False
+
+
+def as_object(tags: Iterable[str]) -> dict[str, str]:
+    """Return tags as the object that answers have."""
+    return {key: value for key, _, value in (tag.partition("=") for tag in tags)}
+
+
+def as_texts(tags: Mapping[str, str]) -> list[str]:
+    """Return the tags of an object, each as KEY=VALUE."""
+    return [f"{key}={value}" for key, value in tags.items()]
 
 
 def as_stored(tags: Tags) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
-from typing import Final
+from typing import Final, cast
 
 from cryptography import x509
 
@@ -11,7 +11,7 @@ from sallyport.areas.directory.schedules.bodies import is_overdue, is_too_old
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.base.tags import folded_tag, is_selected
+from sallyport.base.tags import as_texts, folded_tag, is_selected
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
@@ -188,7 +188,7 @@ def _without_tagged(
         if rule["enabled"] and isinstance(tags, list):
             for tag in map(str, tags):
                 named.setdefault(tag, rule)
-    of_clients = [tuple(map(str, tags)) for client in serving if isinstance(tags := client["tags"], list)]
+    of_clients = [tuple(as_texts(cast(dict[str, str], client["tags"]))) for client in serving]
     for tag, rule in [*named.items()][:LOOKED_AT]:
         if any(is_selected(tags, folded_tag(tag)) for tags in of_clients):
             continue
