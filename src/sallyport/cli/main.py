@@ -46,6 +46,7 @@ SECTIONS: Sections = {
             "Network profiles for devices: Apple, Windows, Android, Linux.",
         ),
         "bypass": ("sallyport.areas.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
+        "shadow": ("sallyport.areas.shadow.cli:shadow", "Shadow mode: compare with another RADIUS server."),
         "authority": (
             "sallyport.areas.authorities.cli:authority",
             "Authorities that sign client certificates for EAP-TLS.",
