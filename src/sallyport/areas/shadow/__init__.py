@@ -2,6 +2,7 @@
 
     shadow_login  values: a shadow login, the answer of the other server, the result of a comparison
     logs          readers of the logs of NPS, FreeRADIUS and Cisco ISE, for the command line
+    copies        requests of RADIUS clients that are marked as shadow: copies of the traffic of the other server
     repo          SQL: records shadow logins, and pairs copies with answers
     comparing     decides a shadow login by the current rules, and compares
     service       records shadow logins, and reports the results of all of them

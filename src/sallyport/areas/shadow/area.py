@@ -12,6 +12,7 @@ from sallyport.areas.preview.enrolled import SecondFactors
 from sallyport.areas.shadow import operations as api
 from sallyport.areas.shadow.attributes import ShadowAttributes
 from sallyport.areas.shadow.comparing import Comparing
+from sallyport.areas.shadow.copies import Copies
 from sallyport.areas.shadow.service import ShadowLogins
 from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
@@ -35,6 +36,8 @@ class ShadowArea(Area):
         self._domains = domains
         self.attributes = ShadowAttributes(parts.dictionary)
         self.service = ShadowLogins(parts.store, domains, Comparing(login.pipeline, enrolled, clients), parts.clock)
+        self.copies = Copies(self.service, self.attributes, lambda: domains.table)
+        self.node_tasks = (self.copies.run,)
         self.leader_tasks = (partial(self.service.run_purge, parts.leader_store),)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

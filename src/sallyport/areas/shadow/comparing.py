@@ -58,6 +58,9 @@ MAX_NAMES: Final = 65_536
 _OF_USER: Final = frozenset({"users", "groups", "ous", "kinds", "certificates"})
 """The conditions that compare the user."""
 _NAMING: Final = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
+_BY_ADDRESS_ALONE: Final = frozenset({"", Method.MAB})
+_BY_ADDRESS: Final = _BY_ADDRESS_ALONE | {Method.PAP, Method.NONE}
+"""The methods of requests for MAC authentication bypass. A copy shows whether the password was the address."""
 _EFFECTS: Final = {OldAnswer.ACCEPT: Verdict.ACCEPT, OldAnswer.REJECT: Verdict.REJECT}
 _FAILED: Final = Reason.WRONG_PASSWORD
 
@@ -127,7 +130,8 @@ class Comparing:
             return Asked(row, problem=NO_CLIENT)
         authenticator, name = token_bytes(16), row.user_name.encode()
         body = row.attributes
-        is_mac = bool(mac_key(row.user_name)) and row.method in ("", Method.PAP, Method.NONE, Method.MAB)
+        methods = _BY_ADDRESS if row.kind == Kind.LOG else _BY_ADDRESS_ALONE
+        is_mac = row.method in methods and bool(mac_key(row.user_name))
         method = row.method or Method.PAP
         if is_mac:  # its password is the address, as in a request for MAC authentication bypass
             body += push_attribute(USER_PASSWORD, hide_password(name[:128], client.secret, authenticator))

@@ -73,6 +73,12 @@ def record(tx: Tx, domain_id: int, logins: Sequence[NewShadow], now: int) -> int
     of the same login that has one. now: the time in microseconds."""
     if tx.value(int, "select 1 from domains where id = :d and removed_at is null", d=domain_id) is None:
         return 0
+    asked = [each for each in logins if not each.answer]  # first, so that an answer beside them finds them
+    answered = [each for each in logins if each.answer]
+    return sum(_record(tx, domain_id, part, now) for part in (asked, answered) if part)
+
+
+def _record(tx: Tx, domain_id: int, logins: Sequence[NewShadow], now: int) -> int:
     known = {
         str(digest)
         for (digest,) in tx.rows(
