@@ -95,6 +95,10 @@ class Kind(ABC, Generic[BodyT]):
         """Return the names of the fields of the body that a file may have."""
         return [name for name in self.body.model_fields if name not in IDS and name not in self.without]
 
+    def names(self) -> list[str]:
+        """Return the names of all fields of a file."""
+        return [self.refers, *self.fields()] if self.refers else self.fields()
+
 
 AnyChange: TypeAlias = Change[Any]
 AnyKind: TypeAlias = Kind[Any]

@@ -13,7 +13,6 @@ from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.references import References
 from sallyport.areas.configuration.writing import write_file
 from sallyport.base.errors import StartError
-from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, entries
 from sallyport.shell.options import NUMBER, as_json
@@ -143,10 +142,8 @@ def _print_plan(line: CommandLine, numbers: Tenant | None, plan: Row) -> None:
             before, after = cast(list[JSON], values)
             line.print(f"    {name}: {_text(before)} -> {_text(after)}", colour=colour)
     counts = cast(dict[str, int], plan["counts"])
-    added, changed, removed = counts["added"], counts["changed"], counts["removed"]
-    line.note(
-        f"{counted(added, 'object')} to add, {changed} to change, {removed} to remove, {counts['unchanged']} unchanged"
-    )
+    words = {"added": "to add", "changed": "to change", "removed": "to remove", "unchanged": "unchanged"}
+    line.note(", ".join(f"{counts[name]} {text}" for name, text in words.items()))
 
 
 def _text(value: JSON) -> str:

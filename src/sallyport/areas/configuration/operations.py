@@ -1,4 +1,4 @@
-"""Local operations: configuration.kinds, configuration.export, configuration.apply. HTTP does not offer them, because
+"""Local operations: configuration.kinds, .state, .export, .apply. HTTP does not offer them, because
 the files name secrets of the service's host."""
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from sallyport.areas.configuration.exporting import exported
 from sallyport.areas.configuration.item import Item, Plan, Prune, Sign
 from sallyport.areas.configuration.schemas import schema_of, secret_names
 from sallyport.areas.configuration.service import Engine
+from sallyport.areas.configuration.startup import Startup
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
@@ -49,7 +50,7 @@ class Export(Arguments):
     only: list[str] = Field(default_factory=list)
 
 
-def local_operations(engine: Engine, tenancy: Tenancy) -> LocalOperations:
+def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> LocalOperations:
     """Return the local operations of configuration as code."""
     local = LocalOperations()
 
@@ -61,7 +62,7 @@ def local_operations(engine: Engine, tenancy: Tenancy) -> LocalOperations:
                     "kind": kind.name,
                     "key": kind.key,
                     "refers": kind.refers,
-                    "fields": list[JSON]([kind.refers, *kind.fields()] if kind.refers else kind.fields()),
+                    "fields": list[JSON](kind.names()),
                     "secrets": list[JSON](sorted(secret_names(kind))),
                     "schema": cast(JSON, schema_of(kind)),
                 }
@@ -69,6 +70,10 @@ def local_operations(engine: Engine, tenancy: Tenancy) -> LocalOperations:
             ]
 
         return await trio.to_thread.run_sync(described)
+
+    @local("configuration.state")
+    async def state() -> JSON:
+        return startup.shown()
 
     @local("configuration.export")
     async def export(wanted: Export) -> JSON:
