@@ -83,6 +83,11 @@ MFA: Final = Board(
             "Users who got no more prompts for ten minutes: after a denied login (not_me), or without answers.",
             (Query("sum by (reason) (increase(sallyport_mfa_prompt_pauses_total{$here}[1h]))", "{{reason}}"),),
         ),
+        Graph(
+            "Codes at /mfa that failed",
+            "Wrong codes, codes of an address after too many wrong ones, and codes during a flood of wrong codes.",
+            (Query("sum by (result) (increase(sallyport_stepup_code_failures_total{$here}[5m]))", "{{result}}"),),
+        ),
         Row("First factors"),
         Graph(
             "Logins that a first factor could not check",

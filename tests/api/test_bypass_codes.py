@@ -32,6 +32,22 @@ def test_codes_are_made_listed_and_removed(tenant: Tenant) -> None:
     assert tenant.refused(MAKE, domainId=tenant.domain, userName="nobody") == (404, "user not found")
 
 
+def test_a_warning_if_the_codes_help_nobody(tenant: Tenant) -> None:
+    """Only the provider `own` with the factor `bypass` takes the codes, also beside the default provider."""
+    tenant.user("carol")
+
+    def warnings() -> object:
+        return tenant.ask(MAKE, domainId=tenant.domain, userName="carol")["warnings"]
+
+    none = ["no MFA provider of the domain takes bypass codes: set or add the provider own with the factor bypass"]
+    assert warnings() == none
+    tenant.ask("/ad/SetMFAProvider", domainId=tenant.domain, provider="totp")
+    tenant.ask("/ad/AddMFAProvider", domainId=tenant.domain, provider="own", factors="totp")
+    assert warnings() == none
+    tenant.ask("/ad/AddMFAProvider", domainId=tenant.domain, provider="own", factors="totp,bypass")
+    assert warnings() == []
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [

@@ -39,7 +39,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
         "breakGlass": "", "directoryName": "", "issuerName": "", "unknownStations": "reject",
-        "directoryMaxAgeHours": 24, "staleDirectoryAction": "deny", "certificateNames": "any",
+        "ruleOrder": "identity", "directoryMaxAgeHours": 24, "staleDirectoryAction": "deny", "certificateNames": "any",
         "lockOnNotMe": False, "rememberHours": 0, "warnings": [],
     }  # fmt: skip
     assert tenant.ask(ALL) == {
@@ -71,6 +71,7 @@ def test_all_fields_of_a_domain(tenant: Tenant) -> None:
         "directoryName": "ad.example",
         "issuerName": "",
         "unknownStations": "reject",
+        "ruleOrder": "identity",
         "directoryMaxAgeHours": 24,
         "staleDirectoryAction": "deny", "certificateNames": "any",
         "lockOnNotMe": False, "rememberHours": 0,

@@ -14,6 +14,7 @@ def test_codes_of_a_user(service: Service) -> None:
     assert made.returncode == 0, made.stderr
     assert re.fullmatch(r"(\d{4} \d{4}\n){2}", made.stdout)
     assert "2 bypass codes of ann made; each can be used once, until 20" in made.stderr
+    assert "no MFA provider of the domain takes bypass codes" in made.stderr
     listed = json.loads(service.ok("user", "bypass-codes", "ann", "--domain", domain, "--list", "--json"))
     assert [(each["userName"], each["state"]) for each in listed] == [("ann", "valid")] * 2
     again = json.loads(service.ok("user", "bypass-codes", "ann", "--domain", domain, "--uses", "5", "--json"))

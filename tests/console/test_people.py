@@ -129,7 +129,7 @@ async def test_bypass_codes_are_made_and_removed(site: Site, admin: Visitor) -> 
     assert refused.status_code == 400 and 'id="codes-wrong"' in refused.text
     made = await admin.send(form, {"codes": "2", "uses": "1", "hours": "24"})
     codes = re.findall(r'<code class="secret">(\d{4} \d{4})<', made.text)
-    assert len(codes) == 2
+    assert len(codes) == 2 and "no MFA provider of the domain takes bypass codes" in text_of(made)
     listed = await admin.get(form)
     assert text_of(listed).count("valid") == 2 and "New codes replace the present ones" in text_of(listed)
     assert not any(code[5:] in listed.text for code in codes)

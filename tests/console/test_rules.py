@@ -58,6 +58,20 @@ async def test_a_rule_moves_up_and_down(site: Site, admin: Visitor) -> None:
     assert (await admin.send(f"/rules/{c}/move", {"before": "999"})).status_code == 400
 
 
+async def test_a_domain_reads_its_rules_as_listed(site: Site, admin: Visitor) -> None:
+    """The settings of the domain have the order. Rules of all kinds then move among each other."""
+    plain, of_user = await rule(site, "a"), await rule(site, "u", users=["ann"])
+    assert "Move a up" not in (await admin.get("/rules")).text
+    await admin.send("/domains/1/settings", {"name": "default", "order": "listed"})
+    assert site.areas.domains.table.present(site.areas.domain).rule_order == "listed"
+    shown = await admin.get("/rules")
+    assert "Rules are read as listed" in text_of(shown) and await order(admin) == ["a", "u"]
+    assert "Move u up" in shown.text
+    await admin.send(f"/rules/{of_user}/move?domain=1", {"before": str(plain)}, page="/rules")
+    assert await order(admin) == ["u", "a"]
+    assert "are read by priority alone" in text_of(await admin.get("/domains/1"))
+
+
 async def test_a_rule_names_a_provider(site: Site, admin: Visitor) -> None:
     """The form offers the providers of the domain. The list and the test of the rules show what a rule demands."""
     areas = site.areas

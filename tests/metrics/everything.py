@@ -20,6 +20,7 @@ def registered() -> CollectorRegistry:
     metrics.LoginMetrics(registry)
     metrics.LockoutMetrics(registry).watch(dict)
     metrics.PauseMetrics(registry)
+    metrics.StepUpMetrics(registry)
     metrics.MfaMetrics(registry)
     metrics.UpstreamMetrics(registry)
     metrics.InventoryMetrics(registry).watch(dict)

@@ -16,6 +16,7 @@ from sallyport.metrics.login import (
     OutletMetrics,
     PauseMetrics,
     SpoolMetrics,
+    StepUpMetrics,
     UpstreamMetrics,
 )
 from sallyport.metrics.nodes import NodeMetrics
@@ -57,6 +58,7 @@ __all__ = [
     "RevocationMetrics",
     "SessionMetrics",
     "SpoolMetrics",
+    "StepUpMetrics",
     "StoreMetrics",
     "UpstreamMetrics",
     "render",

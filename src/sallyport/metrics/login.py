@@ -127,6 +127,26 @@ class PauseMetrics:
         self._pauses.labels(reason).inc()
 
 
+class StepUpMetrics:
+    """Metrics of the codes that browsers send to the pages of step-ups. Label: result, `wrong`, `address_limit` or
+    `total_limit`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._codes = Counter(
+            "sallyport_stepup_code_failures",
+            "Codes at /mfa that were wrong, that came from an address after too many wrong codes (`address_limit`), or "
+            "that came while all addresses together had sent too many (`total_limit`).",
+            ["result"],
+            registry=registry,
+        )
+        for result in ("wrong", "address_limit", "total_limit"):
+            self._codes.labels(result)
+
+    def failed(self, result: str) -> None:
+        """Count a code. result: `wrong`, `address_limit` or `total_limit`."""
+        self._codes.labels(result).inc()
+
+
 class LockoutMetrics:
     """Metrics of lock-outs. Label: kind, `user` or `station`."""
 

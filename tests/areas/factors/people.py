@@ -62,6 +62,12 @@ class Browser:
         """Send the form of the sign-in."""
         return await self.do("sign-in", user=user, password=password, **fields)
 
+    async def leave(self, path: str) -> str:
+        """Open an address that leads to another site. Return where it leads, or an empty text if it shows a page."""
+        answer = await self._client.get(path, follow_redirects=False)
+        self._shown(answer)
+        return answer.headers.get("location", "")
+
     async def open_link(self, link: str, password: str = PASSWORD) -> str:
         """Open an enrolment link, continue, and type the password."""
         path = link.removeprefix(ORIGIN)

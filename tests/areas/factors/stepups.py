@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from ipaddress import ip_network
 
+from prometheus_client import CollectorRegistry
+
 from sallyport.areas.factors.denials import Denials
 from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.areas.factors.stepup.addresses import GlobalNetworks
@@ -12,6 +14,7 @@ from sallyport.areas.mfa.fields import OwnFields
 from sallyport.areas.mfa.host import Opened
 from sallyport.areas.mfa.provider import Question
 from sallyport.base.clock import SECOND
+from sallyport.metrics import StepUpMetrics
 from sallyport.nodes.notices import NoNotices, Notices
 from tests.areas import Areas
 
@@ -59,7 +62,8 @@ def node(
     """Return the step-ups of a node. Everybody has these factors."""
     notices = notices or NoNotices()
     denials = denials or Denials(areas.store, notices, areas.app.factors.pauses, areas.clock)
-    stepups = StepUps(areas.store, areas.vault, notices, denials, SITE, areas.clock, NETWORKS)
+    metrics = StepUpMetrics(CollectorRegistry())
+    stepups = StepUps(areas.store, areas.vault, notices, denials, metrics, SITE, areas.clock, NETWORKS)
     for factor in factors:
         stepups.offer(factor, yes)
     return stepups

@@ -10,6 +10,8 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.factors.bypass_codes.code import Wanted
 from sallyport.areas.factors.me.session import FRESH_US, LIFE_US, MAX_WRONG
 from sallyport.areas.factors.me.texts import WRONG
+from sallyport.areas.factors.passkeys.passkey import Person
+from sallyport.areas.factors.remembered.station import StationKind
 from sallyport.areas.mfa.fields import OwnFields
 from sallyport.base.clock import SECOND
 from tests.areas import Areas, SetClock, running_areas
@@ -18,6 +20,7 @@ from tests.areas.dynamic.world import device, session
 from tests.areas.factors.authenticator import Authenticator
 from tests.areas.factors.people import PASSWORD, SETTINGS, Browser, a_minute, running_site
 from tests.areas.factors.stepups import opened, question, with_pages
+from tests.areas.factors.test_remembered import seen
 
 DONE = "was added"
 
@@ -334,6 +337,29 @@ async def test_a_locked_user_changes_nothing(tmp_path: Path, clock: SetClock) ->
         for number in range(2):
             await Browser(areas).sign_in(password=f"wrong {number}")
         assert "too many failures" in (await browser.do("add-passkey")).lower()
+
+
+async def test_remembered_stations_are_shown_and_forgotten(site: Areas) -> None:
+    """A person sees the own stations with place and time, and forgets one. The station of another person stays."""
+    browser, _ = await enrolled(site)
+    assert "Where you are not asked" not in await browser.get()
+    remembered = site.app.factors.remembered
+    certificate = {"kind": StationKind.CERTIFICATE, "station": "ab" * 32, "client_id": 0, "client_name": ""}
+    others = {"person": Person(site.domain, "bob"), "station": "001a2b3c4d5f"}
+    for changes in ({"client_name": "wifi <Berlin>"}, certificate, others):
+        await remembered.keep(seen(site, **changes), 24)
+    page = await browser.get()
+    assert "00:1a:2b:3c:4d:5e" in page and "wifi &lt;Berlin&gt;" in page and "certificate abababababababab<" in page
+    assert "00:1a:2b:3c:4d:5f" not in page
+    (own, further), _ = await remembered.page(site.domain, "ann", 0, 10)
+    (of_bob,), _ = await remembered.page(site.domain, "bob", 0, 10)
+    assert "no such remembered station" in await browser.do("forget", id=str(of_bob.id))
+    page = await browser.do("forget", id=str(own.id))
+    assert "The next login there asks" in page and "00:1a:2b:3c:4d:5e" not in page
+    assert await remembered.of_person(Person(site.domain, "ANN")) == [further]
+    assert len((await remembered.page(site.domain, "bob", 0, 10))[0]) == 1
+    sql = "select action, actor_kind from audit_trail where action = 'user.station.forget'"
+    assert await site.store.read(lambda tx: tx.rows(sql)) == [("user.station.forget", "person")]
 
 
 async def test_bypass_codes_of_a_person(site: Areas) -> None:

@@ -44,6 +44,7 @@ from tests.areas.factors.stepups import (
     node,
     opened,
     question,
+    with_pages,
 )
 
 CODE, ADDRESS, UNBOUND = (OwnFields(binding=each) for each in Binding)
@@ -428,7 +429,7 @@ async def test_guesses_are_limited_in_total(areas: Areas) -> None:
 
 async def test_many_addresses_do_not_keep_others_out(areas: Areas) -> None:
     """After the limit of all addresses, those without a wrong code are still let in, and these have a limit too."""
-    stepups = node(areas)
+    stepups = with_pages(areas)
     page = await opened(stepups, question(areas))
     for number in range(WRONG_CODES_OF_ALL):
         stepups._guesses.fail(f"10.{number >> 8}.{number & 255}.1")
@@ -437,6 +438,8 @@ async def test_many_addresses_do_not_keep_others_out(areas: Areas) -> None:
         admitted = [not stepups._guesses.refuses(f"172.16.{number >> 8}.{number & 255}") for number in range(700)]
     assert admitted == [True] * (NEW_ADDRESSES - 1) + [False] * (701 - NEW_ADDRESSES)
     assert [each["event"] for each in logged].count("stepup_codes_guessed") == 1
+    assert areas.sample("sallyport_stepup_code_failures_total", result="total_limit") == 701
+    assert areas.sample("sallyport_stepup_code_failures_total", result="wrong") == WRONG_CODES_OF_ALL
 
 
 @pytest.mark.parametrize(

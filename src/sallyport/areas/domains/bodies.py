@@ -18,6 +18,7 @@ from sallyport.areas.domains.domain import (
     MAX_REMEMBER_H,
     MODE_TEXT,
     NAMES_TEXT,
+    ORDER_TEXT,
     REMEMBER_TEXT,
     STALE_TEXT,
     UNKNOWN_TEXT,
@@ -27,6 +28,7 @@ from sallyport.areas.domains.domain import (
     Fallback,
     FirstFactor,
     Mode,
+    RuleOrder,
     UnknownStations,
 )
 from sallyport.base.errors import FieldError, Invalid, invalid_field
@@ -134,6 +136,7 @@ class UpdateDomain(InDomain):
     unknownStations: Annotated[UnknownStations, BeforeValidator(_lower)] | None = Field(
         default=None, description=UNKNOWN_TEXT
     )
+    ruleOrder: Annotated[RuleOrder, BeforeValidator(_lower)] | None = Field(default=None, description=ORDER_TEXT)
     directoryMaxAgeHours: Annotated[Whole, Between(1, MAX_AGE_H)] | None = Field(default=None, description=MAX_AGE_TEXT)
     staleDirectoryAction: AnyFallback | None = Field(default=None, description=STALE_TEXT)
     certificateNames: Annotated[CertificateNames, BeforeValidator(_lower)] | None = Field(
@@ -145,7 +148,7 @@ class UpdateDomain(InDomain):
 
 @answer_of(
     Domain, "domainId", "domainName", "directoryName", "realms", "disconnectOnRevoke", "issuerName", "unknownStations",
-    "directoryMaxAgeHours", "staleDirectoryAction", "certificateNames", "lockOnNotMe", "rememberHours",
+    "ruleOrder", "directoryMaxAgeHours", "staleDirectoryAction", "certificateNames", "lockOnNotMe", "rememberHours",
 )  # fmt: skip
 class DomainUpdated(Done):
     """Response body of the operation `UpdateDomain`: the state that is stored."""

@@ -193,7 +193,7 @@ def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: b
 @option(UpdateDomain, "directoryName", metavar="TEXT")
 @option(UpdateDomain, "disconnectOnRevoke", type=bool, callback=None, metavar="yes|no")
 @options(UpdateDomain, "unknownStations", "directoryMaxAgeHours", "staleDirectoryAction", "certificateNames")
-@options(UpdateDomain, "rememberHours")
+@options(UpdateDomain, "ruleOrder", "rememberHours")
 @option(UpdateDomain, "lockOnNotMe", type=bool, callback=None, metavar="yes|no")
 @pass_body
 def set_(line: CommandLine, body: Row, *, name: str) -> None:
@@ -201,8 +201,8 @@ def set_(line: CommandLine, body: Row, *, name: str) -> None:
     if not body:
         raise click.UsageError(
             "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name, "
-            "--disconnect-on-revoke, --unknown-stations, --directory-max-age-hours, --stale-directory-action, "
-            "--certificate-names, --lock-on-not-me or --remember-hours"
+            "--disconnect-on-revoke, --unknown-stations, --rule-order, --directory-max-age-hours, "
+            "--stale-directory-action, --certificate-names, --lock-on-not-me or --remember-hours"
         )
     _note_settings(line, line.run("/ad/UpdateDomain", body, domain=name))
 
@@ -323,6 +323,7 @@ def _note_settings(line: CommandLine, domain: Row) -> None:
         f" issuer {domain['issuerName'] or domain['domainName']};"
         f" disconnect on revoke: {'yes' if domain['disconnectOnRevoke'] else 'no'};"
         f" unknown stations: {domain['unknownStations']};"
+        f" order of rules: {domain['ruleOrder']};"
         f" directory data older than {domain['directoryMaxAgeHours']} h: {domain['staleDirectoryAction']};"
         f" names in certificates: {domain['certificateNames']};"
         f" lock on not me: {'yes' if domain['lockOnNotMe'] else 'no'};"

@@ -44,6 +44,15 @@ class UnknownStations(StrEnum):
     RULES = "rules"
 
 
+class RuleOrder(StrEnum):
+    """The order in which the login rules of a domain are read. `identity`: rules with users first, then those with
+    groups, then those with OUs, then all others, and by priority within each of these kinds. `listed`: by priority
+    alone, as other RADIUS servers read their policies."""
+
+    IDENTITY = "identity"
+    LISTED = "listed"
+
+
 class CertificateNames(StrEnum):
     """The names of users in client certificates that a domain accepts. A strong name never belongs to another user
     later."""
@@ -81,6 +90,10 @@ ISSUER_TEXT: Final = "Issuer that authenticator apps show. If it is empty, they 
 UNKNOWN_TEXT: Final = (
     "Stations that ask for admission by their MAC address and are not on the list: reject, or rules. With rules, an "
     "allow rule that names the kind unknown and has a VLAN or role admits them."
+)
+ORDER_TEXT: Final = (
+    "Order in which login rules are read: identity, which reads rules with users, groups and OUs before the others, or "
+    "listed, which reads by priority alone."
 )
 MAX_AGE_TEXT: Final = (
     "Hours after which the data of a cloud directory are too old for logins by certificate, from 1 to 720."
@@ -166,6 +179,9 @@ class Domain:
     unknown_stations: Annotated[
         UnknownStations, Wire(UNKNOWN_TEXT, "unknownStations", title="Unknown stations", look="none")
     ] = UnknownStations.REJECT
+    rule_order: Annotated[RuleOrder, Wire(ORDER_TEXT, "ruleOrder", title="Order of login rules", look="none")] = (
+        RuleOrder.IDENTITY
+    )
     directory_max_age_h: Annotated[
         int, Wire(MAX_AGE_TEXT, "directoryMaxAgeHours", title="Longest age of directory data", look="none")
     ] = DAY_H

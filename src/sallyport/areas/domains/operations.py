@@ -70,13 +70,14 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         A renamed domain keeps its former name as a realm, so that user@former still works. It is not an error to add an
         existing realm or to remove a missing realm.
 
-        A change of unknownStations, directoryMaxAgeHours, staleDirectoryAction, certificateNames, lockOnNotMe or
-        rememberHours requires the role admin.
+        A change of unknownStations, ruleOrder, directoryMaxAgeHours, staleDirectoryAction, certificateNames,
+        lockOnNotMe or rememberHours requires the role admin.
 
         409: another domain of the tenant has the name or a realm.
         """
         decided = (
             body.unknownStations,
+            body.ruleOrder,
             body.directoryMaxAgeHours,
             body.staleDirectoryAction,
             body.certificateNames,

@@ -12,6 +12,7 @@ from sallyport.areas.domains.domain import (
     Fallback,
     FirstFactor,
     Mode,
+    RuleOrder,
     UnknownStations,
 )
 from sallyport.base.errors import Conflict, NotFound
@@ -21,7 +22,7 @@ from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
     "disconnect_on_revoke, directory_name, issuer_name, glass_mode, unknown_stations, "
-    "directory_max_age_h, stale_directory, certificate_names, lock_on_not_me, remember_h"
+    "rule_order, directory_max_age_h, stale_directory, certificate_names, lock_on_not_me, remember_h"
 )
 
 
@@ -58,6 +59,7 @@ def _domain(
     disconnect_on_revoke: int,
     glass_mode: str | None,
     unknown_stations: str,
+    rule_order: str,
     stale_directory: str,
     certificate_names: str,
     lock_on_not_me: int,
@@ -74,6 +76,7 @@ def _domain(
         realm_keys=_folded(keys, id, name, realms),
         glass_mode=None if glass_mode is None else Mode(glass_mode),
         unknown_stations=UnknownStations(unknown_stations),
+        rule_order=RuleOrder(rule_order),
         stale_directory=Fallback(stale_directory),
         certificate_names=CertificateNames(certificate_names),
         lock_on_not_me=bool(lock_on_not_me),
@@ -99,10 +102,10 @@ def add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
-        "first_factor, status, realms, disconnect_on_revoke, issuer_name, unknown_stations, directory_max_age_h, "
-        "stale_directory, certificate_names, lock_on_not_me, remember_h, created_at) values "
+        "first_factor, status, realms, disconnect_on_revoke, issuer_name, unknown_stations, rule_order, "
+        "directory_max_age_h, stale_directory, certificate_names, lock_on_not_me, remember_h, created_at) values "
         "(:tenant_id, :name, :name_key, :directory_name, :mode, :fallback, :first_factor, :status, :realms, "
-        ":disconnect_on_revoke, :issuer_name, :unknown_stations, :directory_max_age_h, :stale_directory, "
+        ":disconnect_on_revoke, :issuer_name, :unknown_stations, :rule_order, :directory_max_age_h, :stale_directory, "
         ":certificate_names, :lock_on_not_me, :remember_h, :at) returning id",
         tenant_id=domain.tenant_id,
         mode=domain.mode,
@@ -127,6 +130,7 @@ def _settings(domain: Domain, name_key: str) -> dict[str, Value]:
         "disconnect_on_revoke": int(domain.disconnect_on_revoke),
         "issuer_name": domain.issuer_name,
         "unknown_stations": domain.unknown_stations,
+        "rule_order": domain.rule_order,
         "directory_max_age_h": domain.directory_max_age_h,
         "stale_directory": domain.stale_directory,
         "certificate_names": domain.certificate_names,

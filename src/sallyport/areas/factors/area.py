@@ -29,7 +29,7 @@ from sallyport.areas.factors.stepup import repo as stepups
 from sallyport.areas.factors.stepup.service import StepUps
 from sallyport.areas.mfa.provider import Code
 from sallyport.areas.users.area import UsersArea
-from sallyport.metrics import PauseMetrics
+from sallyport.metrics import PauseMetrics, StepUpMetrics
 from sallyport.store.erasure import Rows
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -56,15 +56,17 @@ class FactorsArea(Area):
         users.service.before_renaming(release_names)
         self.pauses = Pauses(parts.store, PauseMetrics(parts.registry), parts.clock)
         self.denials = Denials(parts.store, parts.notices, self.pauses, parts.clock)
-        self._clock, self._store = parts.clock, parts.store
+        self._clock, self._store, self._fields_of = parts.clock, parts.store, of_domains.fields_of
         self.passkeys = Passkeys(parts.store, parts.settings.public_url, parts.clock)
         self.bypass_codes = BypassCodes(parts.store, parts.vault, users.seeds.login_name, parts.clock)
         self.remembered = RememberedStations(parts.store, parts.clock)
         self.denials.on_denial(write=self.remembered.forget_denied)
         self._seeds = users.seeds
         site = parts.settings.public_url if parts.settings.people_bind is not None else ""
-        mail = parts.mail
-        self.stepups = StepUps(parts.store, parts.vault, parts.notices, self.denials, site, parts.clock, mail=mail)
+        metrics, mail = StepUpMetrics(parts.registry), parts.mail
+        self.stepups = StepUps(
+            parts.store, parts.vault, parts.notices, self.denials, metrics, site, parts.clock, mail=mail
+        )
         self.stepups.offer("passkey", self._has_passkey)
         self.stepups.offer("totp", self._has_seed)
         self.stepups.offer("bypass", lambda person: self.bypass_codes.has_code(person.domain_id, person.name))
@@ -89,7 +91,9 @@ class FactorsArea(Area):
         """Return the operations of passkeys, bypass codes, pauses of prompts and remembered stations."""
         return [
             passkeys_api.operations(self.passkeys, self.administrators, gate),
-            bypass_codes_api.operations(self.bypass_codes, self.administrators, self._clock, gate),
+            bypass_codes_api.operations(
+                self.bypass_codes, self.administrators, self._takes_bypass_codes, self._clock, gate
+            ),
             pauses_api.operations(self.pauses, gate),
             remembered_api.operations(self.remembered, gate),
         ]
@@ -116,6 +120,10 @@ class FactorsArea(Area):
 
     async def _address(self, person: Person) -> str:
         return await self._store.read(lambda tx: people_repo.email_of(tx, person.domain_id, person.key))
+
+    def _takes_bypass_codes(self, domain_id: int) -> bool:
+        own = self._fields_of(domain_id)
+        return own is not None and "bypass" in own.factors.split(",")
 
     async def _has_passkey(self, person: Person) -> bool:
         host = self.passkeys.host

@@ -13,7 +13,7 @@ from sallyport.areas.factors.pauses.operations import EndPromptPause
 from sallyport.areas.factors.remembered.bodies import ListRememberedStations
 from sallyport.areas.users.accounts.cli import user
 from sallyport.base.wire import Row
-from sallyport.shell.command import CommandLine, Form, domains
+from sallyport.shell.command import CommandLine, Form, domains, note_warnings
 from sallyport.shell.fields import field_argument, option, options, pass_body
 from sallyport.shell.options import NUMBER, Group, any_domain, in_domain, json_form
 
@@ -138,6 +138,7 @@ def _make(line: CommandLine, body: Row, domain: str, form: Form | None) -> None:
         line.print(in_groups(str(each)))
     uses = "once" if made["uses"] == 1 else f"{made['uses']} times"
     line.note(f"{made['message']}; each can be used {uses}, until {made['expiresAt']}")
+    note_warnings(line, made["warnings"])
 
 
 @user.group(cls=Group, first=("list", "remove"))

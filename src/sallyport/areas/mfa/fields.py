@@ -243,9 +243,10 @@ class OwnFields(Fields):
     changeStrength: Strength = Field(  # noqa: N815
         default=Strength.ANY,
         title="Strength that changes factors",
-        description="Strength of the proof with which a person may change the own app or bypass codes at /me: `any`, "
-        "or `phishing_resistant` for a passkey only. A person with a passkey always needs it. To add a passkey always "
-        "needs a passkey or an enrolment link. Default: any.",
+        description="Strength of the proof with which a person may change the own app or bypass codes at /me: `any`; "
+        "`two_channels` for a passkey or a sign-in at the identity provider; `phishing_resistant` for a passkey, or a "
+        "sign-in by a method of resistantAmr. A person with a passkey always needs the last one. To add a passkey "
+        "always needs it, or an enrolment link. Default: any.",
     )
     ownCodes: Annotated[int, Between(0, 10)] = Field(  # noqa: N815
         default=0,

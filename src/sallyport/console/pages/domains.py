@@ -93,6 +93,8 @@ async def change(visit: Visit) -> Redirect:
     }
     if fields.get("unknown", found.unknown_stations) != found.unknown_stations:
         body["unknownStations"] = fields["unknown"]
+    if fields.get("order", found.rule_order) != found.rule_order:
+        body["ruleOrder"] = fields["order"]
     if fields.get("age", str(found.directory_max_age_h)) != str(found.directory_max_age_h):
         body["directoryMaxAgeHours"] = fields["age"]
     if fields.get("stale", found.stale_directory) != found.stale_directory:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.domain import Domain, RuleOrder
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.areas.policy.rules.rule import IDENTITIES
 from sallyport.areas.policy.rules.window import DAYS
@@ -111,7 +111,7 @@ async def rules(visit: Visit) -> Context:
     moves = {}
     for rule in shown:
         index = names[int(str(rule["ruleId"]))]
-        moves[rule["ruleId"]] = {"up": _neighbour(own, index, -1), "down": _neighbour(own, index, 1)}
+        moves[rule["ruleId"]] = {"up": _neighbour(own, index, -1, domain), "down": _neighbour(own, index, 1, domain)}
     return {"domain": domain, "table": table, "moves": moves, **rights(visit)}
 
 
@@ -121,7 +121,7 @@ async def where(visit: Visit) -> Context:
     domain = visit.domain()
     rule, others = await _rule(visit, domain), await offer(visit, domain, RULES)
     if not others.is_long:
-        same = [each for each in await _in_order(visit, domain) if _kind(each) == _kind(rule)]
+        same = [each for each in await _in_order(visit, domain) if _kind(each, domain) == _kind(rule, domain)]
         named = [(str(each["ruleId"]), str(each["name"])) for each in same if each["ruleId"] != rule["ruleId"]]
         others = replace(others, choices=named)
     return {"domain": domain, "rule": rule, "others": others}
@@ -254,20 +254,22 @@ async def _rule(visit: Visit, domain: Domain) -> Row:
     return one(entries(found["rules"]), "ruleId", visit.at["rule"], "rule")
 
 
-def _kind(rule: Row) -> int:
+def _kind(rule: Row, domain: Domain) -> int:
     """Return the rank of the kind of identity in a rule (users, groups, organizational units, none). Rules with a lower
-    rank are read first."""
+    rank are read first. If the domain reads its rules as listed, all have the same rank."""
+    if domain.rule_order is RuleOrder.LISTED:
+        return 0
     return next((index for index, key in enumerate(IDENTITIES) if rule[key]), len(IDENTITIES))
 
 
-def _neighbour(own: list[Row], index: int, step: int) -> JSON:
+def _neighbour(own: list[Row], index: int, step: int, domain: Domain) -> JSON:
     """Return the id of the rule that is `step` places after a rule in the order. Return None if there is no such rule,
     or if it has another kind of identity.
 
     own: the rules in order. index: the index of the rule.
     """
     beside = index + step
-    if not 0 <= beside < len(own) or _kind(own[beside]) != _kind(own[index]):
+    if not 0 <= beside < len(own) or _kind(own[beside], domain) != _kind(own[index], domain):
         return None
     return own[beside]["ruleId"]
 

@@ -10,7 +10,7 @@ from sallyport.areas.login.login import Reason
 from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.forecast import Enrolments
 from sallyport.areas.login.second.prompts import A_MINUTE, CODES_A_MINUTE, HOUR_S, REFUSED, Prompts, Refusals
-from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
+from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session, read, write
 from sallyport.areas.mfa.circuit import Attached, Guarded
 from sallyport.areas.mfa.host import Host
 from sallyport.areas.mfa.provider import Enrolment, Question
@@ -166,6 +166,19 @@ class Slow(Scripted):
 
 def _provider(kind: type[Scripted]) -> Guarded:
     return Guarded(kind(ScriptedFields(enrolled="ann"), cast(Host, None)), MfaMetrics(CollectorRegistry()))
+
+
+async def test_a_newer_node_may_store_more(areas: Areas) -> None:
+    """In a rolling upgrade, a challenge of a newer node has fields that this node does not know. It is read."""
+    known = _session("0" * 32, areas)
+    await areas.store.write(lambda tx: write(tx, known))
+    before = await areas.store.read(lambda tx: read(tx, known.id))
+    stored = await areas.store.read(lambda tx: tx.value(str, "select session from challenges")) or ""
+    newer = stored.replace('{"question": {', '{"new": 1, "question": {"newer": [], ')
+    assert newer != stored
+    await areas.store.write(lambda tx: tx.execute("update challenges set session = :newer", newer=newer))
+    assert before is not None
+    assert await areas.store.read(lambda tx: read(tx, known.id)) == before
 
 
 def _session(name: str, areas: Areas) -> Session:

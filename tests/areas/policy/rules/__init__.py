@@ -32,12 +32,14 @@ def facts(**other: object) -> Facts:
     return Facts(**{**KNOWN, **other})  # type: ignore[arg-type]
 
 
-def rule(id: int = 1, action: str = "mfa_required", reply: bytes = b"", **kept: object) -> Rule:
+def rule(
+    id: int = 1, action: str = "mfa_required", reply: bytes = b"", *, is_listed: bool = False, **kept: object
+) -> Rule:
     """Return a rule with the given values. reply: its encoded reply attributes."""
     if isinstance(time := kept.get("time"), dict):
         kept["time"] = {**Window().as_json(), **time}
     definition = Definition.parse(json.dumps({**Definition(f"rule {id}", Action(action)).as_json(), **kept}))
-    return Rule(id, 1, definition.name, Action(action), reply, definition)
+    return Rule(id, 1, definition.name, Action(action), reply, definition, is_listed=is_listed)
 
 
 def matched(known: Facts, *rules: Rule) -> int:

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from sallyport.areas.domains.domain import RuleOrder
+from sallyport.areas.domains.repo import Update
 from sallyport.areas.policy.rules.bodies import RuleFields
 from sallyport.areas.policy.rules.rule import MAX_RULES, UNMATCHED, Action, Definition
 from sallyport.areas.policy.rules.service import LoginRules
@@ -210,6 +212,31 @@ async def test_a_rule_moves_before_another(areas: Areas) -> None:
     before = await areas.store.read(lambda tx: tx.value(int, sql))
     await areas.rules.update(areas.domain, ids["b"], change(), before=ids["c"])
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == before
+
+
+async def test_a_domain_reads_its_rules_as_listed(areas: Areas) -> None:
+    """With ruleOrder `listed`, the priority alone counts from the next login on, and a rule moves before any other. The
+    former order returns with `identity`."""
+    first = await areas.rules.add(areas.domain, fields(name="a", action="block", media=["Ethernet"], priority=1))
+    await areas.rules.add(areas.domain, fields(name="u", users=["ann"], priority=2))
+    await areas.rules.add(areas.domain, fields(name="z", priority=3))
+    known = facts(medium="Ethernet")
+
+    def decides() -> str:
+        rules = areas.rules.of(areas.domain)
+        found = rules.match(known) if rules else None
+        return found.name if found else ""
+
+    assert (await order(areas), decides()) == ("uaz", "u")
+    await areas.domains.update(areas.domain, Update(settings={"rule_order": RuleOrder.LISTED}))
+    assert (await order(areas), decides()) == ("auz", "a")
+    last = areas.rules.all_of(areas.domain)[-1].id
+    await areas.rules.update(areas.domain, last, change(), before=first)
+    assert (await order(areas), decides()) == ("zau", "z")
+    proposed = await areas.rules.with_proposed(areas.domain, None, fields(name="new", users=["ann"], priority=9))
+    assert [rule.name for rule in sorted(proposed, key=lambda rule: rule.sort_key)] == ["z", "a", "u", "new"]
+    await areas.domains.update(areas.domain, Update(settings={"rule_order": RuleOrder.IDENTITY}))
+    assert (await order(areas), decides()) == ("uza", "u")
 
 
 async def test_a_rule_moves_only_among_rules_of_its_kind(areas: Areas) -> None:

@@ -39,6 +39,7 @@ class BypassCodesMade(Done):
     codes: list[str] = Field(description="The codes, eight digits each. No other answer contains them.")
     uses: int = Field(description="How often each code may be used.")
     expiresAt: str = Field(description="When the codes expire, ISO 8601 UTC.")
+    warnings: list[str] = Field(description="A warning if no MFA provider of the domain takes bypass codes.")
 
 
 @answer_of(BypassCode)

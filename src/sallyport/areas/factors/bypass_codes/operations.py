@@ -1,5 +1,8 @@
 """HTTP operations of bypass codes: /ad/...BypassCodes."""
 
+from collections.abc import Callable
+from typing import Final
+
 from sallyport.areas.factors.bypass_codes.bodies import (
     BypassCodeList,
     BypassCodesMade,
@@ -18,14 +21,22 @@ from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
+NOT_TAKEN: Final = (
+    "no MFA provider of the domain takes bypass codes: set or add the provider own with the factor bypass"
+)
 
-def operations(service: BypassCodes, administrators: Administrators, clock: Clock, gate: Gate) -> Operations:
-    """Return the operations of bypass codes."""
+
+def operations(
+    service: BypassCodes, administrators: Administrators, takes_codes: Callable[[int], bool], clock: Clock, gate: Gate
+) -> Operations:
+    """Return the operations of bypass codes. takes_codes: returns whether a domain has an MFA provider that takes
+    bypass codes."""
     codes = Operations("Factors", gate)
 
     @codes.post("/ad/MakeBypassCodes", roles=OPERATORS)
     async def make_bypass_codes(body: MakeBypassCodes, caller: Caller) -> BypassCodesMade:
         """Make bypass codes for a user, such as after the loss of a phone. They replace all former codes of the user.
+        The answer warns if no MFA provider of the domain takes bypass codes.
 
         A code is the second factor of a login, and never the first. The code and the password are enough to log in, so
         give the code only to the user. Only the role admin makes codes for administrators.
@@ -40,6 +51,7 @@ def operations(service: BypassCodes, administrators: Administrators, clock: Cloc
             codes=list(made.codes),
             uses=body.uses,
             expiresAt=iso(made.expires_at),
+            warnings=[] if takes_codes(body.domainId) else [NOT_TAKEN],
         )
 
     @codes.post("/ad/ListBypassCodes", roles=READERS)

@@ -67,11 +67,21 @@ class MeArea(Area):
         )
         self.sessions = PeopleSessions(store, clock)
         self.own = OwnFactors(
-            store, factors.passkeys, factors.bypass_codes, users.seeds, self.sessions, around, mail, clock
+            store,
+            factors.passkeys,
+            factors.bypass_codes,
+            users.seeds,
+            factors.sign_ins,
+            self.sessions,
+            around,
+            mail,
+            clock,
         )
         guesses = guesses_of_all_nodes(parts.notices, "person", clock, burst=WRONG_PASSWORDS)
         self.me = pages.MePages(
-            pages.Parts(self.sessions, self.own, self.links, around, guesses, factors.denials, clock)
+            pages.Parts(
+                self.sessions, self.own, factors.remembered, self.links, around, guesses, factors.denials, clock
+            )
         )
         self.leader_tasks = (
             self.mailing.run,

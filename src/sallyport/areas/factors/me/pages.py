@@ -4,13 +4,14 @@ GET shows a page and changes nothing. Each form of `/me` has the field `do`, whi
 are part of the answer to a form, because they belong to a challenge in the store.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute
 
 from sallyport.areas.domains.domain import Domain
@@ -20,10 +21,12 @@ from sallyport.areas.factors.enrolment.link import PATH as LINKS
 from sallyport.areas.factors.enrolment.link import EnrolmentLink
 from sallyport.areas.factors.enrolment.service import EnrolmentLinks
 from sallyport.areas.factors.me import texts
+from sallyport.areas.factors.me.company import Answer, CompanyProof, Step
 from sallyport.areas.factors.me.host import PasswordResult, Surroundings
 from sallyport.areas.factors.me.service import PASSKEY, Factors, OwnFactors
 from sallyport.areas.factors.me.session import PersonSession
 from sallyport.areas.factors.me.sessions import PeopleSessions
+from sallyport.areas.factors.remembered.service import RememberedStations
 from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.tenancy.guesses import Guesses, network_of
 from sallyport.base.actor import Actor, acting_as
@@ -43,8 +46,6 @@ SHOWN_LOGINS: Final = 20
 """Maximum number of logins, and of devices, that a page shows."""
 AT_ONCE: Final = 4
 """Maximum number of passwords of a tenant that are checked at the same time."""
-Answer: TypeAlias = PeoplePage | Response
-Step: TypeAlias = Callable[[PeopleVisit, PersonSession], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Parts:
 
     sessions: PeopleSessions
     factors: OwnFactors
+    remembered: RememberedStations
     links: EnrolmentLinks
     around: Surroundings
     guesses: Guesses
@@ -91,6 +93,7 @@ class MePages:
             "remove-app": self._remove_app,
             "make-codes": self._make_codes,
             "end": self._end_session,
+            "forget": self._forget_station,
             "not-me": self._deny,
         }
 
@@ -99,6 +102,7 @@ class MePages:
         return [
             site.route(PATH, self.show, self.submit, templates=FOLDER),
             site.route(f"{LINKS}{{token}}", self.show_link, self.submit_link, templates=FOLDER),
+            *CompanyProof(self._parts.factors, self.do).routes(partial(site.route, templates=FOLDER)),
         ]
 
     # --- /me --------------------------------------------------------------------------------------------------
@@ -121,10 +125,16 @@ class MePages:
             return RedirectResponse(PATH, 303)
         if wanted == "sign-in":
             return await self._sign_in(visit)
-        session, step = await self._session(visit), self._steps.get(wanted)
+        step = self._steps.get(wanted, _no_form)
+        return await self.do(visit, step, is_proof=wanted in PROOFS)
+
+    async def do(self, visit: PeopleVisit, step: Step, *, is_proof: bool = True) -> Answer:
+        """Do a step of the sign-in of a browser, and show its errors. is_proof: whether the step is one of a sign-in
+        that needs a second factor. Raises NotFound if a sign-in without a second factor tries another step."""
+        session = await self._session(visit)
         if session is None:
             return self._sign_in_page(visit, "Your sign-in has ended. Sign in again.")
-        if step is None or not (session.is_complete or wanted in PROOFS):
+        if step is _no_form or not (session.is_complete or is_proof):
             raise NotFound("there is no such form")
         return await self._run(visit, session, step)
 
@@ -274,6 +284,7 @@ class MePages:
             "may_make_codes": parts.factors.may_make_codes(session, factors),
             "logins": logins[:SHOWN_LOGINS],
             "devices": texts.devices(logins),
+            "remembered": await parts.remembered.of_person(person),
             "sessions": await parts.around.sessions(person.domain_id, person.name),
             "time": iso_seconds,
             "problem": problem,
@@ -286,10 +297,13 @@ class MePages:
         """Return why the person may not change factors now, or an empty text."""
         if session.may_add(needed, now):
             return ""
-        if factors.proves_by_passkey:
-            return "To change your factors, confirm with a passkey that it is you."
-        if factors.can_prove and needed is Strength.ANY:
+        ways = ["with a passkey"] if factors.proves_by_passkey else []
+        if factors.company is not None and factors.company >= needed:
+            ways.append("by a sign-in at your company")
+        if factors.takes_code and needed is Strength.ANY:
             return "To change your factors, confirm that it is you."
+        if ways:
+            return f"To change your factors, confirm {' or '.join(ways)} that it is you."
         return "To change your factors, ask your administrator for an enrolment link."
 
     async def _begin_passkey(self, visit: PeopleVisit, session: PersonSession) -> Answer:
@@ -336,6 +350,11 @@ class MePages:
             return await self._overview(session, notice="The session was ended.")
         return await self._overview(session, problem="The network device did not end the session. Tell your help desk.")
 
+    async def _forget_station(self, visit: PeopleVisit, session: PersonSession) -> Answer:
+        """Forget a remembered station, which needs no fresh proof: the next login there asks for more, not for less."""
+        await self._parts.remembered.remove(session.person, texts.number(visit.fields.get("id", "")))
+        return await self._overview(session, notice="The next login there asks for your second factor.")
+
     async def _deny(self, visit: PeopleVisit, session: PersonSession) -> Answer:
         """Deny the last logins. Everything of the person ends, this sign-in too."""
         await self._parts.denials.deny(Denial(session.domain_id, session.user_name, DeniedAt.OWN_PAGES))
@@ -368,3 +387,8 @@ class MePages:
                 await parts.links.count_wrong(found)
         variables = {"person": found.person, "domain": domain, "problem": problem}
         return PeoplePage("me_link.html", "Add your second factor", variables, 400 if problem else 200)
+
+
+async def _no_form(visit: PeopleVisit, session: PersonSession) -> Answer:
+    """Stand for a form that does not exist."""
+    raise NotFound("there is no such form")

@@ -14,6 +14,7 @@ from sallyport.areas.factors.me import repo
 from sallyport.areas.factors.me.host import Surroundings
 from sallyport.areas.factors.me.session import PersonSession
 from sallyport.areas.factors.me.sessions import PeopleSessions
+from sallyport.areas.factors.openid.service import CompanySignIns, SignInAtMe
 from sallyport.areas.factors.passkeys.passkey import Binding, Passkey, Person
 from sallyport.areas.factors.passkeys.repo import passkeys_of
 from sallyport.areas.factors.passkeys.service import Passkeys
@@ -27,9 +28,11 @@ from sallyport.base.errors import Conflict, Forbidden, Invalid, Refused
 from sallyport.base.totp import matching_steps, seed_octets
 from sallyport.base.wire import Row
 from sallyport.store.model import Store, Tx
+from sallyport.web.people.visit import PeopleVisit
 
 PASSKEY: Final = "passkey"
 APP: Final = "totp"
+COMPANY: Final = "oidc"
 BYPASS: Final = "bypass"
 LOCKED: Final = "too many failures: wait some minutes"
 WRONG_CODE: Final = "the code is wrong, or was used before"
@@ -42,8 +45,8 @@ HAS_APP: Final = (
 )
 NOT_FRESH: Final = "confirm first that it is you: prove a factor again"
 TOO_WEAK: Final = (
-    "your sign-in is not strong enough to change your factors: sign in with a passkey, or ask your administrator for "
-    "an enrolment link"
+    "your sign-in is not strong enough to change your factors: sign in with a stronger factor, such as a passkey, or "
+    "ask your administrator for an enrolment link"
 )
 SUBJECT: Final = "Your second factors were changed"
 _TEXT: Final = """Hello {user},
@@ -60,19 +63,21 @@ log = structlog.get_logger()
 class Factors:
     """The factors of a person. passkeys: those that can be used at this host. others: passkeys of another host.
     has_app: whether the person has an authenticator app. has_bypass_code: whether the person has a bypass code, which
-    proves, but is no factor of its own. permitted: the factors that the domain accepts. A factor that it does not
+    proves, but is no factor of its own. company: the highest strength that a sign-in at the company can prove, or None
+    if the domain has none. permitted: the factors that the domain accepts. A factor that it does not
     accept is shown, and proves nothing."""
 
     passkeys: Sequence[Passkey]
     others: Sequence[Passkey]
     has_app: bool
     has_bypass_code: bool
+    company: Strength | None
     permitted: frozenset[str]
 
     @property
     def can_prove(self) -> bool:
         """Whether the person can prove that it is the person."""
-        return self.proves_by_passkey or self.takes_code
+        return self.proves_by_passkey or self.takes_code or self.company is not None
 
     @property
     def takes_code(self) -> bool:
@@ -99,6 +104,7 @@ class OwnFactors:
         passkeys: Passkeys,
         bypass_codes: BypassCodes,
         seeds: OneTimeSeeds,
+        sign_ins: CompanySignIns,
         sessions: PeopleSessions,
         surroundings: Surroundings,
         mails: SendsMail,
@@ -108,6 +114,7 @@ class OwnFactors:
         self._passkeys = passkeys
         self._bypass_codes = bypass_codes
         self._seeds = seeds
+        self._sign_ins = sign_ins
         self._sessions = sessions
         self._around = surroundings
         self._mails = mails
@@ -120,14 +127,16 @@ class OwnFactors:
         has_app = await self._seeds.seed(person.domain_id, person.name) is not None
         permitted = frozenset(each for each in FACTORS if self._around.permits(person.domain_id, each))
         has_code = BYPASS in permitted and await self._bypass_codes.has_code(person.domain_id, person.name)
-        return Factors(usable, [each for each in found if not each.usable(host)], has_app, has_code, permitted)
+        company = self._sign_ins.strongest(person.domain_id)
+        others = [each for each in found if not each.usable(host)]
+        return Factors(usable, others, has_app, has_code, company, permitted)
 
     def needed(self, person: Person, factors: Factors, added: str = "") -> Strength:
         """Return the strength that a proof needs, so that the person may change factors.
 
-        added: the factor to add, or empty. The first passkey needs a passkey too, and so comes by a link: a phished
-        code of an app, or a bypass code, adds none. Passkeys of another host count, so that a changed host does not
-        make codes suffice.
+        added: the factor to add, or empty. The first passkey needs a proof like a passkey, and so mostly comes by a
+        link: a phished code of an app, or a bypass code, adds none. Passkeys of another host count, so that a changed
+        host does not make codes suffice.
         """
         has_passkey = PASSKEY in factors.permitted and bool(factors.passkeys or factors.others)
         if has_passkey or added == PASSKEY:
@@ -172,6 +181,21 @@ class OwnFactors:
         await self._sessions.count_wrong(session)
         await self._around.passwords.count_wrong_code(person)
         raise Invalid.about(WRONG_CODE, "code")
+
+    async def company_address(self, session: PersonSession, browser: str) -> str:
+        """Return the address at which the person signs in at the company. Raises Conflict, ProviderDown."""
+        if self._around.passwords.is_locked(session.person):
+            raise Conflict(LOCKED)
+        return await self._sign_ins.address(_at_me(session), browser)
+
+    async def prove_by_company(self, session: PersonSession, visit: PeopleVisit) -> PersonSession:
+        """Check the sign-in at the company with which a browser returns. The browser then gets another secret, so that
+        the same sign-in proves nothing again. Raises Forbidden, Unauthenticated, Conflict, ProviderDown."""
+        if self._around.passwords.is_locked(session.person):
+            raise Conflict(LOCKED)
+        asking, domain = _at_me(session), visit.at["domain"]
+        strength = await self._sign_ins.prove(asking, domain, visit.browser, visit.query, visit.source)
+        return await self._proven(session, visit.renew, COMPANY, strength)
 
     async def _proven(
         self, session: PersonSession, renew: Callable[[], str], factor: str, strength: Strength
@@ -242,7 +266,7 @@ class OwnFactors:
         return (
             self._around.own_codes(session.domain_id) > 0
             and BYPASS in factors.permitted
-            and session.factor in (PASSKEY, APP)
+            and session.factor in (PASSKEY, APP, COMPANY)
             and session.may_remove(needed, self._clock())
         )
 
@@ -312,3 +336,7 @@ class OwnFactors:
 def _binding(session: PersonSession, browser: str) -> Binding:
     """Return the binding of a challenge to the browser and the sign-in."""
     return Binding(browser, f"me {session.id}")
+
+
+def _at_me(session: PersonSession) -> SignInAtMe:
+    return SignInAtMe(session.id, session.domain_id, session.user_name)

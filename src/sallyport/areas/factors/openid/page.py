@@ -1,7 +1,7 @@
 """The factor `oidc` on the step-up page, and its two routes.
 
     GET /mfa/openid/DOMAIN/STEPUP   leads to the identity provider of the domain
-    GET /mfa/openid/DOMAIN          the redirect URI: the browser comes back
+    GET /mfa/openid/DOMAIN          the redirect URI: the browser comes back, also for a sign-in at /me
 
 The browser leaves by a link and not by a form, because a form may not be redirected to another site (`form-action`).
 The first route changes nothing. The second one is the only GET that changes something, as OpenID Connect demands: its
@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.areas.factors.openid.service import PATH, CompanySignIns, State
+from sallyport.areas.factors.openid.service import AT_ME, ME, PATH, CompanySignIns, State
 from sallyport.areas.factors.pages.mfa import FOLDER, StepUpPages
 from sallyport.areas.factors.stepup.stepup import Shown
 from sallyport.areas.mfa.provider import Strength
@@ -62,8 +62,10 @@ class SignInFactor:
     async def come_back(self, visit: PeopleVisit) -> PeoplePage | Response:
         """Finish the sign-in, and show the step-up. A reload shows the step-up as it is then."""
         state = State.read(visit.query.get("state", ""))
+        if state is not None and state.asking_id.startswith(ME):
+            return RedirectResponse(f"{AT_ME}/{visit.at['domain']}?{visit.request.url.query}", 303)
 
         async def check(stepup: Shown, visit: PeopleVisit) -> Strength:
             return await self._sign_ins.prove(stepup, visit.at["domain"], visit.browser, visit.query, visit.source)
 
-        return await self._pages.resume("" if state is None else state.stepup_id, self.name, visit, check)
+        return await self._pages.resume("" if state is None else state.asking_id, self.name, visit, check)

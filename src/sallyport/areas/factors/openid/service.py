@@ -4,12 +4,11 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
 from sallyport.areas.factors.passkeys.passkey import Person
-from sallyport.areas.factors.stepup.stepup import Shown
 from sallyport.areas.mfa.fields import AuthTime, OwnFields, UserIs
 from sallyport.areas.mfa.provider import Strength
 from sallyport.base.clock import SECOND, Clock
@@ -30,6 +29,10 @@ from sallyport.store.vault import Vault
 
 PATH: Final = "/mfa/openid"
 """The path of the redirect URIs: each domain has its own below it."""
+AT_ME: Final = "/me/openid"
+"""The path of the pages that use a sign-in for /me. Providers do not know it: the redirect URI is the same."""
+ME: Final = "me"
+"""What the ids of sign-ins at /me begin with. Those of step-ups are hexadecimal."""
 NO_PROVIDER: Final = "the domain has no identity provider any more: choose another factor"
 OTHER_USER: Final = (
     "You have signed in as another user than the one of this login. Sign in again with the account of the login."
@@ -53,12 +56,42 @@ class OfDomains:
     account: Account
 
 
+class Asking(Protocol):
+    """What a sign-in proves: a step-up (`Shown`), or a sign-in at /me (`SignInAtMe`)."""
+
+    @property
+    def id(self) -> str:
+        """The id, which differs from those of all others."""
+
+    @property
+    def domain_id(self) -> int:
+        """The domain of the person."""
+
+    @property
+    def user(self) -> str:
+        """The name of the person, as logins have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignInAtMe:
+    """A sign-in at /me that asks for a proof. session_id: its id in the store."""
+
+    session_id: int
+    domain_id: int
+    user: str
+
+    @property
+    def id(self) -> str:
+        """The id, which is not one of a step-up."""
+        return f"{ME}{self.session_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class State:
-    """The parameter `state` of a sign-in. began_at: the time in seconds. The domain and the browser are not in it, but
-    its last part, a keyed hash, covers them."""
+    """The parameter `state` of a sign-in. asking_id: what the sign-in proves. began_at: the time in seconds. The domain
+    and the browser are not in it, but its last part, a keyed hash, covers them."""
 
-    stepup_id: str
+    asking_id: str
     began_at: int
     text: str
 
@@ -86,16 +119,25 @@ class CompanySignIns:
         only when the person signs in."""
         return self._fields(person.domain_id) is not None
 
-    async def address(self, stepup: Shown, browser: str) -> str:
-        """Return the address at which the person signs in for a step-up. Raises Conflict, ProviderDown."""
-        fields = self._demanded(stepup.domain_id)
-        now = self._clock() // SECOND
-        begun = f"{stepup.id}.{now}.{secrets.token_urlsafe(16)}"
-        state = State(stepup.id, now, f"{begun}.{self._mac(begun, stepup.domain_id, fields, browser)}")
-        client, registration = self._client(stepup.domain_id, fields)
-        return await client.address(registration, self._flow(stepup.domain_id, fields, state, stepup.user))
+    def strongest(self, domain_id: int) -> Strength | None:
+        """Return the highest strength that a sign-in of a domain can prove, or None if the domain has none."""
+        fields = self._fields(domain_id)
+        if fields is None:
+            return None
+        return Strength.PHISHING_RESISTANT if fields.resistantAmr else Strength.TWO_CHANNELS
 
-    async def prove(self, stepup: Shown, domain: str, browser: str, answer: Mapping[str, str], source: str) -> Strength:
+    async def address(self, asking: Asking, browser: str) -> str:
+        """Return the address at which the person signs in. Raises Conflict, ProviderDown."""
+        fields = self._demanded(asking.domain_id)
+        now = self._clock() // SECOND
+        begun = f"{asking.id}.{now}.{secrets.token_urlsafe(16)}"
+        state = State(asking.id, now, f"{begun}.{self._mac(begun, asking.domain_id, fields, browser)}")
+        client, registration = self._client(asking.domain_id, fields)
+        return await client.address(registration, self._flow(asking.domain_id, fields, state, asking.user))
+
+    async def prove(
+        self, asking: Asking, domain: str, browser: str, answer: Mapping[str, str], source: str
+    ) -> Strength:
         """Check the sign-in with which a browser returns, and return the strength of the proof by itself.
 
         domain: the id of the domain in the redirect URI. answer: the parameters of the redirect. source: the address
@@ -104,18 +146,18 @@ class CompanySignIns:
         Raises Forbidden if the sign-in belongs to another login, browser or provider, or to another user. Raises
         Unauthenticated if the provider refuses it, or if its answer is not valid. Raises Conflict, ProviderDown.
         """
-        fields = self._demanded(stepup.domain_id)
+        fields = self._demanded(asking.domain_id)
         state = State.read(answer.get("state", ""))
-        if state is None or state.stepup_id != stepup.id or domain != str(stepup.domain_id):
+        if state is None or state.asking_id != asking.id or domain != str(asking.domain_id):
             raise Forbidden(EXPIRED)
         begun, _, mac = state.text.rpartition(".")
-        if not hmac.compare_digest(mac.encode(), self._mac(begun, stepup.domain_id, fields, browser).encode()):
+        if not hmac.compare_digest(mac.encode(), self._mac(begun, asking.domain_id, fields, browser).encode()):
             raise Forbidden(EXPIRED)
-        client, registration = self._client(stepup.domain_id, fields)
-        flow = self._flow(stepup.domain_id, fields, state, stepup.user)
+        client, registration = self._client(asking.domain_id, fields)
+        flow = self._flow(asking.domain_id, fields, state, asking.user)
         claims, _ = await client.claims(registration, flow, answer, source)
         self._check(registration, fields, claims, state)
-        await self._check_user(stepup, fields, claims)
+        await self._check_user(asking, fields, claims)
         return _strength(fields, claims)
 
     def _check(self, registration: Registration, fields: OwnFields, claims: Claims, state: State) -> None:
@@ -127,18 +169,18 @@ class CompanySignIns:
         except TokenError as error:
             raise refusal(registration, str(error)) from None
 
-    async def _check_user(self, stepup: Shown, fields: OwnFields, claims: Claims) -> None:
+    async def _check_user(self, asking: Asking, fields: OwnFields, claims: Claims) -> None:
         """Check that the user of the provider is the user of the login. Raises Forbidden."""
         given = claims.get(fields.userClaim)
         if isinstance(given, str) and 0 < len(given) <= MAX_USER_LENGTH:
             if fields.userIs is UserIs.DIRECTORY_ID:
-                names = await self._of_domains.account(stepup.domain_id, fold(given))
+                names = await self._of_domains.account(asking.domain_id, fold(given))
             else:
                 name, suffix = fold(given), fold(fields.userSuffix)
                 names = frozenset({name.removesuffix(suffix)} if name.endswith(suffix) else ())
-            if fold(stepup.user) in names - {""}:
+            if fold(asking.user) in names - {""}:
                 return
-        log.warning("identity_of_another_user", domain=stepup.domain_id, user=stepup.user, claim=fields.userClaim)
+        log.warning("identity_of_another_user", domain=asking.domain_id, user=asking.user, claim=fields.userClaim)
         raise Forbidden(OTHER_USER)
 
     # --- the provider of a domain -----------------------------------------------------------------------------

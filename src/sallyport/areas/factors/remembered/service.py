@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sallyport.areas.factors.denials import Denial
 from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.areas.factors.remembered import repo
-from sallyport.areas.factors.remembered.station import RememberedStation, SeenStation
+from sallyport.areas.factors.remembered.station import MAX_STATIONS, RememberedStation, SeenStation
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.text import counted, fold
@@ -54,6 +54,15 @@ class RememberedStations:
         for all."""
         at = self._clock()
         return await self._store.search(lambda tx: repo.page(tx, domain_id, fold(user), at, offset, size))
+
+    async def of_person(self, person: Person) -> list[RememberedStation]:
+        """Return the remembered stations of a person, for the person."""
+        at = self._clock()
+
+        def query(tx: Tx) -> list[RememberedStation]:
+            return repo.page(tx, person.domain_id, person.key, at, 0, MAX_STATIONS)[0]
+
+        return await self._store.read(query)
 
     async def remove(self, person: Person, station_id: int | None = None) -> int:
         """Forget a remembered station of a person, or all of them. Return their number. Raises NotFound if there is

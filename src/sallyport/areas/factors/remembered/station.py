@@ -67,3 +67,8 @@ class RememberedStation:
             title="Last login without a prompt",
         ),
     ]
+
+    @property
+    def label(self) -> str:
+        """The station as its owner knows it: the MAC address, or the begin of the certificate's SHA-256."""
+        return _shown(self.station) if self.kind == StationKind.MAC else f"certificate {self.station[:16]}"

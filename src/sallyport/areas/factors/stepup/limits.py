@@ -9,6 +9,7 @@ import structlog
 from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.areas.tenancy.guesses import Guesses, guesses_of_all_nodes, network_of
 from sallyport.base.clock import SECOND, Clock
+from sallyport.metrics import StepUpMetrics
 from sallyport.nodes.notices import Notices
 
 WRONG_CODES: Final = 20
@@ -47,7 +48,8 @@ class CodeGuesses:
     reached does not tell whether a code exists.
     """
 
-    def __init__(self, notices: Notices, clock: Clock) -> None:
+    def __init__(self, notices: Notices, metrics: StepUpMetrics, clock: Clock) -> None:
+        self._metrics = metrics
         self._clock = clock
         self._of_address = guesses_of_all_nodes(notices, "stepup_code", clock, burst=WRONG_CODES)
         self._of_networks = {
@@ -63,9 +65,11 @@ class CodeGuesses:
         addresses together have sent too many, this counts an address that is admitted nevertheless."""
         now = self._clock()
         if any(guesses.too_many(counted, now) for guesses, counted in self._counted(source)):
+            self._metrics.failed("address_limit")
             return True
         if not self._of_all.too_many(_EVERYBODY, now):
             return False
+        self._metrics.failed("total_limit")
         self._warn(now)
         if not self._of_address.is_unknown(source, now) or self._new.too_many(_EVERYBODY, now):
             return True
@@ -75,6 +79,7 @@ class CodeGuesses:
     def fail(self, source: str) -> None:
         """Count a wrong code of an address."""
         now = self._clock()
+        self._metrics.failed("wrong")
         for guesses, counted in self._counted(source):
             guesses.fail(counted, now)
         self._of_all.count(_EVERYBODY, now)

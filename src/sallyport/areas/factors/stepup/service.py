@@ -38,6 +38,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, StoreError, TooMany
 from sallyport.base.secret import token_hash
 from sallyport.base.text import fold
+from sallyport.metrics import StepUpMetrics
 from sallyport.nodes.notices import Notices
 from sallyport.outgoing.mail import Mail
 from sallyport.store.model import Store, Tx
@@ -68,6 +69,7 @@ class StepUps:
         vault: Vault,
         notices: Notices,
         denials: Denials,
+        metrics: StepUpMetrics,
         site: str,
         clock: Clock = now_us,
         networks: GlobalNetworks = GLOBAL,
@@ -87,7 +89,7 @@ class StepUps:
         self._denied: dict[tuple[int, str], list[str]] = {}
         denials.on_denial(self._end_all, self._tell_all)
         self._openings = Openings(store, denials.pauses, clock)
-        self._guesses = CodeGuesses(notices, clock)
+        self._guesses = CodeGuesses(notices, metrics, clock)
         self._lock_outs: LockOuts | None = None
 
     # --- what other parts add --------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ user, from the same calling station.
 """
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from secrets import token_hex
 from typing import Final
@@ -314,8 +315,18 @@ def purge(tx: Tx, now: int) -> int:
 
 
 def _session(*, session: str) -> Session:
+    """Return a stored session. In a rolling upgrade, a newer node may have stored it, with fields that this version
+    does not know."""
     values = json.loads(session)
-    return Session(**{**values, "question": Question(**values["question"]), "kind": ChallengeKind(values["kind"])})
+    question = Question(**_known(Question, values["question"]))  # type: ignore[arg-type]
+    kind = ChallengeKind(values["kind"])
+    return Session(**_known(Session, {**values, "question": question, "kind": kind}))  # type: ignore[arg-type]
+
+
+def _known(kind: type[Session | Question], values: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of the fields that a class has."""
+    names = {each.name for each in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}
 
 
 def void(tx: Tx) -> None:

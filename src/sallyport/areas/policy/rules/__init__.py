@@ -14,7 +14,8 @@
 A rule has scopes, such as users, groups or clients. A scope is a list of values; an empty list is no condition. A rule
 matches if the login fits at least one value in each of the other scopes. Rules with users are read first, then rules
 with groups, then rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then
-by id. The first rule that matches decides.
+by id. The first rule that matches decides. A domain with `ruleOrder` `listed` reads all its rules by priority alone, as
+other RADIUS servers read their policies.
 
 **A station that is on no list of MAC addresses** has the kind `unknown`, if its domain lets rules decide about it. Only
 rules that name this kind, and rules that block, are read for it. It is admitted only by an `allow` rule with a VLAN or

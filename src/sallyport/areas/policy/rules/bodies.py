@@ -98,10 +98,13 @@ Clock = Annotated[str, AfterValidator(_clock)]
 RULE_ID: Final = "Id of the rule, as AddLoginRule has returned it."
 NAME: Final = "Name of the rule."
 ACTION: Final = "Action for a login that matches the rule and has passed its first factor."
-PRIORITY: Final = "Within each kind of rule (with users, groups, OUs, none of them), lower priorities are read first."
+PRIORITY: Final = (
+    "Within each kind of rule (with users, groups, OUs, none of them), lower priorities are read first. In a domain "
+    "with ruleOrder listed, the priority alone counts."
+)
 BEFORE: Final = (
     "Id of the rule before which this rule is read from now on. Both rules must have the same kind of identity (users, "
-    "groups, OUs, none). The priorities of rules change as far as needed."
+    "groups, OUs, none), unless the domain has ruleOrder listed. The priorities of rules change as far as needed."
 )
 ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
 TIME: Final = "Time of day at which the rule applies."

@@ -123,7 +123,8 @@ def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add a rule and print its ruleId. The rule matches if the login fits one value of each scope that is given.
 
     Rules with users are read first, then rules with groups, then rules with OUs, then all others. Within these kinds,
-    smaller priorities are read first. The first rule that matches decides.
+    smaller priorities are read first. The first rule that matches decides. A domain with --rule-order listed reads by
+    priority alone.
     """
     made = _run(line, "/ad/AddLoginRule", body, domain)
     line.print(str(made["ruleId"]))

@@ -76,14 +76,16 @@ class DomainRules:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = Index()
         in_order = sorted(rules, key=lambda rule: rule.sort_key)
-        ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
+        ordered = [_Prepared(rule, number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
         self.compares_devices = any(fact.startswith("device=") for fact in index.certificates)
         self.attributes = frozenset(index.attributes)
         self.providers = tuple(sorted({rule.definition.provider for rule in in_order} - {""}))
         self.compared = frozenset(field for rule in in_order for field in rule.definition.scopes)
         self._others = tuple(each for each in ordered if not each.users)
-        # Rules with users come first in the order. They are looked up by user, so that no loop over them is needed.
+        # Rules with users are looked up by user, so that no loop over them is needed. They come first in the order,
+        # unless the domain reads its rules as listed.
+        self._is_listed = any(rule.is_listed for rule in in_order)
         self._of_user: dict[str, list[_Prepared]] = {}
         for each in ordered:
             for user in each.users:
@@ -107,8 +109,11 @@ class DomainRules:
         own = self._of_user.get(seen.user)
         if facts.names and self._of_user:  # a rule for one of a user's names applies to all names of this user
             each_name = (self._of_user.get(name, ()) for name in facts.names)
-            own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.sort_key)
-        return _first((*own, *self._others) if own else self._others, seen)
+            own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=_position)
+        if not own:
+            return _first(self._others, seen)
+        read = (*own, *self._others)
+        return _first(sorted(read, key=_position) if self._is_listed else read, seen)
 
     def read(self, types: frozenset[int]) -> Reading:
         """Return what these rules read of a login. types: the types of the attributes in `attributes`."""
@@ -146,16 +151,18 @@ class DomainRules:
 
 class _Prepared:
     """A rule with the tests of its conditions, the cheap ones first. bare: a copy of the rule without reply attributes
-    and role. It is used if a fact is missing. strictness: see `Definition.strictness`."""
+    and role. It is used if a fact is missing. strictness: see `Definition.strictness`. position: the position in the
+    order in which rules are read, from 0."""
 
-    __slots__ = ("bare", "only", "rule", "strictness", "tests", "users")
+    __slots__ = ("bare", "only", "position", "rule", "strictness", "tests", "users")
 
-    def __init__(self, rule: Rule, bit: int, index: Index) -> None:
+    def __init__(self, rule: Rule, position: int, index: Index) -> None:
         self.rule = rule
+        self.position = position
         self.bare = replace(rule, attributes=b"", role="")
         self.strictness = rule.definition.strictness
         self.users = user_names(map(str, rule.definition.values("users")))
-        self.tests = dict(_tests(rule.definition, Preparation(index, bit, rule.action is Action.ALLOW)))
+        self.tests = dict(_tests(rule.definition, Preparation(index, 1 << position, rule.action is Action.ALLOW)))
         self.only = next(iter(self.tests.values())) if len(self.tests) == 1 else None
 
     def matches(self, seen: Seen) -> bool | None:
@@ -179,6 +186,10 @@ class _Prepared:
             if holds is None:
                 missing.append(field)
         return Step(self.rule, None, missing[0], tuple(missing)) if missing else Step(self.rule, True, "")
+
+
+def _position(rule: _Prepared) -> int:
+    return rule.position
 
 
 def _is_for_unknown(rule: Rule) -> bool:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from sallyport.areas.domains.domain import RuleOrder
 from sallyport.areas.policy.rules.match import DomainRules
 from sallyport.areas.policy.rules.patterns import MAX_PLACES
 from sallyport.areas.policy.rules.rule import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
@@ -16,7 +17,10 @@ from sallyport.base.text import fold
 from sallyport.store.model import Tx
 
 NOT_FOUND = "rule not found"
-_COLUMNS = "id, domain_id, name, action, definition, attributes"
+_RULES = (
+    "select r.id, r.domain_id, r.name, r.action, r.definition, r.attributes, d.rule_order "
+    "from login_rules r join domains d on d.id = r.domain_id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class _Row:
     action: str
     definition: str
     attributes: bytes
+    rule_order: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def load(tx: Tx, before: RuleTable) -> RuleTable:
     are not prepared again."""
     read: dict[int, tuple[_Row, Rule]] = {}
     rules: dict[int, list[Rule]] = {}
-    for row in tx.all(_Row, f"select {_COLUMNS} from login_rules order by domain_id, id"):
+    for row in tx.all(_Row, f"{_RULES} order by r.domain_id, r.id"):
         old = before.read.get(row.id)
         rule = old[1] if old is not None and old[0] == row else _rule(row)
         read[row.id] = (row, rule)
@@ -85,15 +90,21 @@ def _same(one: Rule, other: Rule) -> bool:
 
 def _rule(row: _Row) -> Rule:
     definition = Definition.parse(row.definition)
-    role = fold(definition.role)
-    return Rule(row.id, row.domain_id, row.name, Action(row.action), row.attributes, definition, role)
+    return Rule(
+        row.id,
+        row.domain_id,
+        row.name,
+        Action(row.action),
+        row.attributes,
+        definition,
+        fold(definition.role),
+        is_listed=row.rule_order == RuleOrder.LISTED,
+    )
 
 
 def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
     """Return the definition of a domain's rule. Raises NotFound if the domain has no such rule."""
-    row = tx.one(
-        _Row, f"select {_COLUMNS} from login_rules where domain_id = :domain and id = :id", domain=domain_id, id=rule_id
-    )
+    row = tx.one(_Row, f"{_RULES} where r.domain_id = :domain and r.id = :id", domain=domain_id, id=rule_id)
     if row is None:
         raise NotFound(NOT_FOUND)
     return Definition.parse(row.definition)
@@ -101,8 +112,7 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
 
 def all_of(tx: Tx, domain_id: int) -> list[Rule]:
     """Return a domain's rules, ordered by id."""
-    sql = f"select {_COLUMNS} from login_rules where domain_id = :domain order by id"
-    return [_rule(row) for row in tx.all(_Row, sql, domain=domain_id)]
+    return [_rule(row) for row in tx.all(_Row, f"{_RULES} where r.domain_id = :domain order by r.id", domain=domain_id)]
 
 
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:

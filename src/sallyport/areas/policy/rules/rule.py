@@ -185,7 +185,8 @@ class Given(Protocol):
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A login rule with its id. attributes: encoded attributes for the Access-Accept. role: the case-folded name of its
-    role, whose attributes are sent too; empty if it has none."""
+    role, whose attributes are sent too; empty if it has none. is_listed: whether the domain reads its rules by priority
+    alone."""
 
     id: int
     domain_id: int
@@ -194,11 +195,15 @@ class Rule:
     attributes: bytes
     definition: Definition
     role: str = ""
+    is_listed: bool = False
 
     @property
     def sort_key(self) -> tuple[int, int, int]:
         """The sort key for the order in which rules are read. Rules with users come first, then rules with groups, then
-        rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then by id."""
+        rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then by id. In
+        a domain that reads its rules as listed, all rules are of one kind."""
         kept = self.definition
+        if self.is_listed:
+            return 0, kept.priority, self.id
         specific = next((rank for rank, field in enumerate(IDENTITIES) if kept.values(field)), len(IDENTITIES))
         return specific, kept.priority, self.id

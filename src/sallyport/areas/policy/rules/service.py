@@ -124,7 +124,10 @@ class LoginRules:
             now = await self._configuration.store.read(lambda tx: self._with_names(tx, domain_id, now))
         attributes = self.translation.replies(now.vlan, now.reply_attributes)
         last = max((rule.id for rule in own), default=0)
-        rule = Rule(rule_id or last + 1, domain_id, now.name, now.action, attributes, now, fold(now.role))
+        is_listed = any(rule.is_listed for rule in own)
+        rule = Rule(
+            rule_id or last + 1, domain_id, now.name, now.action, attributes, now, fold(now.role), is_listed=is_listed
+        )
         own[index : index + 1] = [rule]
         return own
 
@@ -212,7 +215,8 @@ def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:
     if other is None or other is rule or other.sort_key[0] != rule.sort_key[0]:
         raise Invalid.about(
             "before must be another rule of the domain with the same kind of identity: rules with users are read "
-            "first, then rules with groups, then rules with OUs, then the others",
+            "first, then rules with groups, then rules with OUs, then the others, unless the domain has ruleOrder "
+            "listed",
             "before",
         )
     same = sorted((each for each in rules if each.sort_key[0] == rule.sort_key[0] and each is not rule), key=_sort_key)
