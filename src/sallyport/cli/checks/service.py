@@ -147,12 +147,18 @@ def _revocation(examination: Examination, authorities: Sequence[Row]) -> Iterato
     names_of = {each["authorityId"]: each["name"] for each in authorities}
     for each in examination.line.listed_everywhere("/ad/ListRevocationLists", "lists"):
         if each["state"] != "valid" or each["error"]:
-            name = names_of.get(each["authorityId"], each["authorityId"])
-            reason = each["error"] or "the authority has not published a newer list"
-            yield warning(
-                f"authority {name}: revocation list {each['address']} is {each['state']}: {reason}; check the address, "
-                f"then run sallyport authority lists {name} --fetch"
-            )
+            yield of_list(str(names_of.get(each["authorityId"], each["authorityId"])), each)
+
+
+def of_list(authority: str, found: Row) -> Finding:
+    """Return the finding about a revocation list that is late, or that was not fetched. A valid list is in use although
+    the last fetch has failed."""
+    state = "valid, but the last fetch has failed" if found["state"] == "valid" else found["state"]
+    reason = found["error"] or "the authority has not published a newer list"
+    return warning(
+        f"authority {authority}: revocation list {found['address']} is {state}: {reason}; check the address, then run "
+        f"sallyport authority lists {authority} --fetch"
+    )
 
 
 def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
