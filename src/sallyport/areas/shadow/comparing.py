@@ -21,8 +21,7 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership
 from sallyport.areas.domains.domain import LOCAL, RULES, Domain, Fallback, FirstFactor, Mode
 from sallyport.areas.login.decision import decide
-from sallyport.areas.login.facts import network_of
-from sallyport.areas.login.identity import identify, kept
+from sallyport.areas.login.identity import identify, kept, network_of
 from sallyport.areas.login.login import PASSED, Decision, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.simulated import refusal_of_user, simulated
