@@ -414,6 +414,20 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
         yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())
 
 
+def check_configuration(examination: Examination) -> Iterator[Finding]:
+    """Check that the folder of the setting `apply` was applied."""
+    if examination.settings.apply is None:
+        return
+    state = examination.line.row("configuration.state")
+    if state["problem"]:
+        yield problem(
+            f"the folder {state['folder']} is not applied: {state['problem']}; correct the files: "
+            f"sallyport apply {state['folder']} --diff shows what would change"
+        )
+    elif state["at"]:
+        yield ok(f"the folder {state['folder']} was applied at {state['at']}")
+
+
 def check_nodes(examination: Examination) -> Iterator[Finding]:
     """Check that each node is alive, that all nodes have the same version, and that one node holds the lease for the
     periodic tasks."""
