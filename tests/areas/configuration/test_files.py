@@ -97,7 +97,7 @@ def test_a_huge_file_is_no_secret(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("client.toml", '[[client]]\nname = "a"\n\nadress = "x"', "client.toml:4: adress: no such field"),
+        ("client.toml", '[[client]]\nname = "a"\n\nnames = "x"', "client.toml:4: names: no such field"),
         ("client.toml", 'version = 1\n[[client]]\nname = "a"', "client.toml:1: version: only tables"),
         ("client.toml", '[client]\nname = "a"', "only tables [[client]]"),
         ("client.toml", "[[client]]\nname = \n", "line 2"),
