@@ -21,9 +21,9 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide, over_limit
-from sallyport.areas.login.facts import facts_of, network_of
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import check_vouched
-from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify, network_of
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session
@@ -175,7 +175,10 @@ class RuleTest:
         login.rule, login.role, login.attributes = rule, role, attributes
         if bypass:
             decision = pipeline.stations.decide(login, domain, entry, action)
-            action, first = action_for_station(action), PASSED if entry is not None else decision.reason
+            first = PASSED if entry is not None else decision.reason
+            if login.rule is not rule:
+                warnings.append("the rule gives no VLAN or role at this NAS, so it admits no unknown station")
+            action = Action.BLOCK if first is Reason.UNKNOWN_STATION else action_for_station(action)
         else:
             decision = decide(first, action, second, domain.mode, domain.fallback)
         role, attributes = login.role, login.attributes

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
-from typing import Final
+from typing import Final, cast
 
 from cryptography import x509
 
@@ -11,7 +11,7 @@ from sallyport.areas.directory.schedules.bodies import is_overdue, is_too_old
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.base.tags import folded_tag, is_selected
+from sallyport.base.tags import as_texts, folded_tag, is_selected
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
@@ -147,22 +147,32 @@ def _revocation(examination: Examination, authorities: Sequence[Row]) -> Iterato
     names_of = {each["authorityId"]: each["name"] for each in authorities}
     for each in examination.line.listed_everywhere("/ad/ListRevocationLists", "lists"):
         if each["state"] != "valid" or each["error"]:
-            name = names_of.get(each["authorityId"], each["authorityId"])
-            reason = each["error"] or "the authority has not published a newer list"
-            yield warning(
-                f"authority {name}: revocation list {each['address']} is {each['state']}: {reason}; check the address, "
-                f"then run sallyport authority lists {name} --fetch"
-            )
+            yield of_list(str(names_of.get(each["authorityId"], each["authorityId"])), each)
+
+
+def of_list(authority: str, found: Row) -> Finding:
+    """Return the finding about a revocation list that is late, or that was not fetched. A valid list is in use although
+    the last fetch has failed."""
+    state = "valid, but the last fetch has failed" if found["state"] == "valid" else found["state"]
+    reason = found["error"] or "the authority has not published a newer list"
+    return warning(
+        f"authority {authority}: revocation list {found['address']} is {state}: {reason}; check the address, then run "
+        f"sallyport authority lists {authority} --fetch"
+    )
 
 
 def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
-    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims."""
+    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims. A
+    rule that is only for stations is left out: they are never asked for a second factor."""
     unproven = [
         str(client["name"])
         for client in serving
         if not client["signatureRequired"] or ip_network(str(client["address"])).num_addresses > 1
     ]
     for rule in rules if unproven else ():
+        kinds = rule["kinds"]
+        if kinds and isinstance(kinds, list) and {*kinds} <= {"station", "unknown"}:
+            continue
         claims = [each.option for each in CONDITIONS if each.is_claim and rule[each.field]]
         if claims and rule["enabled"] and rule["action"] == "allow":
             yield warning(
@@ -184,7 +194,7 @@ def _without_tagged(
         if rule["enabled"] and isinstance(tags, list):
             for tag in map(str, tags):
                 named.setdefault(tag, rule)
-    of_clients = [tuple(map(str, tags)) for client in serving if isinstance(tags := client["tags"], list)]
+    of_clients = [tuple(as_texts(cast(dict[str, str], client["tags"]))) for client in serving]
     for tag, rule in [*named.items()][:LOOKED_AT]:
         if any(is_selected(tags, folded_tag(tag)) for tags in of_clients):
             continue
