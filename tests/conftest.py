@@ -3,7 +3,9 @@ run in one process, because they share slow fixtures. Files that wait for real p
 that compute, so that the processors are busy, and no long file runs alone at the end.
 """
 
+import gc
 import signal
+from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
@@ -12,11 +14,14 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from sallyport.service.garbage import NEVER
 from tests.peers import postgres
 
 settings.register_profile("no deadline", deadline=None)  # the duration of an example depends on the load
 settings.load_profile("no deadline")
 
+OLD = 100
+"""Number of collections of the middle generation after which the oldest one is collected."""
 WAITING = (
     "tests/peers/",
     "tests/torture/",
@@ -37,9 +42,22 @@ def pytest_configure(config: pytest.Config) -> None:
     the tests inherit that, so that those that wait for SIGINT do not end.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, NEVER)
     *others, _ = structlog.get_config()["processors"]
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*others, plain])
+
+
+@pytest.fixture(autouse=True)
+def garbage() -> Iterator[None]:
+    """Collect the oldest garbage between two tests. In a process of many tests this takes 0.2 s. In the thread that
+    writes to the store, this time would count for the limit of a request's write. The service collects in its main
+    thread too (`service.garbage`).
+    """
+    yield
+    if gc.get_count()[2] > OLD:
+        gc.collect()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -160,7 +160,7 @@ def test_one_device(world: World, tenant: Tenant) -> None:
     evidence, behind = found.pop("evidence"), found.pop("station_count")
     learned = ("timeouts_learned", "challenges", "challenge_answers", "challenges_unanswered", "last_challenge")
     assert [found.pop(name) for name in learned] == ["", 0, 0, 0, ""]
-    assert found.pop("own_tags") == []
+    assert found.pop("own_tags") == {}
     (use,) = found.pop("uses")
     assert (use["method"], use["transport"], use["logins"], found.pop("ports")) == ("pap", "udp", 1, [])
     assert (found, behind) == (listed, 1)
@@ -356,12 +356,34 @@ def test_tags_and_a_note_of_a_device(tenant: Tenant) -> None:
     answer = tenant.ask(UPDATE, domainId=tenant.domain, deviceId=device, tags="Site=Berlin/Floor 2", note=" spare ")
     assert answer == {"code": 200, "status": "Success", "message": "1 device updated"}
     (row,) = tenant.ask(LIST, domainId=tenant.domain, tag="site=berlin")["network_devices"]
-    assert (row["tags"], row["note"]) == (["site=Berlin/Floor 2"], "spare")
+    assert (row["tags"], row["note"]) == ({"site": "Berlin/Floor 2"}, "spare")
     assert list(row)[:4] == ["ip_address", "client_ip", "device_type", "nas_port_type"]
     assert tenant.ask(LIST, domainId=tenant.domain, tag="site=Hamburg")["totalCount"] == 0
 
 
-@pytest.mark.parametrize("fields", [{}, {"tags": ["x"]}, {"tags": ["k=" + "/" * 99]}, {"note": "x" * 1001}])
+def test_tags_may_be_an_object(tenant: Tenant) -> None:
+    """Tags in a request have the form of those in answers, and an empty value removes the tag of a key."""
+    device = many(tenant, "core")["core"]
+    given = {"site": "Berlin/Floor 2", "owner": "network"}
+    tenant.ask(UPDATE, domainId=tenant.domain, deviceId=device, tags=given)
+    (row,) = tenant.ask(LIST, domainId=tenant.domain)["network_devices"]
+    assert row["tags"] == given
+    tenant.ask(UPDATE, domainId=tenant.domain, deviceId=device, tags={"owner": ""})
+    found = tenant.ask(GET, domainId=tenant.domain, deviceId=device)
+    assert found["tags"] == found["own_tags"] == {"site": "Berlin/Floor 2"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"tags": ["x"]},
+        {"tags": ["k=" + "/" * 99]},
+        {"tags": {"k": 1}},
+        {"tags": {"my key": "x"}},
+        {"note": "x" * 1001},
+    ],
+)
 def test_wrong_tags_are_refused(tenant: Tenant, fields: dict[str, object]) -> None:
     """The error names the field. Nothing is changed."""
     device = many(tenant, "core")["core"]

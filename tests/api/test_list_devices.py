@@ -31,7 +31,7 @@ def test_the_fields_of_a_device(tenant: Tenant) -> None:
         "nas_device_type": "Cisco ISE", "request_count": 3, "registrations": 1,
         "signed_share": 1.0, "unsigned_proxy_state": 0, "last_unsigned": "", "safe_to_require": True,
         "retransmit_seconds": None, "give_up_seconds": None, "challenge_support": "unknown",
-        "tags": [], "note": "", "ssids": [], "methods": ["pap"], "transports": ["udp"], "silent_since": "",
+        "tags": {}, "note": "", "ssids": [], "methods": ["pap"], "transports": ["udp"], "silent_since": "",
         "model": "", "firmware": "",
     }  # fmt: skip
     assert isinstance(device_id, int)

@@ -169,7 +169,7 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ),
         (
             {"tags": ["hunter2"]},
-            "invalid tags: entry 1 must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-` and `_`",
+            "invalid tags: entry 1 must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-`, `_` and `.`",
         ),
         (
             {"certificates": ["hunter2=x"]},

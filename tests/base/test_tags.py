@@ -34,6 +34,7 @@ def test_a_tag_has_one_form() -> None:
     """The key is in lower case; the value keeps its case and loses the blanks around it."""
     assert canonical_tag(" Site = Berlin Mitte ") == "site=Berlin Mitte"
     assert canonical_tag("formula=a=b") == "formula=a=b"
+    assert canonical_tag("Example.org.x-y_z=1") == "example.org.x-y_z=1"
     assert canonical_tags(["site=Berlin", "OWNER=net", "site=Berlin"]) == ("owner=net", "site=Berlin")
 
 
@@ -78,6 +79,15 @@ def test_a_change_sets_and_removes_keys() -> None:
     )
     assert changed_tags(("owner=net", "site=Berlin"), ["SITE=", "rack="]) == ("owner=net",)
     assert changed_tags(("owner=net",), ["formula=a="]) == ("formula=a=", "owner=net")
+
+
+def test_a_change_replaces_all_tags() -> None:
+    """It removes as many tags as an object can have, and sets as many with other keys. The result has a limit."""
+    present = canonical_tags(f"a{number}=x" for number in range(MAX_TAGS))
+    new = canonical_tags(f"b{number}=x" for number in range(MAX_TAGS))
+    assert changed_tags(present, [*(f"a{number}=" for number in range(MAX_TAGS)), *new]) == new
+    with pytest.raises(Invalid, match="invalid tags"):
+        changed_tags(present, ["b=x"])
 
 
 def test_the_own_value_of_a_key_precedes() -> None:

@@ -66,7 +66,7 @@ def test_role_tags_and_key(service: Service, tmp_path: Path) -> None:
     service.ok("bypass", "import", str(file), "--domain", other)
     rows = [json.loads(service.ok("bypass", "list", "--domain", each, "--json"))[0] for each in (domain, other)]
     for row in rows:
-        assert (row["role"], row["tags"]) == ("things", ["owner=it", "site=Berlin, Mitte"])
+        assert (row["role"], row["tags"]) == ("things", {"owner": "it", "site": "Berlin, Mitte"})
     assert [row["hasPsk"] for row in rows] == [True, False]
     assert "correct horse" not in file.read_text() + str(rows)
     file.write_text("station,psk\n020000000001,'=battery=\n")
@@ -107,6 +107,7 @@ def test_a_wrong_line_is_named(service: Service, tmp_path: Path) -> None:
         ("address\n020000000001\n", "unknown column address"),
         ("[" * 100_000, "nested too deeply"),
         ('station,tags\n020000000001,"site=a\nrole=b"\n', "line 3: tags must be separated by commas"),
+        ('station,tags\n020000000001,a=b\n020000000002,"a=b,a=c"\n', "line 3: tags must have each key once"),
     ):
         file.write_text(text)
         done = service.program("bypass", "import", str(file), "--domain", domain)

@@ -54,14 +54,14 @@ def test_tags_and_notes_are_set_and_listed(service: Service, domain: str) -> Non
     service.ok("client", "set", "gate", "--tag", "site=Berlin/Floor 2", "--tag", "owner=net")
     service.ok("device", "set", "fw1", "--tag", "Role=Edge", "--tag", "owner=fw", "--note", "cabinet 4")
     (row,) = devices(service, "--tag", "role=edge")
-    assert (row["tags"], row["note"]) == (["owner=fw", "role=Edge", "site=Berlin/Floor 2"], "cabinet 4")
+    assert (row["tags"], row["note"]) == ({"owner": "fw", "role": "Edge", "site": "Berlin/Floor 2"}, "cabinet 4")
     service.ok("device", "set", "fw1", "--tag", "owner=")
     (row,) = devices(service, "--tag", "role=edge", "--search", "forti")
-    assert row["tags"] == ["owner=net", "role=Edge", "site=Berlin/Floor 2"]
+    assert row["tags"] == {"owner": "net", "role": "Edge", "site": "Berlin/Floor 2"}
     service.ok("device", "set", "fw1", "--tag", "", "--note", "")
     assert devices(service, "--tag", "role=edge") == []
     assert "role" not in service.ok("device", "show", "fw1")
-    assert "site=Berlin/Floor 2" in service.ok("client", "list", "--tag", "site=berlin", "--json")
+    assert "site=Berlin/Floor 2" in service.ok("client", "list", "--tag", "site=berlin")
     wrong = service.cli("device", "set", "fw1", "--tag", "Berlin")
     assert wrong.returncode == 1 and "--tag" in wrong.stderr and "KEY=VALUE" in wrong.stderr
     assert service.cli("device", "set", "fw1").returncode == 2

@@ -114,11 +114,13 @@ def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> N
 
 
 def test_a_rule_that_allows_by_claims_is_a_warning(service: Service) -> None:
-    """A rule that blocks by a claim is none, and neither is a domain whose clients all sign."""
+    """A rule that blocks by a claim is none, and neither is one that is only for stations, which no factor follows."""
     add_domain(service, "wlan")
     add_client(service, "aps", "198.51.100.64/26", "wlan")
     for action, name in (("allow", "office"), ("block", "guests")):
         service.ok("rule", "add", name, "--domain", "wlan", "--action", action, "--ssid", "corp", "--port", "x")
+    of_stations = ("--kind", "unknown", "--kind", "station", "--ssid", "lobby", "--vlan", "9")
+    service.ok("rule", "add", "lobby", "--domain", "wlan", "--action", "allow", *of_stations)
     (found,) = [text for _, text in of_check(service, "domains") if "claims" in text or "allows by" in text]
     assert "office allows by ssid, port: it exempts no unsigned login" in found
     assert "; require signatures" in found

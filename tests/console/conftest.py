@@ -6,7 +6,7 @@ import pytest
 
 from tests.areas import Areas, SetClock, areas, clock
 from tests.console.chromium import Chromium
-from tests.console.visitor import Site, Visitor, site_of
+from tests.console.visitor import Site, Visitor, site_of, text_of
 
 __all__ = ["areas", "clock"]
 
@@ -21,7 +21,8 @@ async def site(areas: Areas, clock: SetClock) -> Site:
 async def admin(site: Site) -> AsyncIterator[Visitor]:
     """Yield the browser of an admin of the tenant, signed in with a token."""
     async with site.visitor() as visitor:
-        assert (await visitor.sign_in(await site.token())).status_code == 303
+        answer = await visitor.sign_in(await site.token())
+        assert answer.status_code == 303, text_of(answer)
         yield visitor
 
 

@@ -13,12 +13,14 @@ from tests.areas.authorities.revocation.issuer import Issuer
 
 
 class Web:
-    """A server with lists and a responder. bodies: the answers by path; None for no answer at all. respond: the
+    """A server with lists and a responder. bodies: the answers by path; None for no answer at all. stalled: the paths
+    whose answers stop in the middle. respond: the
     function that answers requests at other paths, one at a time; None for status 404. requests: the number of requests
     by path."""
 
     def __init__(self) -> None:
         self.bodies: dict[str, bytes | None] = {}
+        self.stalled = set[str]()
         self.respond: Callable[[bytes], bytes] | None = None
         self.requests = Counter[str]()
         self.released = threading.Event()
@@ -39,6 +41,10 @@ class Web:
         handler.send_response(404 if body is None else 200)
         handler.send_header("Content-Length", str(len(body or b"")))
         handler.end_headers()
+        if handler.path in self.stalled:
+            handler.wfile.write((body or b"")[:100])
+            self.released.wait()
+            return
         handler.wfile.write(body or b"")
 
     @property

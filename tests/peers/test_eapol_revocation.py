@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.x509 import ocsp
 
 from sallyport.areas.authorities.authority import Revocation
-from tests.areas.authorities.revocation.issuer import DAY, Issuer, point
+from tests.areas.authorities.revocation.issuer import DAY, Issuer, point, with_entries
 from tests.peers.eapol import SUCCESS, eapol_test
 from tests.peers.programs import needs
 from tests.peers.published import Web, by_certificate, serving
@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.peer, needs("eapol_test")]
 
 SECRET = "between NAS and server"
 HOUR = timedelta(hours=1)
+MANY = 450_000
+"""About the number of entries of a list of 20 MiB."""
 REVOKED, UNKNOWN = "client certificate revoked", "it is unknown whether the client certificate is revoked"
 MODES = pytest.mark.parametrize("mode", list(Revocation))
 
@@ -33,7 +35,7 @@ class Site:
     def __init__(self, service: RunningService, web: Web, directory: Path) -> None:
         self.service, self.web = service, web
         self.now = datetime.now(UTC).replace(microsecond=0)
-        names = [f"{mode}-{kind}" for mode in Revocation for kind in ("ocsp", "delta", "late")]
+        names = [f"{mode}-{kind}" for mode in Revocation for kind in ("ocsp", "delta", "late", "large")]
         self.issuers = {name: Issuer.new(name) for name in names}
         service.ok("cert", "init", "--host", "radius.example.com")
         service.add_client("nas", "127.0.0.1", SECRET)
@@ -46,11 +48,11 @@ class Site:
                 "--revocation", name.partition("-")[0], "--ocsp-nonce",
             )  # fmt: skip
 
-    def client(self, authority: str, place: str, *, by_list: bool = False) -> Issuer:
-        """Return a certificate of ann whose list or responder is at a path."""
+    def client(self, authority: str, place: str, *, by_list: bool = False, serial: int = 0) -> Issuer:
+        """Return a certificate of ann whose list or responder is at a path. serial: its number, or 0 for any."""
         address = f"{self.web.url}{place}"
         if by_list:
-            return self.issuers[authority].client("ann", lists=[point(address)])
+            return self.issuers[authority].client("ann", serial=serial, lists=[point(address)])
         return self.issuers[authority].client("ann", responder=address)
 
     def log_in(self, directory: Path, client: Issuer) -> tuple[bool, str, str]:
@@ -89,14 +91,19 @@ def responses(site: Site, issuer: Issuer, certificate: x509.Certificate) -> dict
             "no nonce and is old",
         ),
         "dead": (None, "no answer in 2 s"),
+        "slow": (issuer.answer(certificate, issuer, since=now, until=soon), "no answer in 2 s"),
     }
 
 
 @MODES
 def test_responses_that_leave_the_state_unknown(site: Site, tmp_path: Path, mode: Revocation) -> None:
-    """Soft accepts and hard refuses, and the event has the error. Other logins are not delayed by a dead responder."""
-    for number, name in enumerate(("unknown", "expired", "foreign", "wrong nonce", "old without nonce", "dead")):
+    """Soft accepts and hard refuses, and the event has the error. Other logins are not delayed by a dead responder. A
+    slow one stops in the middle of its response."""
+    names = ("unknown", "expired", "foreign", "wrong nonce", "old without nonce", "dead", "slow")
+    for number, name in enumerate(names):
         place = f"/{mode}/{number}"
+        if name == "slow":
+            site.web.stalled.add(place)
         client = site.client(f"{mode}-ocsp", place)
         site.web.bodies[place], part = responses(site, site.issuers[f"{mode}-ocsp"], client.certificate)[name]
         is_accepted, reason, text = site.log_in(tmp_path, client)
@@ -152,3 +159,24 @@ def test_a_late_list(site: Site, tmp_path: Path, mode: Revocation) -> None:
     assert (is_accepted, reason) == expected
     assert "expired at" in text
     assert site.log_in(tmp_path, revoked)[:2] == (False, REVOKED)
+
+
+@MODES
+def test_a_list_of_20_mib(site: Site, tmp_path: Path, mode: Revocation) -> None:
+    """A login that comes before the list is read waits for two seconds at most, and then the mode decides. After that,
+    a certificate on the list is refused and another one accepted in both modes."""
+    name, now = f"{mode}-large", site.now
+    issuer = site.issuers[name]
+    good, revoked = (site.client(name, f"/{name}.crl", by_list=True, serial=1 << 120 | each) for each in (1, 2))
+    short = issuer.crl(5, since=now, until=now + DAY)
+    body = site.web.bodies[f"/{name}.crl"] = with_entries(issuer, short, (1 << 120 | each for each in range(2, MANY)))
+    assert len(body) > 20 * 1024 * 1024
+    site.log_in(tmp_path, good)
+    entries: list[int] = []
+    while not any(entries):
+        entries = [each["entries"] for each in json.loads(site.service.ok("authority", "lists", name, "--json"))]
+    assert entries == [MANY - 2]
+    assert site.log_in(tmp_path, revoked)[:2] == (False, REVOKED)
+    is_accepted, reason, text = site.log_in(tmp_path, good)
+    assert (is_accepted, reason) == (True, "no provider"), text
+    assert text.endswith(": good")

@@ -1,17 +1,23 @@
 """The turns of the tenants' reads, searches and writes, for every kind of actor."""
 
+import gc
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 import pytest
 import trio
 import trio.testing
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.errors import Invalid, TookTooLong
+from sallyport.base.errors import Invalid, StoreError, TookTooLong
 from sallyport.store.connections import SLICE_S, Allowance, Readers
 from sallyport.store.model import Store, Tx, Work
+from sallyport.store.postgres.connection import Cursor
+from sallyport.store.postgres.engine import WRITE_S as POSTGRES_WRITE_S
+from sallyport.store.postgres.transaction import SLOW_S, Inserts, PostgresTx, WriteLimit
 from sallyport.store.sqlite import WRITE_S, SqliteStore
 from sallyport.store.turns import WRITES, TimeSlices, Turns
 from tests.store.conftest import Database, names, put
@@ -45,6 +51,52 @@ async def test_the_services_own_work_has_no_limit(sqlite: SqliteStore, actor: Ac
     with acting_as(actor):
         await sqlite.write(long)
     assert await sqlite.read(names) == ["first", "second"]
+
+
+class SlowServer:
+    """A cursor whose statements take some time of a clock. It stands for a server that is busy."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now = seconds, 0.0
+
+    def execute(self, sql: bytes, values: Sequence[object]) -> "SlowServer":
+        """Let the time pass."""
+        self.now, self.rowcount = self.now + self.seconds, 1
+        return self
+
+    def write(self, statements: int) -> None:
+        """Run the statements of a request's write on PostgreSQL."""
+        limit = WriteLimit(POSTGRES_WRITE_S, lambda: self.now)
+        tx = PostgresTx(cast(Cursor, self), Inserts(), limit=limit)
+        for number in range(statements):
+            tx.execute("update counters set value = :v", v=number)
+
+
+def test_a_slow_database_refuses_no_short_write() -> None:
+    """A statement that the server delays counts for little, because the request is not at fault. A sign-in during a
+    checkpoint of a busy server got status 400."""
+    SlowServer(0.7 * SLOW_S).write(2)
+    SlowServer(0.9 * SLOW_S / 10).write(10)
+
+
+def test_many_statements_are_refused() -> None:
+    """Many statements of a request raise Invalid on PostgreSQL too."""
+    with pytest.raises(Invalid, match="too much at once"):
+        SlowServer(0.001).write(2000)
+
+
+def test_a_write_ends_if_the_database_stays_slow() -> None:
+    """A few statements that take long end with StoreError, which is status 503, so that other writes do not wait."""
+    with pytest.raises(StoreError, match="the database needs more than 3 s"):
+        SlowServer(1.1 * SLOW_S).write(2)
+
+
+def test_the_oldest_garbage_is_not_collected_while_a_test_runs() -> None:
+    """As in the service, no thread collects the oldest generation at any time. In a process of many tests this takes
+    0.2 s, which would count for the limit of a write."""
+    before = gc.get_stats()[2]["collections"]
+    kept = [[number] for number in range(1_000_000)]
+    assert gc.get_stats()[2]["collections"] == before, len(kept)
 
 
 def long(tx: Tx) -> None:

@@ -7,7 +7,7 @@ sorted by key. To compare a wanted tag, look up its `folded_tag` in the `selecto
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -28,7 +28,7 @@ are in memory."""
 Tags = tuple[str, ...]
 """The tags of an object in canonical form, sorted by key."""
 NO_TAGS: Final[Tags] = ()
-_KEY: Final = re.compile(r"[a-z0-9_-]{1,32}")
+_KEY: Final = re.compile(r"[a-z0-9_.-]{1,32}")
 _SEPARATOR: Final = re.compile("[/#]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MEMO: Final = 2048
@@ -47,7 +47,8 @@ def canonical_tag(text: str, field: str = "tags", *, may_be_empty: bool = False)
     key, sign, value = text.partition("=")
     key, value = key.strip().lower(), trimmed(value)
     if not sign or not _KEY.fullmatch(key):
-        raise invalid_field(field, "must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-` and `_`")
+        wanted = "must be KEY=VALUE, with a key of 1 to 32 letters (a to z), digits, `-`, `_` and `.`"
+        raise invalid_field(field, wanted)
     if not may_be_empty and not value:
         raise invalid_field(field, "must have a value after the `=`; only a change may have none")
     if len(value) > MAX_VALUE:
@@ -65,21 +66,22 @@ def canonical_tags(texts: Iterable[str], field: str = "tags") -> Tags:
     return _sorted((canonical_tag(text, field) for text in texts), field)
 
 
-def _sorted(tags: Iterable[str], field: str) -> Tags:
+def _sorted(tags: Iterable[str], field: str, most: int = MAX_TAGS) -> Tags:
     found = dict[str, str]()
     for tag in tags:
         key = key_of(tag)
         if found.setdefault(key, tag) != tag:
             raise invalid_field(field, "must have each key once")
-        if len(found) > MAX_TAGS:
-            raise invalid_field(field, f"must have at most {MAX_TAGS} tags")
+        if len(found) > most:
+            raise invalid_field(field, f"must have at most {most} tags")
     return tuple(found[key] for key in sorted(found))
 
 
 def changed_tags(present: Tags, given: Iterable[str], field: str = "tags") -> Tags:
     """Return the tags after a change. The given tags replace those with the same keys; `KEY=` removes the tag of a key.
-    Raises Invalid; see `canonical_tags`."""
-    values = _sorted((canonical_tag(text, field, may_be_empty=True) for text in given), field)
+    Raises Invalid; see `canonical_tags`. A change may have twice MAX_TAGS tags: it may remove all tags and set as many
+    with other keys."""
+    values = _sorted((canonical_tag(text, field, may_be_empty=True) for text in given), field, 2 * MAX_TAGS)
     keys = {key_of(each) for each in values}
     kept = [each for each in present if key_of(each) not in keys]
     return _sorted([*kept, *(each for each in values if value_of(each))], field)
@@ -148,6 +150,16 @@ def is_selected(tags: Tags, folded: str) -> bool:
             own = folded_tag(tag)
             return own == folded or (own.startswith(folded) and own[len(folded) :].lstrip()[:1] in ("/", "#"))
     return False
+
+
+def as_object(tags: Iterable[str]) -> dict[str, str]:
+    """Return tags as the object that answers have."""
+    return {key: value for key, _, value in (tag.partition("=") for tag in tags)}
+
+
+def as_texts(tags: Mapping[str, str]) -> list[str]:
+    """Return the tags of an object, each as KEY=VALUE."""
+    return [f"{key}={value}" for key, value in tags.items()]
 
 
 def as_stored(tags: Tags) -> str:

@@ -124,7 +124,7 @@ def write_csv(out: TextIO, rows: Iterable[Iterable[JSON]], text: Callable[[JSON]
     import csv
 
     csv.writer(out).writerows(
-        [as_cell(text(value)) if isinstance(value, str | list) else text(value) for value in row] for row in rows
+        [as_cell(text(value)) if isinstance(value, str | list | dict) else text(value) for value in row] for row in rows
     )
 
 

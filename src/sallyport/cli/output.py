@@ -204,6 +204,8 @@ def _shown(value: "JSON", zones: set[str]) -> str:
 def _text(value: "JSON") -> str:
     if isinstance(value, list):
         return ", ".join(map(_text, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{_text(key)}={_text(each)}" for key, each in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else safe(str(value)).replace("\n", "\ufffd")

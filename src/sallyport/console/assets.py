@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute
 
 from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import as_mac
+from sallyport.base.tags import as_texts
 from sallyport.base.text import counted
 from sallyport.base.totp import qr_code
 from sallyport.console import columns
@@ -100,6 +101,7 @@ def _environment(*folders: Path) -> Environment:
         "counted": counted,
         "share": columns.as_percent,
         "mac": as_mac,
+        "pairs": as_texts,
         "duration": columns.as_duration,
     }
     environment.globals |= {

@@ -130,15 +130,22 @@ def as_percent(share: float) -> str:
 
 def _content(row: Row, column: Column) -> str:
     value = row.get(column.key)
-    if value is None or value in ("", []):
+    if value is None or value in ("", [], {}):
         return _EMPTY
     if column.link is None:
         return _HTML.get(column.kind, _as_text)(value)
     return f'<a href="{escape(column.link(row))}">{_LINKED.get(column.kind, _as_text)(value)}</a>'
 
 
+def text_of(value: JSON) -> str:
+    """Return a value as text: an array with commas, and an object as KEY=VALUE with commas."""
+    if isinstance(value, dict):
+        value = [f"{key}={each}" for key, each in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _as_text(value: JSON) -> str:
-    return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    return escape(text_of(value))
 
 
 def _as_time(value: JSON, attribute: str = "") -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from sallyport.base.text import fold, write_csv
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column
+from sallyport.console.columns import Column, text_of
 from sallyport.console.visit import Visit
 from sallyport.shell.command import entries
 
@@ -250,9 +250,7 @@ def page_of(visit: Visit) -> int:
 
 
 def _text(value: JSON) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    return "" if value is None else text_of(value)
 
 
 def _order(value: JSON) -> tuple[bool, float, str]:

@@ -108,7 +108,7 @@ async def test_keys_with_one_label_keep_their_values(areas: Areas, seen: Seen) -
     """A label has letters and `_` only, so `a-b` and `a_b` would have the same one."""
     await seen.device("core")
     rows, _ = await areas.devices.page(DeviceQuery(areas.domain))
-    rows[0].own_tags = "a-b-c=1\na-b_c=2\na_b-c=3\na_b_c=4\na_b_c_2=5"
+    rows[0].own_tags = "a-b-c=1\na.b_c=2\na_b-c=3\na_b_c=4\na_b_c_2=5"
     labels = json.loads(bytes(targets.answer_of(rows, areas.clients.tags_of).body))[0]["labels"]
     found = {name: value for name, value in labels.items() if name.startswith("tag_")}
     assert found["tag_a_b_c"] == "4"

@@ -12,6 +12,7 @@ from sallyport.areas.login.second.session import ChallengeKind
 from sallyport.areas.mfa import provider as mfa
 from sallyport.areas.policy.bypass.station import StationChange
 from sallyport.areas.policy.rules.bodies import RuleFields
+from sallyport.areas.policy.rules.rule import Action
 from sallyport.areas.preview.rule_test import Question, RuleTestResult
 from sallyport.areas.sessions.report import Status
 from sallyport.base.clock import SECOND
@@ -186,7 +187,11 @@ async def test_an_unknown_station_needs_a_rule(office: Areas, mode: Mode) -> Non
     await rule(office, "all", "allow", everyone=True, vlan="1")
     answer = await ask(office, MAC, station=MAC)
     assert (answer.bypass, answer.first, answer.rules) == (False, Reason.UNKNOWN_STATION, [])
-    assert answer.decision.applied is Verdict.REJECT
+    assert (answer.action, answer.decision.applied) == (Action.BLOCK, Verdict.REJECT)
+    await rule(office, "no network", "allow", kinds=["unknown"], priority=900)
+    answer = await ask(office, MAC, station=MAC)
+    assert (answer.action, answer.decision.reason) == (Action.BLOCK, Reason.UNKNOWN_STATION)
+    assert "the rule gives no VLAN or role at this NAS, so it admits no unknown station" in answer.warnings
     await rule(office, "guests", "allow", kinds=["unknown"], vlan="99")
     answer = await ask(office, MAC, station=MAC)
     assert (answer.bypass, answer.decision.applied) == (True, Verdict.ACCEPT)

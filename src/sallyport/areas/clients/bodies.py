@@ -27,7 +27,7 @@ from sallyport.web.bodies import (
     Whole,
     plain,
 )
-from sallyport.web.tags import NewTags, Note, TagFilter, TagText
+from sallyport.web.tags import OR_OBJECT, NewTags, Note, TagFilter, TagText
 
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
@@ -125,9 +125,11 @@ MacForms = Annotated[
 
 Tags = Annotated[
     Many[TagText],
+    OR_OBJECT,
     Field(
         max_length=MAX_TAGS,
-        description="Tags of the client, each KEY=VALUE, such as site=Berlin. The client's devices take them over.",
+        description="Tags of the client, each KEY=VALUE, such as site=Berlin, or an object. The client's devices take "
+        "them over.",
     ),
 ]
 

@@ -15,7 +15,7 @@ from sallyport.base.answer import Wire
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.secret import Secret
-from sallyport.base.tags import Tags, of_store
+from sallyport.base.tags import Tags, as_object, of_store
 from sallyport.base.text import fold
 from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
 from sallyport.radius.duplicates import Source
@@ -193,7 +193,7 @@ class Client:
     ]
     signature_required: Annotated[bool, Wire(REQUIRED, "signatureRequired", title="Signature required")]
     proxy_state_limited: Annotated[bool, Wire(DROPPED, "proxyStateLimited", title="Unsigned Proxy-State dropped")]
-    tags: Annotated[Tags, Wire("Tags, which the devices of the client take over.", kind=list[str])]
+    tags: Annotated[Tags, Wire("Tags, which the devices of the client take over.", convert=as_object)]
     note: Annotated[str, Wire("Note about the client.")]
 
     def __init__(

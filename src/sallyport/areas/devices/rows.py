@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 from sallyport.areas.devices.usage import Usage
 from sallyport.base.answer import Wire
 from sallyport.base.clock import SECOND, iso
-from sallyport.base.tags import Tags, effective_tags, of_store
+from sallyport.base.tags import Tags, as_object, effective_tags, of_store
 
 if TYPE_CHECKING:
     from sallyport.areas.devices.device import Device
@@ -44,9 +44,9 @@ ClientTags = Callable[[int], Tags]
 """A function that returns the tags of a RADIUS client by its id."""
 
 
-def shown_tags(stored: str) -> list[str]:
+def shown_tags(stored: str) -> dict[str, str]:
     """Return the tags of a text of the store."""
-    return list(of_store(stored))
+    return as_object(of_store(stored))
 
 
 def seconds(milliseconds: int) -> float:
@@ -251,10 +251,10 @@ class DeviceRow(Learned):
     ]
 
     @Wire("Tags of the device, and those that it takes over from its RADIUS client.", after="challenge_support")
-    def tags(self, client_tags: ClientTags) -> list[str]:
+    def tags(self, client_tags: ClientTags) -> dict[str, str]:
         """Return the effective tags. client_tags: a function that returns the tags of a RADIUS client by its id."""
         inherited = client_tags(self.client_id)
-        return list(effective_tags(of_store(self.own_tags), inherited) if self.own_tags else inherited)
+        return as_object(effective_tags(of_store(self.own_tags), inherited) if self.own_tags else inherited)
 
     @Wire("SSIDs of the logins, the last one first.", after="note", title="SSIDs")
     def ssids(self, usage: Usage) -> list[str]:

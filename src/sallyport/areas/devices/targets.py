@@ -105,10 +105,10 @@ def _host(address: str) -> str:
 
 
 def _tag_labels(tags: Tags) -> dict[str, str]:
-    """Return a label for each tag. If two keys give one label, such as `a-b` and `a_b`, the key without a `-` keeps it,
-    and the other ones get a number: `tag_a_b_2`."""
+    """Return a label for each tag. If two keys give one label, such as `a-b` and `a_b`, the key without `-` and `.`
+    keeps it, and the other ones get a number: `tag_a_b_2`."""
     labels = dict[str, str]()
-    for tag in sorted(tags, key=lambda each: "-" in key_of(each)):
+    for tag in sorted(tags, key=lambda each: _NO_LETTER.search(key_of(each)) is not None):
         name = same = f"tag_{_NO_LETTER.sub('_', key_of(tag))}"
         number = 1
         while name in labels:

@@ -146,7 +146,10 @@ class LoginRulesTested(Done):
     user: str = Field(description="User name without a realm.")
     rules: list[ReadRule] = Field(description="Rules in the order in which they are read, up to the one that decides.")
     ruleId: int | None = Field(description="Id of the rule that decides; null if no rule matches.")
-    action: Action = Field(description="Action of the rule that decides; mfa_required if no rule matches.")
+    action: Action = Field(
+        description="Action of the rule that decides; mfa_required if no rule matches. A station is never asked for a "
+        "second factor: it has allow or block."
+    )
     bypass: bool = Field(
         description="Whether the station is admitted by its MAC address, without a password and a user."
     )

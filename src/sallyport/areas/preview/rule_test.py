@@ -175,7 +175,10 @@ class RuleTest:
         login.rule, login.role, login.attributes = rule, role, attributes
         if bypass:
             decision = pipeline.stations.decide(login, domain, entry, action)
-            action, first = action_for_station(action), PASSED if entry is not None else decision.reason
+            first = PASSED if entry is not None else decision.reason
+            if login.rule is not rule:
+                warnings.append("the rule gives no VLAN or role at this NAS, so it admits no unknown station")
+            action = Action.BLOCK if first is Reason.UNKNOWN_STATION else action_for_station(action)
         else:
             decision = decide(first, action, second, domain.mode, domain.fallback)
         role, attributes = login.role, login.attributes

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
-from typing import Final
+from typing import Final, cast
 
 from cryptography import x509
 
@@ -11,7 +11,7 @@ from sallyport.areas.directory.schedules.bodies import is_overdue, is_too_old
 from sallyport.areas.policy.rules.conditions import CONDITIONS
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.base.tags import folded_tag, is_selected
+from sallyport.base.tags import as_texts, folded_tag, is_selected
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
@@ -156,13 +156,17 @@ def _revocation(examination: Examination, authorities: Sequence[Row]) -> Iterato
 
 
 def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
-    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims."""
+    """Report each login rule that allows by claims of the sender, if a RADIUS client of the domain may send claims. A
+    rule that is only for stations is left out: they are never asked for a second factor."""
     unproven = [
         str(client["name"])
         for client in serving
         if not client["signatureRequired"] or ip_network(str(client["address"])).num_addresses > 1
     ]
     for rule in rules if unproven else ():
+        kinds = rule["kinds"]
+        if kinds and isinstance(kinds, list) and {*kinds} <= {"station", "unknown"}:
+            continue
         claims = [each.option for each in CONDITIONS if each.is_claim and rule[each.field]]
         if claims and rule["enabled"] and rule["action"] == "allow":
             yield warning(
@@ -184,7 +188,7 @@ def _without_tagged(
         if rule["enabled"] and isinstance(tags, list):
             for tag in map(str, tags):
                 named.setdefault(tag, rule)
-    of_clients = [tuple(map(str, tags)) for client in serving if isinstance(tags := client["tags"], list)]
+    of_clients = [tuple(as_texts(cast(dict[str, str], client["tags"]))) for client in serving]
     for tag, rule in [*named.items()][:LOOKED_AT]:
         if any(is_selected(tags, folded_tag(tag)) for tags in of_clients):
             continue

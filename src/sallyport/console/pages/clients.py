@@ -150,7 +150,7 @@ async def own_tags(visit: Visit) -> Context:
         "title": f"Tags and note of {found['name']}",
         "name": found["name"],
         "tags": found["tags"],
-        "inherited": [],
+        "inherited": {},
         "note": found["note"],
         "back": f"/clients/{found['clientId']}",
         **rights(visit),

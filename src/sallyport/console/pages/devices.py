@@ -171,13 +171,13 @@ async def device(visit: Visit) -> Context:
 async def own_tags(visit: Visit) -> Context:
     """Show the form of the tags and the note of a device."""
     domain, found = visit.domain(), await _device(visit, number_at(visit, "device"))
-    own, name = found["own_tags"], found["device_name"]
-    every_tag = found["tags"] if isinstance(found["tags"], list) else []
+    own, every = (each if isinstance(each, dict) else {} for each in (found["own_tags"], found["tags"]))
+    name = found["device_name"]
     return {
         "title": f"Tags and note of {name}",
         "name": name,
         "tags": own,
-        "inherited": [each for each in every_tag if each not in (own if isinstance(own, list) else [])],
+        "inherited": {key: value for key, value in every.items() if key not in own},
         "note": found["note"],
         "back": f"/devices/{found['device_id']}?domain={domain.id}",
         **rights(visit),

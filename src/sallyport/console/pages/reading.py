@@ -7,7 +7,6 @@ from typing import Final
 
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.base.tags import key_of
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.visit import Visit
@@ -78,9 +77,9 @@ def tag_changes(visit: Visit, present: JSON) -> dict[str, JSON]:
     found: dict[str, JSON] = {"note": visit.fields.get("note", "")}
     if "tags" in visit.fields:
         given = lines(visit.fields["tags"])
-        before = present if isinstance(present, list) else []
+        before = present if isinstance(present, dict) else {}
         keys = {str(line).partition("=")[0].strip().lower() for line in given}
-        removed = [f"{key}=" for tag in before if (key := key_of(str(tag))) not in keys]
+        removed = [f"{key}=" for key in before if key not in keys]
         found["tags"] = [*given, *removed] if given else []
     return found
 

@@ -43,7 +43,7 @@ SEARCH_S: Final = 10.0
 PUBLIC_S: Final = 2.0
 """Time limit in seconds of a search for a public document."""
 WRITE_S: Final = 1.0
-"""Time limit in seconds of the write of a request. It is short, because other writes wait."""
+"""Limit of the write of a request, in seconds (`transaction.WriteLimit`). It is short, because other writes wait."""
 SETTLE_S: Final = 0.01
 """Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6

@@ -2,19 +2,25 @@
 
 import re
 import time
-from collections.abc import Mapping, Sequence, Sized
-from functools import lru_cache
-from typing import Final, cast
+from collections.abc import Callable, Mapping, Sequence, Sized
+from functools import lru_cache, partial
+from typing import Final, TypeVar, cast
 
-from sallyport.base.errors import BODY, Invalid
+from sallyport.base.errors import BODY, Invalid, StoreError
 from sallyport.store.model import CursorTx, NewRows, Tx, Value, ValueCursor
 from sallyport.store.postgres.connection import Cursor
+
+T = TypeVar("T")
 
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
 """A pattern for a text in quotes or a named parameter. It also matches a test for null after the parameter, because
 such a test needs a cast: null has no type."""
 COPIED: Final = 128
 """The number of rows above which COPY is faster than arrays."""
+STATEMENT_S: Final = 0.05
+"""Maximum time in seconds for which one statement counts toward the limit of a write."""
+SLOW_S: Final = 3.0
+"""Time in seconds after which the write of a request ends, if the database is slow."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
@@ -90,25 +96,50 @@ class TrigramSearch:
         """Do nothing, because PostgreSQL merges its index by itself."""
 
 
+class WriteLimit:
+    """The time limit of the write of a request. It counts the CPU time of the calling thread, and the statements.
+
+    A slow server, or a lock of another transaction, delays short statements too, and the request is not at fault. So a
+    statement counts for at most STATEMENT_S. clock: returns the time in seconds.
+    """
+
+    def __init__(self, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until = time.thread_time() + limit_s
+        self._slow_at = clock() + SLOW_S
+
+    def run(self, statement: Callable[[], T]) -> T:
+        """Run a statement, and count it. Raises Invalid instead if the write has done too much. Raises StoreError if
+        the database is too slow for it."""
+        began = self._clock()
+        if time.thread_time() > self._until:
+            raise Invalid.about("the request changes too much at once: split it into smaller requests", BODY)
+        if began > self._slow_at:
+            raise StoreError(f"the database needs more than {SLOW_S:g} s for a write")
+        found = statement()
+        self._until -= min(self._clock() - began, STATEMENT_S)
+        return found
+
+
 class PostgresTx(CursorTx):
-    """A transaction on the connection of a cursor. limit_s: the time limit in seconds; after it, each statement raises
-    Invalid."""
+    """A transaction on the connection of a cursor. limit: the limit of a request's write, or None."""
 
     search = TrigramSearch()
     share = ""
 
     def __init__(
-        self, cursor: Cursor, inserts: Inserts, waiting: Sized = (), limit_s: float | None = None, *, share: str = ""
+        self, cursor: Cursor, inserts: Inserts, waiting: Sized = (), limit: WriteLimit | None = None, *, share: str = ""
     ) -> None:
         self._run, self._waiting = self._execute, waiting
         self._cursor = cursor
         self.share = share
         self._inserts = inserts
-        self._until = None if limit_s is None else time.monotonic() + limit_s
+        self._limit = limit
 
     def limited(self, limit_s: float) -> "PostgresTx":
-        """Return this transaction with a time limit. After `limit_s` seconds, each statement raises Invalid."""
-        return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
+        """Return this transaction with a time limit in seconds. After it, each statement raises Invalid, or StoreError
+        if the database is slow (see `WriteLimit`)."""
+        return PostgresTx(self._cursor, self._inserts, self._waiting, WriteLimit(limit_s), share=self.share)
 
     def lock(self, table: str) -> str:
         return f" for no key update of {table}"
@@ -119,10 +150,10 @@ class PostgresTx(CursorTx):
         return f"unnest({arrays}) as given ({', '.join(columns)})", cast("dict[str, Value]", parameters)
 
     def _execute(self, sql: str, parameters: Mapping[str, Value]) -> ValueCursor:
-        if self._until is not None and time.monotonic() > self._until:
-            raise Invalid.about("the request changes too much at once: split it into smaller requests", BODY)
         text, names = numbered(sql)
-        return cast(ValueCursor, self._cursor.execute(text, [parameters[name] for name in names]))
+        values = [parameters[name] for name in names]
+        run = partial(self._cursor.execute, text, values)
+        return cast(ValueCursor, run() if self._limit is None else self._limit.run(run))
 
     def insert_all(self, parts: Sequence[NewRows]) -> None:
         """Insert all parts in one statement, which gets one array for each column. For many rows, COPY is used instead,

@@ -1,7 +1,7 @@
 """An authority with EC keys for tests: it issues certificates, revocation lists and OCSP responses, good and bad."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import ocsp
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
 
-from sallyport.areas.authorities.revocation.entries import read_header
+from sallyport.areas.authorities.revocation.entries import read_header, split_list
 from sallyport.base.clock import from_us
 from tests.areas import SetClock
 
@@ -209,6 +209,19 @@ def der_value(tag: int, content: bytes) -> bytes:
         return bytes((tag, size)) + content
     octets = size.to_bytes((size.bit_length() + 7) // 8)
     return bytes((tag, 0x80 | len(octets))) + octets + content
+
+
+def with_entries(issuer: Issuer, der: bytes, serials: Iterable[int]) -> bytes:
+    """Return a revocation list with other entries than those of a list in DER. `cryptography` makes no long list in
+    reasonable time. serials: serial numbers of 16 octets; the reason of each is a compromised key."""
+    parts = split_list(der)
+    reason = bytes.fromhex("170d3236303130313030303030305a300c300a0603551d1504030a0101")
+    entries = b"".join(der_value(0x30, b"\2\x10" + each.to_bytes(16) + reason) for each in serials)
+    signed = bytes(parts.signed).replace(der_value(0x30, bytes(parts.entries)), der_value(0x30, entries))
+    signed = der_value(0x30, signed[2 + (signed[1] & 0x7F if signed[1] & 0x80 else 0) :])
+    signature = issuer.key.sign(signed, ec.ECDSA(hashes.SHA256()))
+    algorithm = bytes.fromhex("300a06082a8648ce3d040302")
+    return der_value(0x30, signed + algorithm + der_value(3, b"\0" + signature))
 
 
 def with_serial(issuer: Issuer, serial: bytes) -> x509.Certificate:

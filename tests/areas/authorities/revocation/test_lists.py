@@ -4,7 +4,6 @@ import pytest
 import trio
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +22,7 @@ from sallyport.areas.authorities.revocation.entries import (
 from sallyport.areas.authorities.revocation.lists import RevocationList, is_named, is_revoked, key_hash, read_list
 from sallyport.areas.authorities.revocation.repo import parts_of, read_stored_list, stored_list
 from tests.areas import SetClock
-from tests.areas.authorities.revocation.issuer import DAY, LISTS, NOW, Issuer, point, scope
+from tests.areas.authorities.revocation.issuer import DAY, LISTS, NOW, Issuer, point, scope, with_entries
 
 CA = Issuer.new()
 KEY = key_hash(CA.certificate)
@@ -212,26 +211,9 @@ def test_a_weak_hash_is_refused() -> None:
         read(CA.crl(algorithm=hashes.SHA224()))
 
 
-def sequence(content: bytes) -> bytes:
-    """Return a SEQUENCE in DER."""
-    size = len(content)
-    if size < 0x80:
-        return bytes((0x30, size)) + content
-    octets = size.to_bytes((size.bit_length() + 7) // 8)
-    return bytes((0x30, 0x80 | len(octets))) + octets + content
-
-
 async def test_a_list_of_20_mib_does_not_hold_the_event_loop() -> None:
     """While a worker thread reads half a million entries, other tasks run, and the table has 21 octets for each."""
-    small = CA.crl(5)
-    parts = split_list(small)
-    reason = bytes.fromhex("170d3236303130313030303030305a300c300a0603551d1504030a0101")
-    entries = b"".join(sequence(b"\2\x10" + (1 << 120 | each).to_bytes(16) + reason) for each in range(430_000))
-    signed = bytes(parts.signed).replace(sequence(bytes(parts.entries)), sequence(entries))
-    signed = sequence(signed[2 + (signed[1] & 0x7F if signed[1] & 0x80 else 0) :])
-    algorithm = bytes.fromhex("300a06082a8648ce3d040302")
-    signature = CA.key.sign(signed, ec.ECDSA(hashes.SHA256()))
-    whole = sequence(signed + algorithm + b"\3" + bytes((len(signature) + 1, 0)) + signature)
+    whole = with_entries(CA, CA.crl(5), (1 << 120 | each for each in range(430_000)))
     assert len(whole) > 19 * 1024 * 1024
     passes, found = 0, list[RevocationList]()
 

@@ -1,6 +1,8 @@
 """Tests of how rules match the facts of a login."""
 
+import sys
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
@@ -99,6 +101,28 @@ def test_a_missing_fact_gives_no_reply_attributes(scope: dict[str, object], abse
     assert found is not None and (found.id, found.attributes) == (1, b"")
     found = DomainRules([may, rule(2, "mfa_required", b"guests", priority=2)]).match(facts(**absent))
     assert found is not None and (found.id, found.attributes) == (2, b"guests")
+
+
+def test_a_login_without_facts_costs_one_test_for_each_further_rule() -> None:
+    """If a rule may match, a rule that is not stricter matters only if it surely matches. So its other conditions are
+    not compared after the first missing fact."""
+    scopes: dict[str, object] = {"groups": ["x"], "ous": ["x"], "stations": ["x"], "ports": ["x"], "addresses": ["::1"]}
+    rules = DomainRules(rule(number, "mfa_required", priority=number, **scopes) for number in range(1000))
+    known = facts(groups=None, ous=None, station="")
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        found = rules.match(known)
+    finally:
+        sys.setprofile(before)
+    assert found is not None and found.id == 0
+    assert calls < 2_100
 
 
 def test_one_scope_that_does_not_match_excludes_the_rule() -> None:

@@ -70,6 +70,24 @@ def test_the_cost_of_a_pattern_is_its_length_in_the_automaton() -> None:
     assert [cost(each) for each in ("a*c", "a?", "*a*", "?")] == [4, 3, 4, 2]
 
 
+def lines(index: Patterns, text: str) -> int:
+    """Return the number of lines that a look-up of a text runs."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> TraceFunction:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        index.matching(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
 @pytest.mark.parametrize("part", ["*a", "*a?", "?*", "a*b*"])
 def test_the_cost_of_hostile_patterns_is_linear(part: str) -> None:
     """The most that a domain may have of the costliest patterns runs four lines for each character of the text."""
@@ -78,20 +96,14 @@ def test_the_cost_of_hostile_patterns_is_linear(part: str) -> None:
     for place in range(MAX_PLACES // cost(pattern)):
         index.add(pattern + "?" * (place % 2) + chr(0x4E00 + place), 1 << place)
 
-    def lines(length: int) -> int:
-        text, count = "a" * length, 0
+    assert 100 < lines(index, "a" * 253) - lines(index, "a" * 153) <= 400
 
-        def trace(frame: FrameType, event: str, _: object) -> TraceFunction:
-            nonlocal count
-            count += event == "line"
-            return trace
 
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            index.matching(text)
-        finally:
-            sys.settrace(before)
-        return count
-
-    assert 100 < lines(253) - lines(153) <= 400
+def test_a_short_text_is_not_compared_with_long_patterns() -> None:
+    """A request may have many hundred short values, and a domain beginnings and ends of every length."""
+    index = Patterns()
+    for length in range(250, 0, -1):
+        index.add("a" * length + "*", 1)
+        index.add("*" + "b" * length, 2)
+    assert index.matching("aab") == 3
+    assert lines(index, "aab") < 40

@@ -22,6 +22,7 @@ from sallyport.areas.policy.bypass.files import (
 from sallyport.areas.policy.bypass.vendors import FILE, compact
 from sallyport.areas.users.accounts.bodies import in_a_cell
 from sallyport.base.errors import Invalid, StartError
+from sallyport.base.tags import as_texts
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
@@ -172,7 +173,7 @@ def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the stations of a domain as CSV or JSON, without pre-shared keys."""
     rows = line.listed(LIST, "stations", domain=domain)
     if form is None:
-        rows = ({**row, "tags": in_a_cell(map(str, cast(list[JSON], row["tags"])))} for row in rows)
+        rows = ({**row, "tags": in_a_cell(as_texts(cast(dict[str, str], row["tags"])))} for row in rows)
     line.print_rows(rows, EXPORTED, form or "csv")
 
 

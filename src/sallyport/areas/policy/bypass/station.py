@@ -11,7 +11,7 @@ from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.base.answer import Wire
 from sallyport.base.clock import iso
 from sallyport.base.mac import is_random, mac_text
-from sallyport.base.tags import of_store
+from sallyport.base.tags import as_object, of_store
 
 MAX_STATIONS: Final = 100_000
 """Maximum number of stations in a domain. The limit exists because all stations are in memory."""
@@ -47,8 +47,8 @@ class StationChange:
     tags: tuple[str, ...] | None = None
 
 
-def _tags(text: str) -> list[str]:
-    return list(of_store(text))
+def _tags(text: str) -> dict[str, str]:
+    return as_object(of_store(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class StationRow:
     added_at: Annotated[int, Wire("Time when the station was added, ISO 8601 in UTC.", "addedAt", iso, title="Added")]
     vlan: Annotated[str, Wire("VLAN of the station; empty if it has none.", title="VLAN")]
     role: Annotated[str, Wire("Role of the station; empty if it has none.")]
-    tags: Annotated[str, Wire("Tags of the station, each as KEY=VALUE.", convert=_tags)]
+    tags: Annotated[str, Wire("Tags of the station.", convert=_tags)]
     has_psk: Annotated[int, Wire("Whether the station has a pre-shared key.", "hasPsk", bool, bool, title="Has a key")]
     until_at: Annotated[
         int,

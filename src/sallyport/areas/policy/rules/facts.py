@@ -191,8 +191,8 @@ class Seen:
         rules = 0
         for name, values in (self.facts.attributes or {}).items():
             if (patterns := self._index.attributes.get(name)) is not None:
-                for value in values:
-                    rules |= patterns.matching(fold(value))
+                for value in folded(values):  # a request may repeat a value many hundred times
+                    rules |= patterns.matching(value)
         return rules
 
     @Computed

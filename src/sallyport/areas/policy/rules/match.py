@@ -165,13 +165,14 @@ class _Prepared:
         self.tests = dict(_tests(rule.definition, Preparation(index, 1 << position, rule.action is Action.ALLOW)))
         self.only = next(iter(self.tests.values())) if len(self.tests) == 1 else None
 
-    def matches(self, seen: Seen) -> bool | None:
-        """Return whether the rule matches. Return None if it may match, because a fact is missing."""
+    def matches(self, seen: Seen, *, only_surely: bool) -> bool | None:
+        """Return whether the rule matches. Return None if it may match, because a fact is missing. only_surely: whether
+        the result may be None as soon as the rule does not surely match, because the caller treats None as False."""
         sure: bool | None = True
         for test in self.tests.values():
             holds = test(seen)
-            if holds is False:
-                return False
+            if holds is False or (holds is None and only_surely):
+                return holds
             if holds is None:
                 sure = None
         return sure
@@ -224,11 +225,12 @@ def _first(rules: Sequence[_Prepared], seen: Seen) -> Rule | None:
     least: Rule | None = None
     strictest = 0
     for each in rules:
-        matches = each.only(seen) if each.only is not None else each.matches(seen)
+        is_stricter = each.strictness > strictest
+        matches = each.only(seen) if each.only is not None else each.matches(seen, only_surely=not is_stricter)
         if matches is False:
             continue
         if matches:
             return least if each.strictness < strictest else each.rule
-        if each.strictness > strictest:
+        if is_stricter:
             least, strictest = each.bare, each.strictness
     return least

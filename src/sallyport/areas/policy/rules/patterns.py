@@ -38,6 +38,16 @@ def add_name(rules: dict[Key, int], key: Key, bit: int) -> None:
     rules[key] = rules[key] | bit if key in rules else bit  # names that occur in only one rule share an integer
 
 
+def _of_size(parts: dict[int, dict[str, int]], size: int) -> dict[str, int]:
+    """Return the rules by the beginning or the end of `size` characters. The sizes in `parts` stay in ascending order,
+    so that a short text is compared only with short parts."""
+    if size not in parts:
+        parts[size] = {}
+        for larger in sorted(each for each in parts if each > size):
+            parts[larger] = parts.pop(larger)
+    return parts[size]
+
+
 class Patterns:
     """The patterns for one kind of text, each with the rules that have it. A set of rules is an integer in which each
     bit is a rule."""
@@ -62,9 +72,9 @@ class Patterns:
         if cost(pattern):
             self._add_places(pattern, bit)
         elif pattern.endswith("*"):
-            add_name(self._prefixes.setdefault(len(pattern) - 1, {}), pattern[:-1], bit)
+            add_name(_of_size(self._prefixes, len(pattern) - 1), pattern[:-1], bit)
         elif pattern.startswith("*"):
-            add_name(self._suffixes.setdefault(len(pattern) - 1, {}), pattern[1:], bit)
+            add_name(_of_size(self._suffixes, len(pattern) - 1), pattern[1:], bit)
         else:
             self.add_exact(pattern, bit)
 
@@ -77,11 +87,13 @@ class Patterns:
         rules = self._exact.get(text, 0)
         length = len(text)
         for size, known in self._prefixes.items():
-            if size <= length:
-                rules |= known.get(text[:size], 0)
+            if size > length:
+                break
+            rules |= known.get(text[:size], 0)
         for size, known in self._suffixes.items():
-            if size <= length:
-                rules |= known.get(text[length - size :], 0)
+            if size > length:
+                break
+            rules |= known.get(text[length - size :], 0)
         return rules | self._run(text) if self._starts else rules
 
     def _add_places(self, pattern: str, bit: int) -> None:
