@@ -228,6 +228,11 @@ PROCESS: Final = Board(
             "Mails that wait for the SMTP server. A mail that waits for five minutes is not sent any more.",
             (Query("sum(sallyport_mail_waiting{$here})", "mails"),),
         ),
+        Graph(
+            "Configuration as code",
+            "1 if the folder of the setting `apply` could not be applied. `doctor` says why.",
+            (Query("max by (instance) (sallyport_configuration_not_applied{$here})", "{{instance}}"),),
+        ),
         Row("Accounting while the database is away"),
         Graph(
             "Spooled",

@@ -21,7 +21,7 @@ from sallyport import __version__
 from sallyport.base.clock import SECOND, iso, now_us
 from sallyport.base.wire import Row
 from sallyport.cli.checks.certificates import of_signing
-from sallyport.cli.checks.service import of_old_data, of_schedule
+from sallyport.cli.checks.service import of_list, of_old_data, of_schedule
 from sallyport.settings.listening import process_name
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius.eap.certificates import Authority
@@ -389,3 +389,16 @@ def test_old_data_of_a_cloud_directory_are_named(action: str, level: str) -> Non
     found = of_old_data("corp: entra", {"readAt": "2026-01-01T00:00:00Z"}, domain)
     assert found.level == level
     assert "corp: entra: the data of 2026-01-01T00:00:00Z are older than 24 hours" in found.text
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "text"),
+    [
+        ("valid", "no answer in 60 s", "is valid, but the last fetch has failed: no answer in 60 s; check"),
+        ("expired", "", "is expired: the authority has not published a newer list; check"),
+    ],
+)
+def test_a_revocation_list_that_is_not_renewed_is_named(state: str, error: str, text: str) -> None:
+    """A valid list with a failed fetch is told from one that has expired."""
+    found: Row = {"address": "http://pki.example.com/ca.crl", "state": state, "error": error}
+    assert text in of_list("Intune", found).text

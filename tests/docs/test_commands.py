@@ -61,6 +61,7 @@ WALKS = [
         ],
     ),
     Walk("docs/guides/profiles.md", before=["sallyport cert init --host radius.example.org"]),
+    Walk("docs/guides/gitops.md", files=[f"gitops/{kind}.toml" for kind in ("domain", "client", "rule")]),
     Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
     Walk(
         "docs/guides/mac-bypass.md",

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from docs import reference
+from sallyport.areas.configuration.references import PREFIX as SECRETS
 from sallyport.areas.did.public import RESOLVE
 from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.cli.main import root
@@ -67,7 +68,7 @@ def test_a_shown_command_exists(page: str, line: str) -> None:
 def test_variables_and_paths_exist(page: Path) -> None:
     """Each SALLYPORT_ variable on a page belongs to a setting, and each API path belongs to an operation."""
     text = page.read_text(encoding="utf-8")
-    assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES
+    assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES | {SECRETS}
     assert set(re.findall(r"(?<![\w./-])/(?:network_device|ad|api/v1)/[A-Za-z0-9/-]+", text)) <= API
 
 

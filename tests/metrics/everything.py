@@ -38,6 +38,7 @@ def registered() -> CollectorRegistry:
     metrics.OutletMetrics(registry)
     metrics.SpoolMetrics(registry).watch(lambda: 0, lambda: 0)
     metrics.HttpMetrics(registry)
+    metrics.ConfigurationMetrics(registry)
     metrics.MailMetrics(registry).watch(lambda: 0)
     metrics.ProcessMetrics(registry, "0")
     return registry

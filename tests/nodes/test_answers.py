@@ -46,7 +46,8 @@ async def test_another_node_shows_the_progress_and_then_the_answer(pair: Pair, c
         await nursery.start(one.running.run)
         address = (await here.send(FORM, {**FIELDS, "appUrl": url})).headers["location"]
         waiting = await there.get(address)
-        assert waiting.headers["refresh"] and "shows the result as soon as it is there" in text_of(waiting)
+        assert "refresh" in waiting.headers, f"{waiting.status_code} {text_of(waiting)}"
+        assert "shows the result as soon as it is there" in text_of(waiting)
         answers.set()
         shown = await until_answered(there, address)
         assert "Nothing is saved" in text_of(shown) and 'value="AD"' in shown.text

@@ -22,6 +22,7 @@ from tests.areas import Areas, areas, clock
 from tests.areas.factors.sign_ins import Bench
 from tests.areas.factors.stepups import SITE, node
 from tests.console.provider import SECRET, Provider
+from tests.peers.companies import needs_oidc_provider
 from tests.peers.npm_verifiers import HERE, MODULES
 from tests.peers.programs import find
 from tests.ports import free_port
@@ -30,9 +31,7 @@ __all__ = ["areas", "clock"]
 pytestmark = [
     pytest.mark.peer,
     pytest.mark.system,
-    pytest.mark.skipif(
-        not (MODULES / "oidc-provider").is_dir(), reason="oidc-provider of tests/peers/npm is not installed"
-    ),
+    needs_oidc_provider,
 ]
 _FORM = re.compile(r'<form[^>]*action="([^"]+)"')
 _PROMPT = re.compile(r'name="prompt" value="([a-z]+)"')

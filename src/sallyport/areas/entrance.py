@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from prometheus_client import CollectorRegistry
 from starlette.routing import BaseRoute
 
+from sallyport.areas.configured import AnyKind
 from sallyport.base.clock import Clock
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.certs.credentials import Certificates
@@ -78,6 +79,8 @@ class Area:
     """The columns with values that are sealed under the master key."""
     pages: Sequence[Pages[Any]] = ()
     """The pages of the console."""
+    configured: Sequence[AnyKind] = ()
+    """The kinds of objects that files may describe (`sallyport apply`)."""
     foreign: Mapping[str, Callable[[int], None]] = {}
     """What to do after another node has changed rows, by the kind of the change (`store.foreign`). The function gets
     the id of a domain, or 0 for all."""

@@ -41,6 +41,7 @@ THEN: tuple[tuple[str, Check], ...] = (
 
 ASKING: tuple[tuple[str, Check], ...] = (
     ("nodes", service.check_nodes),
+    ("configuration", service.check_configuration),
     ("clients", service.check_clients),
     ("Proxy-State", service.check_proxy_state),
     ("silence", service.check_silent),

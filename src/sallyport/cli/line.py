@@ -1,5 +1,6 @@
 """The context object of every click command: the connection to the service, and the outputs."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -121,8 +122,9 @@ class Line:
         octets = sys.stdin.buffer.readline()
         return octets.removesuffix(b"\n").removesuffix(b"\r") if octets.endswith(b"\n") else octets
 
-    def print(self, text: str) -> None:
-        click.echo(output.safe(text))
+    def print(self, text: str, *, colour: str = "") -> None:
+        shown = output.safe(text)
+        click.echo(click.style(shown, fg=colour) if colour and not os.environ.get("NO_COLOR") else shown)
 
     def print_rows(
         self,

@@ -84,6 +84,8 @@ SECTIONS: Sections = {
         "tenant": ("sallyport.areas.tenancy.cli:tenant", "Organizations and tenants: list, rename, remove."),
         "node": ("sallyport.nodes.cli:node", "Nodes: the services that use the same database."),
         "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),
+        "export": ("sallyport.areas.configuration.cli:export", "Write the configuration as TOML files."),
+        "apply": ("sallyport.areas.configuration.cli:apply", "Apply the configuration of TOML files."),
         "audit": ("sallyport.areas.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),
         "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),

@@ -20,7 +20,14 @@ from sallyport.metrics.login import (
     UpstreamMetrics,
 )
 from sallyport.metrics.nodes import NodeMetrics
-from sallyport.metrics.process import CertificateMetrics, HttpMetrics, MailMetrics, ProcessMetrics, StoreMetrics
+from sallyport.metrics.process import (
+    CertificateMetrics,
+    ConfigurationMetrics,
+    HttpMetrics,
+    MailMetrics,
+    ProcessMetrics,
+    StoreMetrics,
+)
 from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
 from sallyport.metrics.revocation import ListFacts, RevocationMetrics
 
@@ -30,6 +37,7 @@ __all__ = [
     "Buckets",
     "Cell",
     "CertificateMetrics",
+    "ConfigurationMetrics",
     "CredentialMetrics",
     "DirectoryMetrics",
     "DomainMetrics",

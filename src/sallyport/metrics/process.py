@@ -105,6 +105,21 @@ class MailMetrics:
         self._mails.cell(result).count += 1
 
 
+class ConfigurationMetrics:
+    """Metric of the folder of the setting `apply`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._failed = Gauge(
+            "sallyport_configuration_not_applied",
+            "1 if the folder of the setting `apply` could not be applied, otherwise 0.",
+            registry=registry,
+        )
+
+    def applied(self, *, succeeded: bool) -> None:
+        """Store whether the folder was applied."""
+        self._failed.set(not succeeded)
+
+
 class HttpMetrics:
     """Metrics of HTTP operations. Label method: the HTTP method. Label route: the path with placeholders. Label code:
     the class of the status, such as 4xx."""

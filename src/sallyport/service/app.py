@@ -19,6 +19,7 @@ from sallyport.areas.authorities.area import AuthoritiesArea
 from sallyport.areas.authorities.revocation.certified_repo import forget_users
 from sallyport.areas.certificates.area import ServerCertificatesArea
 from sallyport.areas.clients.area import ClientsArea
+from sallyport.areas.configuration.area import ConfigurationArea
 from sallyport.areas.devices.area import DevicesArea
 from sallyport.areas.did.area import DidArea
 from sallyport.areas.directory.area import DirectoryArea
@@ -264,6 +265,7 @@ class App:
                 parts, self.clients.issued, tenancy, revocations, self.login, self.server_certificates.service
             )
         )
+        self.configured = add(ConfigurationArea(parts, self.areas, tenancy))
         self.installation = add(InstallationArea(parts, self.areas, tenancy, domains, self.login, self.version))
 
     def _own_fields(self, domain_id: int) -> OwnFields | None:

@@ -222,6 +222,12 @@ class Settings(BaseModel):
         description="PEM file of the private key of `profile_certificate`",
         json_schema_extra=unset("the profiles are not signed"),
     )
+    apply: PathIfGiven = Field(
+        None,
+        description="folder of configuration as code: the service applies its TOML files at the start, and after each "
+        "change of them",
+        json_schema_extra=unset("no such folder"),
+    )
     dictionaries: PathIfGiven = Field(
         None,
         description="directory with more `dictionary*` files; they are read after the files of the package",

@@ -195,8 +195,9 @@ class CommandLine(Protocol):
         confirm: whether to ask twice at a terminal.
         """
 
-    def print(self, text: str) -> None:
-        """Print a line on standard output."""
+    def print(self, text: str, *, colour: str = "") -> None:
+        """Print a line on standard output. colour: a name that click knows; it is used at a terminal, unless NO_COLOR
+        is set (https://no-color.org)."""
 
     def print_rows(
         self,

@@ -172,6 +172,7 @@ def violations(page: Page, link: str, axe: str) -> list[str]:
     return found
 
 
+@pytest.mark.system
 @needs_axe
 async def test_no_page_has_a_violation(tmp_path: Path, clock: SetClock, certificate: Tls, chromium: Chromium) -> None:
     """People with a keyboard or a screen reader can use each page. Hostile texts of packets stay texts."""

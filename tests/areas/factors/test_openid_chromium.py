@@ -60,6 +60,7 @@ def violations(page: Page, link: str, axe: str) -> list[str]:
     return found
 
 
+@pytest.mark.system
 @needs_axe
 async def test_a_person_signs_in_at_the_company(areas: Areas, certificate: Tls, chromium: Chromium) -> None:
     """The way to the provider and back takes one click. The page has no violation of accessibility."""

@@ -220,6 +220,7 @@ def violations(page: Page, url: str, axe: str, codes: Sequence[str], passkey: Pa
     return found
 
 
+@pytest.mark.system
 @needs_axe
 async def test_no_page_has_a_violation(areas: Areas, certificate: Tls, chromium: Chromium) -> None:
     """People with a keyboard or a screen reader can use each page. Long names from packets do not widen it."""

@@ -5,17 +5,9 @@ from dataclasses import replace
 import pytest
 import trio
 import trio.testing
-from structlog.testing import capture_logs
 
 from sallyport.areas.factors.denials import Denial, Denials, DeniedAt
 from sallyport.areas.factors.stepup import repo
-from sallyport.areas.factors.stepup.limits import (
-    NEW_ADDRESSES,
-    WRONG_CODES,
-    WRONG_CODES_OF_48,
-    WRONG_CODES_OF_56,
-    WRONG_CODES_OF_ALL,
-)
 from sallyport.areas.factors.stepup.stepup import (
     ALPHABET,
     CODE_LENGTH,
@@ -30,7 +22,6 @@ from sallyport.areas.mfa.fields import Binding, OwnFields
 from sallyport.areas.mfa.host import StepUpState as State
 from sallyport.areas.mfa.provider import Code, Strength
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import TooMany
 from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 from tests.areas import Areas, stored
@@ -44,7 +35,6 @@ from tests.areas.factors.stepups import (
     node,
     opened,
     question,
-    with_pages,
 )
 
 CODE, ADDRESS, UNBOUND = (OwnFields(binding=each) for each in Binding)
@@ -405,62 +395,6 @@ async def test_a_person_has_few_open_step_ups(areas: Areas) -> None:
     assert await stepups.open(question(areas, 0), CODE) is not None  # the same login asks again
     await stepups.end(question(areas, 0).challenge_id)
     assert await stepups.open(question(areas, 9), CODE) is not None
-
-
-async def test_guesses_are_limited_by_address(areas: Areas) -> None:
-    """After many wrong codes, an address waits, even with a right code. Another address does not."""
-    stepups = node(areas)
-    page = await opened(stepups, question(areas))
-    for _ in range(WRONG_CODES):
-        assert await stepups.opened("ABCDE23456", STRANGER, ELSEWHERE) is None
-    with pytest.raises(TooMany, match="wait a minute"):
-        await stepups.opened(page.code, STRANGER, ELSEWHERE)
-    assert await stepups.opened(page.code, LAPTOP, STATION) is not None
-
-
-async def test_guesses_are_limited_in_total(areas: Areas) -> None:
-    """An attacker with many addresses has a limit too."""
-    stepups = node(areas)
-    for number in range(WRONG_CODES_OF_ALL):
-        stepups._guesses.fail(f"10.{number // 256}.{number % 256}.1")
-    with pytest.raises(TooMany):
-        await stepups.opened("ABCDE23456", LAPTOP, "10.117.47.1")
-
-
-async def test_many_addresses_do_not_keep_others_out(areas: Areas) -> None:
-    """After the limit of all addresses, those without a wrong code are still let in, and these have a limit too."""
-    stepups = with_pages(areas)
-    page = await opened(stepups, question(areas))
-    for number in range(WRONG_CODES_OF_ALL):
-        stepups._guesses.fail(f"10.{number >> 8}.{number & 255}.1")
-    with capture_logs() as logged:
-        assert await stepups.opened(page.code, LAPTOP, STATION) is not None
-        admitted = [not stepups._guesses.refuses(f"172.16.{number >> 8}.{number & 255}") for number in range(700)]
-    assert admitted == [True] * (NEW_ADDRESSES - 1) + [False] * (701 - NEW_ADDRESSES)
-    assert [each["event"] for each in logged].count("stepup_codes_guessed") == 1
-    assert areas.sample("sallyport_stepup_code_failures_total", result="total_limit") == 701
-    assert areas.sample("sallyport_stepup_code_failures_total", result="wrong") == WRONG_CODES_OF_ALL
-
-
-@pytest.mark.parametrize(
-    ("address", "inside", "outside", "limit"),
-    [
-        ("2001:db8:0:{:x}::1", "2001:db8:0:ff::1", "2001:db8:0:100::1", WRONG_CODES_OF_56),
-        ("2001:db8:0:{:x}00::1", "2001:db8:0:ff00::1", "2001:db8:1::1", WRONG_CODES_OF_48),
-    ],
-    ids=["/56", "/48"],
-)
-async def test_guesses_are_limited_by_network(
-    areas: Areas, address: str, inside: str, outside: str, limit: int
-) -> None:
-    """A subscriber with many /64 networks has one limit. The next subscriber does not notice it."""
-    stepups = node(areas)
-    page = await opened(stepups, question(areas))
-    for number in range(limit):
-        assert await stepups.opened("ABCDE23456", STRANGER, address.format(number)) is None
-    with pytest.raises(TooMany):
-        await stepups.opened(page.code, LAPTOP, inside)
-    assert await stepups.opened(page.code, LAPTOP, outside) is not None
 
 
 async def test_the_store_contains_neither_code_nor_digits(areas: Areas) -> None:

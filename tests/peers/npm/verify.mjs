@@ -102,6 +102,23 @@ const ASKED = {
     if (result.error) throw result.error
     return result.verified
   },
+  // The response of a browser registers a passkey for its challenge, origin and host. The answer is what was read of it.
+  async webauthnRegistration({ response, challenge, origin, host }) {
+    const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+    const expected = { expectedChallenge: challenge, expectedOrigin: origin, expectedRPID: host }
+    const { verified, registrationInfo } = await verifyRegistrationResponse({ response, ...expected, requireUserVerification: true })
+    if (!verified) return false
+    const { credential, fmt, credentialBackedUp, credentialDeviceType } = registrationInfo
+    const key = Buffer.from(credential.publicKey).toString('hex')
+    return { id: credential.id, key, fmt, backedUp: credentialBackedUp, synchronised: credentialDeviceType === 'multiDevice' }
+  },
+  // The response of a browser is an assertion of a passkey (id in base64url, key in hex) for its challenge.
+  async webauthnAssertion({ response, challenge, origin, host, id, key }) {
+    const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
+    const expected = { expectedChallenge: challenge, expectedOrigin: origin, expectedRPID: host }
+    const credential = { id, publicKey: new Uint8Array(Buffer.from(key, 'hex')), counter: 0 }
+    return (await verifyAuthenticationResponse({ response, ...expected, credential, requireUserVerification: true })).verified
+  },
 }
 
 const answers = []

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from sallyport.areas.clients import operations as api
 from sallyport.areas.clients.activity import Heard
+from sallyport.areas.clients.configured import ClientKind
 from sallyport.areas.clients.issued import IssuedCertificates
 from sallyport.areas.clients.service import Clients
 from sallyport.areas.domains.service import Domains
@@ -36,6 +37,7 @@ class ClientsArea(Area):
         self.service = Clients(parts.configuration, parts.vault, domains.tenant_of, parts.clock)
         self.issued = IssuedCertificates(parts.configuration, lambda: self.service.table.issued)
         self.node_tasks = (self.service.latches.run,)
+        self.configured = (ClientKind(self.service),)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of RADIUS clients."""

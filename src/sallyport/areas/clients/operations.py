@@ -56,23 +56,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         """
         client_id, secret = await service.add(
             caller.tenant_id,
-            NewClient(
-                name=body.name,
-                network=body.address,
-                secret=_octets(body.secret),
-                domain_ids=tuple(body.domainIds or ()),
-                product=body.product,
-                require_message_authenticator=body.requireMessageAuthenticator,
-                limit_proxy_state=body.limitProxyState,
-                password_verified=body.passwordVerified,
-                coa_port=body.coaPort,
-                tls_name=body.tlsName,
-                tls_fingerprint=body.tlsFingerprint,
-                mac_forms=joined_forms(body.macForms),
-                mac_password=_octets(body.macPassword) or b"",
-                tags=canonical_tags(body.tags),
-                note=body.note,
-            ),
+            new_client(body),
             by=None if caller.is_installation else caller.role,
         )
         return ClientAdded(
@@ -145,6 +129,27 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         return Done(message="client deleted")
 
     return clients
+
+
+def new_client(body: AddClient) -> NewClient:
+    """Return the client that a body describes."""
+    return NewClient(
+        name=body.name,
+        network=body.address,
+        secret=_octets(body.secret),
+        domain_ids=tuple(body.domainIds or ()),
+        product=body.product,
+        require_message_authenticator=body.requireMessageAuthenticator,
+        limit_proxy_state=body.limitProxyState,
+        password_verified=body.passwordVerified,
+        coa_port=body.coaPort,
+        tls_name=body.tlsName,
+        tls_fingerprint=body.tlsFingerprint,
+        mac_forms=joined_forms(body.macForms),
+        mac_password=_octets(body.macPassword) or b"",
+        tags=canonical_tags(body.tags),
+        note=body.note,
+    )
 
 
 def _active(client: Client, times: Times) -> Row:

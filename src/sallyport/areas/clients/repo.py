@@ -407,6 +407,12 @@ def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value])
     return ""
 
 
+def characters(tx: Tx, tenant_id: int) -> int:
+    """Return the number of characters of the tags and notes of a tenant's clients."""
+    sql = "select sum(length(tags) + length(note)) from radius_clients where tenant_id = :t"
+    return tx.value(int, sql, t=tenant_id) or 0
+
+
 def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
     """Remove a tenant's client. Raises NotFound."""
     if not tx.execute("delete from radius_clients where id = :id and tenant_id = :t", id=client_id, t=tenant_id):

@@ -44,6 +44,7 @@ SEARCHING: Final = 1
 """Maximum number of searches at the same time. All threads share one interpreter lock, so several searches would delay
 logins."""
 DAY_US: Final = 86_400 * SECOND
+TOO_LONG: Final = f"the tags and notes of a tenant's clients can have at most {MAX_CHARACTERS} characters"
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
@@ -180,7 +181,7 @@ class Clients:
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
         await self._check_room(tenant_id, sum(len(as_stored(new.tags)) + len(new.note) for new in clients))
-        rows = await trio.to_thread.run_sync(_rows, clients)
+        rows = await trio.to_thread.run_sync(new_rows, clients)
 
         def transaction(tx: Tx) -> list[tuple[int, bytes]]:
             check_ranges(tx, tenant_id, [row.network for row in rows], by)
@@ -204,7 +205,7 @@ class Clients:
             async with self._turns.slot(tenant_id):
                 present = await trio.to_thread.run_sync(_characters, self.of_tenant(tenant_id))
             if present + growth > MAX_CHARACTERS:
-                raise Conflict(f"the tags and notes of a tenant's clients can have at most {MAX_CHARACTERS} characters")
+                raise Conflict(TOO_LONG)
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
         """Return the plan of an import. Raises Forbidden if a domain belongs to another tenant."""
@@ -230,7 +231,7 @@ class Clients:
         changed = [step for step in steps if step.action is Action.CHANGED]
         changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
         moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
-        rows = _rows(_new(step.wanted) for step in steps if step.action is Action.NEW)
+        rows = new_rows(_new(step.wanted) for step in steps if step.action is Action.NEW)
 
         def transaction(tx: Tx) -> None:
             check_ranges(tx, tenant_id, [*moved, *(row.network for row in rows)], None)
@@ -301,14 +302,34 @@ class Clients:
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
         """Remove a client. The client's next request is dropped. Raises NotFound."""
-        at = self._clock()
+        await self._configuration.change(lambda tx: self._delete(tx, tenant_id, client_id))
 
-        def transaction(tx: Tx) -> None:
-            removed = repo.described(tx, tenant_id, client_id)
-            repo.delete(tx, tenant_id, client_id)
-            record(tx, "client.delete", tenant_id, client_id, at, before=removed)
+    def _delete(self, tx: Tx, tenant_id: int, client_id: int) -> None:
+        removed = repo.described(tx, tenant_id, client_id)
+        repo.delete(tx, tenant_id, client_id)
+        record(tx, "client.delete", tenant_id, client_id, self._clock(), before=removed)
 
-        await self._configuration.change(transaction)
+    # --- in the transaction of a caller -----------------------------------------------------------------------
+
+    def read(self, tx: Tx, tenant_id: int) -> Sequence[Client]:
+        """Return a tenant's clients as the store has them, ordered by id."""
+        return self._load(tx).of_tenant(tenant_id)
+
+    def write(
+        self, tx: Tx, tenant_id: int, rows: Sequence[NewRow], changes: Sequence[Change], removed: Sequence[int]
+    ) -> None:
+        """Remove clients, change others, and add new ones, as the installation's administrator. Raises NotFound,
+        Conflict, Invalid. removed: the ids of clients."""
+        for client_id in removed:
+            self._delete(tx, tenant_id, client_id)
+        networks = [ip_network(str(each.columns["network"])) for each in changes if "network" in each.columns]
+        check_ranges(tx, tenant_id, [*networks, *(row.network for row in rows)], None)
+        for columns in [*(each.columns for each in changes), *(row.settings for row in rows)]:
+            check_certificate(tx, tenant_id, columns, None)
+        self._update(tx, tenant_id, changes)
+        self._add(tx, tenant_id, rows)
+        if repo.characters(tx, tenant_id) > MAX_CHARACTERS:
+            raise Conflict(TOO_LONG)
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
@@ -325,7 +346,7 @@ def _containing(clients: Iterable[Client], text: str, tag: str) -> list[Client]:
     return [client for client in clients if client.contains(folded) and (not tag or is_selected(client.tags, wanted))]
 
 
-def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
+def new_rows(clients: Iterable[NewClient]) -> list[NewRow]:
     """Prepare the rows of new clients before the transaction, to keep the transaction short."""
     rows = []
     for new in clients:

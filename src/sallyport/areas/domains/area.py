@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sallyport.areas.domains import operations as api
+from sallyport.areas.domains.configured import DomainKind
 from sallyport.areas.domains.enforcement import Enforcement, ImpactPreview, ProviderChecks, Reverts
 from sallyport.areas.domains.removal import Removal
 from sallyport.areas.domains.service import Domains
@@ -33,6 +34,7 @@ class DomainsArea(Area):
         # Each node knows the deadlines of the modes, but only the node with the lease reverts a mode.
         self.node_tasks = (self.reverts.run,)
         self.leader_tasks = (self.removal.run,)
+        self.configured = (DomainKind(self.service, self.removal),)
 
     def preview_with(self, preview: ImpactPreview, providers: ProviderChecks) -> None:
         """Set what the switch to enforce uses. It needs the domains itself, so it is made later."""

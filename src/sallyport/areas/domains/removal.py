@@ -77,24 +77,28 @@ class Removal:
         Raises NotFound. Raises Conflict if the domain is the default of a RADIUS client, or if an import is waiting or
         running.
         """
-        at = self._clock()
-
-        def transaction(tx: Tx) -> Domain:
-            domain = _removable(tx, domain_id)
-            repo.mark_removed(tx, domain_id, at)
-            audit.record(
-                tx,
-                "domain.remove",
-                at=at,
-                tenant_id=domain.tenant_id,
-                domain_id=domain_id,
-                target=f"domain {domain_id} {domain.name}",
-            )
-            return domain
-
-        domain = await self._configuration.change(transaction)
-        self._configuration.forget()
+        domain = await self._configuration.change(lambda tx: self.mark(tx, domain_id))
         log.info("domain_removed", domain=domain_id, name=domain.name)
+        self.wake()
+
+    def mark(self, tx: Tx, domain_id: int) -> Domain:
+        """Mark a domain as removed, in the transaction of a caller, which then calls `wake`. Raises as `remove`
+        does."""
+        at, domain = self._clock(), _removable(tx, domain_id)
+        repo.mark_removed(tx, domain_id, at)
+        audit.record(
+            tx,
+            "domain.remove",
+            at=at,
+            tenant_id=domain.tenant_id,
+            domain_id=domain_id,
+            target=f"domain {domain_id} {domain.name}",
+        )
+        return domain
+
+    def wake(self) -> None:
+        """Delete the rows of domains that were removed."""
+        self._configuration.forget()
         self._removed.set()
 
     async def run(self) -> None:

@@ -316,6 +316,22 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
     return changed > 0
 
 
+def set_kept_mode(tx: Tx, domain_id: int, mode: Mode, fallback: Fallback) -> None:
+    """Set the mode of a domain for good, if it differs. During break-glass, set the mode to which it returns."""
+    tx.execute(
+        "update domains set enforcement_mode = case when glass_mode is null then :mode else enforcement_mode end, "
+        "fallback_action = case when glass_mode is null then :fallback else fallback_action end, "
+        "glass_mode = case when glass_mode is null then null else :mode end, "
+        "glass_fallback = case when glass_mode is null then null else :fallback end, "
+        "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null where id = :id "
+        "and (coalesce(glass_mode, enforcement_mode) <> :mode "
+        "or coalesce(glass_fallback, fallback_action) <> :fallback)",
+        id=domain_id,
+        mode=mode,
+        fallback=fallback,
+    )
+
+
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
     """Switch every domain to monitor, and return the number of domains. The function stores the former mode of each
     domain. If a former mode is already stored, the stored mode is kept."""

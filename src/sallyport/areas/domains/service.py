@@ -1,7 +1,8 @@
 """The service for domains."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
+from typing import cast
 
 import structlog
 import trio
@@ -95,22 +96,29 @@ class Domains:
         def transaction(tx: Tx) -> int:
             tenant_id = tenant if isinstance(tenant, int) else tenant(tx)
             given = {**settings, "realms": (*realms,), "realm_keys": (*keys.values(),)}
-            domain = Domain(0, tenant_id, name, **given)  # type: ignore[arg-type]
-            domain_id = repo.add(tx, domain, keys, at)
-            shown = answer(domain, warnings=[])
-            fields = {each: shown[each] for each in SETTINGS}
-            audit.record(
-                tx,
-                "domain.add",
-                at=at,
-                tenant_id=tenant_id,
-                domain_id=domain_id,
-                target=f"domain {domain_id} {name}",
-                changes=audit.changed({}, fields),
-            )
-            return domain_id
+            return _add(tx, Domain(0, tenant_id, name, **given), keys, at)  # type: ignore[arg-type]
 
         return await self._configuration.change(transaction)
+
+    def write(self, tx: Tx, tenant_id: int, domain_id: int | None, name: str, settings: Mapping[str, object]) -> None:
+        """Add or change a domain, in the transaction of a caller. Raises NotFound, Conflict.
+
+        domain_id: None adds a domain. settings: the values of SETTINGS, by the names of the fields of `Domain`.
+
+        During break-glass, the mode is the one to which the domain returns.
+        """
+        at, realms = self._clock(), cast(tuple[str, ...], settings["realms"])
+        keys = folded_realms((name, *realms))
+        if domain_id is None:
+            given = {**settings, "realm_keys": (*keys.values(),)}
+            _add(tx, Domain(0, tenant_id, name, **given), keys, at)  # type: ignore[arg-type]
+            return
+        before = repo.find(tx, domain_id)
+        gone = [] if before is None else [each for each in before.realms if fold(each) not in keys.values()]
+        others = {field: value for field, value in settings.items() if field not in ("mode", "fallback", "realms")}
+        _update(tx, domain_id, Update(name, realms, gone, others), {**folded_realms(gone), **keys}, at)
+        mode, fallback = cast(Mode, settings["mode"]), cast(Fallback, settings["fallback"])
+        _recorded(tx, "domain.mode", lambda: repo.set_kept_mode(tx, domain_id, mode, fallback), [domain_id], at)
 
     async def set_mode(
         self,
@@ -153,22 +161,7 @@ class Domains:
         named = (*filter(None, (change.name,)), *change.add_realms, *change.remove_realms)
         keys = await trio.to_thread.run_sync(folded_realms, named)
 
-        def transaction(tx: Tx) -> Domain:
-            before, after = repo.update(tx, domain_id, change, keys)
-            changes = audit.changed(answer(before, warnings=[]), answer(after, warnings=[]))
-            if changes:
-                audit.record(
-                    tx,
-                    "domain.set",
-                    at=at,
-                    tenant_id=after.tenant_id,
-                    domain_id=domain_id,
-                    target=f"domain {domain_id} {before.name}",
-                    changes=changes,
-                )
-            return after
-
-        return await self._configuration.change(transaction)
+        return await self._configuration.change(lambda tx: _update(tx, domain_id, change, keys, at))
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
         """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode
@@ -213,23 +206,7 @@ class Domains:
         """
         at = self._clock()
 
-        def recorded(tx: Tx) -> T:
-            before = repo.states(tx, domain_ids)
-            result = work(tx)
-            for domain_id, state in repo.states(tx, domain_ids).items():
-                if state != before[domain_id]:
-                    audit.record(
-                        tx,
-                        action,
-                        at=at,
-                        tenant_id=state.tenant_id,
-                        domain_id=domain_id,
-                        target=f"domain {domain_id} {state.name}",
-                        changes=audit.changed(_audited(before[domain_id]), _audited(state)),
-                    )
-            return result
-
-        return await self._configuration.change(recorded)
+        return await self._configuration.change(lambda tx: _recorded(tx, action, lambda: work(tx), domain_ids, at))
 
     def warnings(self, domain_id: int) -> list[str]:
         """Return hints on a domain's mode and MFA provider, such as a missing provider."""
@@ -271,6 +248,56 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     if not found:
         raise NotFound(f"no domain {name_or_id}{existing(name_or_id, (each.name for each in domains))}")
     return found[0]
+
+
+def _add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:
+    domain_id = repo.add(tx, domain, keys, at)
+    shown = answer(domain, warnings=[])
+    fields = {each: shown[each] for each in SETTINGS}
+    audit.record(
+        tx,
+        "domain.add",
+        at=at,
+        tenant_id=domain.tenant_id,
+        domain_id=domain_id,
+        target=f"domain {domain_id} {domain.name}",
+        changes=audit.changed({}, fields),
+    )
+    return domain_id
+
+
+def _update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str], at: int) -> Domain:
+    before, after = repo.update(tx, domain_id, change, keys)
+    changes = audit.changed(answer(before, warnings=[]), answer(after, warnings=[]))
+    if changes:
+        audit.record(
+            tx,
+            "domain.set",
+            at=at,
+            tenant_id=after.tenant_id,
+            domain_id=domain_id,
+            target=f"domain {domain_id} {before.name}",
+            changes=changes,
+        )
+    return after
+
+
+def _recorded(tx: Tx, action: str, work: Callable[[], T], domain_ids: Sequence[int] | None, at: int) -> T:
+    """Run `work`, which changes modes, and record the domains that it has changed; see `Domains._switch`."""
+    before = repo.states(tx, domain_ids)
+    result = work()
+    for domain_id, state in repo.states(tx, domain_ids).items():
+        if state != before[domain_id]:
+            audit.record(
+                tx,
+                action,
+                at=at,
+                tenant_id=state.tenant_id,
+                domain_id=domain_id,
+                target=f"domain {domain_id} {state.name}",
+                changes=audit.changed(_audited(before[domain_id]), _audited(state)),
+            )
+    return result
 
 
 def _audited(state: State) -> dict[str, JSON]:

@@ -8,26 +8,21 @@ from typing import Final
 from sallyport.areas.directory.principals import NOBODY
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.identity import all_groups, kind
-from sallyport.areas.login.login import NO_NETWORK, Login, Network
+from sallyport.areas.login.login import Login
 from sallyport.areas.policy.rules.comparisons import method_in_rules
 from sallyport.areas.policy.rules.conditions import CLAIMS, CONDITIONS
 from sallyport.areas.policy.rules.facts import NO_CLAIMS, Facts, kind_of
 from sallyport.areas.policy.rules.match import MAX_OCTETS, Reading
 from sallyport.base.addresses import endpoint_address
 from sallyport.radius.attributes import (
-    CALLED_STATION_ID,
-    NAS_PORT_ID,
-    NAS_PORT_TYPE,
     SERVICE_TYPE,
     TUNNEL_CLIENT_ENDPOINT,
-    VENDOR_SPECIFIC,
 )
 from sallyport.radius.eap.certificate import certificate_facts
 from sallyport.radius.eap.certificate_names import AUTHORITY
 from sallyport.radius.packet import Request, as_text
 from sallyport.radius.password import Method
 from sallyport.radius.vendors import medium
-from sallyport.radius.vendors.ssid import ssid, ssid_of_called_station
 
 ALL: Final = frozenset(each.field for each in CONDITIONS)
 DEVICE_FACT: Final = "device="
@@ -132,20 +127,6 @@ def address_of_endpoint(request: Request, station: str) -> str:
     if not found and (octets := request.first.get(TUNNEL_CLIENT_ENDPOINT)):
         found = endpoint_address(as_text(octets[1:] if octets[0] <= _LAST_TAG else octets))
     return found
-
-
-def network_of(request: Request) -> Network:
-    """Return the SSID and the port that a request names."""
-    first = request.first
-    if VENDOR_SPECIFIC in first:
-        return Network(ssid(request), request.text(NAS_PORT_ID))
-    return _network(first.get(CALLED_STATION_ID), first.get(NAS_PORT_TYPE), first.get(NAS_PORT_ID))
-
-
-@lru_cache(4096)
-def _network(called: bytes | None, port_type: bytes | None, port: bytes | None) -> Network:
-    name = ssid_of_called_station(called, port_type)
-    return Network(name, as_text(port or b"")) if name or port else NO_NETWORK
 
 
 def further_facts(facts: Facts, login: Login) -> str | None:

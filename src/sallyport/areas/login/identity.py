@@ -1,21 +1,23 @@
-"""Find the domain and the user of a request, and the user's groups."""
+"""Find the domain, the user and the network of a request, and the user's groups."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from sallyport.areas.clients.client import Client
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR, Membership, membership
 from sallyport.areas.domains.domain import Domain, DomainTable, FirstFactor
-from sallyport.areas.login.login import PASSED, Login, Reason
+from sallyport.areas.login.login import NO_NETWORK, PASSED, Login, Network, Reason
 from sallyport.areas.policy.rules.facts import AccountKind, kind_of
 from sallyport.areas.users.repo import active_groups
 from sallyport.areas.users.user import name_key
 from sallyport.base.text import fold
-from sallyport.radius.attributes import USER_NAME
+from sallyport.radius.attributes import CALLED_STATION_ID, NAS_PORT_ID, NAS_PORT_TYPE, USER_NAME, VENDOR_SPECIFIC
 from sallyport.radius.eap.certificate_names import NamedBy
-from sallyport.radius.packet import as_name
+from sallyport.radius.packet import Request, as_name, as_text
 from sallyport.radius.password import Method
+from sallyport.radius.vendors.ssid import ssid, ssid_of_called_station
 from sallyport.store.model import Tx
 
 BY_ADDRESS: Final = "mac"
@@ -35,6 +37,20 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
         return domains.by_id.get(client.domain_ids[0])
     own = domains.by_tenant.get(client.tenant_id)
     return own[0] if own else None
+
+
+def network_of(request: Request) -> Network:
+    """Return the SSID and the port that a request names."""
+    first = request.first
+    if VENDOR_SPECIFIC in first:
+        return Network(ssid(request), request.text(NAS_PORT_ID))
+    return _network(first.get(CALLED_STATION_ID), first.get(NAS_PORT_TYPE), first.get(NAS_PORT_ID))
+
+
+@lru_cache(4096)
+def _network(called: bytes | None, port_type: bytes | None, port: bytes | None) -> Network:
+    name = ssid_of_called_station(called, port_type)
+    return Network(name, as_text(port or b"")) if name or port else NO_NETWORK
 
 
 def split_realm(name: str) -> tuple[str, str]:

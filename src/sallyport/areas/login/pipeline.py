@@ -20,7 +20,7 @@ from sallyport.areas.devices.sightings import Sightings, new_device
 from sallyport.areas.directory.principals import NOBODY, Principals
 from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, Domain, DomainTable, FirstFactor
 from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
-from sallyport.areas.login.facts import facts_key, facts_of, further_facts, network_of
+from sallyport.areas.login.facts import facts_key, facts_of, further_facts
 from sallyport.areas.login.first import cloud
 from sallyport.areas.login.first.password import (
     check_password,
@@ -29,7 +29,7 @@ from sallyport.areas.login.first.password import (
     known,
 )
 from sallyport.areas.login.first.service import FirstFactors
-from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, hides_user, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, hides_user, identify, network_of
 from sallyport.areas.login.limit import SessionLimits
 from sallyport.areas.login.login import NOTHING, PASSED, Decision, FirstFactorResult, Login, Reason, Waits
 from sallyport.areas.login.remembered import Remembering

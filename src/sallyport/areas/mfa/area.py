@@ -6,6 +6,7 @@ from functools import partial
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.mfa import operations as api
+from sallyport.areas.mfa.configured import ProviderKind
 from sallyport.areas.mfa.host import ConfiguredProvider, EnrolmentRequests, Host, Seeds, StepUpRequests, WalletPrompts
 from sallyport.areas.mfa.providers import available
 from sallyport.areas.mfa.service import Providers
@@ -62,6 +63,7 @@ class MfaArea(Area):
         domains.service.has_provider = self.service.has
         domains.service.provider_hints = self.service.hints
         self.node_tasks = (self.service.run,)
+        self.configured = (ProviderKind(self.service),)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of MFA providers."""

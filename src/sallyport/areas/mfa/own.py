@@ -187,13 +187,15 @@ class Own:
         factors = await self._factors(question.user)
         if not factors:
             return await self._offer_link(question)
-        if not factors & self._on_pages - self._without_page and (question.takes_codes or not self._mails):
+        is_typed = question.takes_codes and question.shows_challenges
+        if not factors & self._on_pages - self._without_page and (is_typed or not self._mails):
             return Answer(Outcome.CODE)
+        # Logins that do not answer must not close a device for the others, so a challenge is tried in any case.
         if self._fields.binding is Binding.CODE and not question.takes_codes:
             return Answer(Outcome.NOT_RETURNED, detail="nothing can be typed at this device")
         if self._fields.binding is Binding.ADDRESS and not self._host.own.can_compare(question.address):
             return Answer(Outcome.UNBOUND, detail=_unbound(question))
-        if self._mails and not question.takes_codes:
+        if self._mails and not is_typed:
             return await self._mail(question)
         return await self._ask(question, factors)
 

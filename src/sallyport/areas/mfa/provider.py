@@ -109,8 +109,8 @@ class Question:
     without the realm. device: the name of the NAS. source: the address of the NAS. station: the Calling-Station-Id.
     expires_at: the expiry of the login, in microseconds, UTC. signed: whether the request is signed, so that its other
     attributes are those that the NAS has sent. address: the IP address of the station in a signed request, or empty.
-    place: the name of the RADIUS client and the tags of the device. takes_codes: whether the user can type an answer at
-    a challenge: the method carries typed codes, and the device is not known to show no challenges.
+    place: the name of the RADIUS client and the tags of the device. takes_codes: whether the method carries typed
+    codes. shows_challenges: False if no user has answered the last challenges of the device.
     """
 
     challenge_id: str
@@ -125,6 +125,7 @@ class Question:
     address: str = ""
     place: str = ""
     takes_codes: bool = True
+    shows_challenges: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import LOCKED, decide, over_limit
-from sallyport.areas.login.facts import facts_of, network_of
+from sallyport.areas.login.facts import facts_of
 from sallyport.areas.login.first.password import check_vouched
-from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify
+from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify, network_of
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.session import Session

@@ -14,9 +14,9 @@ from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import CloudState, Membership
 from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
 from sallyport.areas.login.decision import decide
-from sallyport.areas.login.facts import DEVICE_FACT, network_of
+from sallyport.areas.login.facts import DEVICE_FACT
 from sallyport.areas.login.first import cloud
-from sallyport.areas.login.identity import identify, kept
+from sallyport.areas.login.identity import identify, kept, network_of
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.forecast import UNAVAILABLE

@@ -147,12 +147,18 @@ def _revocation(examination: Examination, authorities: Sequence[Row]) -> Iterato
     names_of = {each["authorityId"]: each["name"] for each in authorities}
     for each in examination.line.listed_everywhere("/ad/ListRevocationLists", "lists"):
         if each["state"] != "valid" or each["error"]:
-            name = names_of.get(each["authorityId"], each["authorityId"])
-            reason = each["error"] or "the authority has not published a newer list"
-            yield warning(
-                f"authority {name}: revocation list {each['address']} is {each['state']}: {reason}; check the address, "
-                f"then run sallyport authority lists {name} --fetch"
-            )
+            yield of_list(str(names_of.get(each["authorityId"], each["authorityId"])), each)
+
+
+def of_list(authority: str, found: Row) -> Finding:
+    """Return the finding about a revocation list that is late, or that was not fetched. A valid list is in use although
+    the last fetch has failed."""
+    state = "valid, but the last fetch has failed" if found["state"] == "valid" else found["state"]
+    reason = found["error"] or "the authority has not published a newer list"
+    return warning(
+        f"authority {authority}: revocation list {found['address']} is {state}: {reason}; check the address, then run "
+        f"sallyport authority lists {authority} --fetch"
+    )
 
 
 def _claiming(rules: Sequence[Row], serving: Sequence[Row], domain: Row) -> Iterator[Finding]:
@@ -406,6 +412,20 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
         return
     for each in authorities:
         yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())
+
+
+def check_configuration(examination: Examination) -> Iterator[Finding]:
+    """Check that the folder of the setting `apply` was applied."""
+    if examination.settings.apply is None:
+        return
+    state = examination.line.row("configuration.state")
+    if state["problem"]:
+        yield problem(
+            f"the folder {state['folder']} is not applied: {state['problem']}; correct the files: "
+            f"sallyport apply {state['folder']} --diff shows what would change"
+        )
+    elif state["at"]:
+        yield ok(f"the folder {state['folder']} was applied at {state['at']}")
 
 
 def check_nodes(examination: Examination) -> Iterator[Finding]:

@@ -286,6 +286,18 @@ async def test_a_third_open_login_gets_no_page(desk: Desk) -> None:
     assert (await outcomes(desk.wire.areas))[-1][3] == "too many prompts"
 
 
+async def test_challenges_without_answers_close_no_device(desk: Desk) -> None:
+    """People with a password could let challenges at a device run out. Ann still gets one there, and her answer shows
+    that the device has challenges."""
+    for user in ("bob", "carl", "dora"):
+        await desk.wire.areas.add_user(desk.wire.areas.domain, user, b"hello")
+        assert (await exchange(desk.wire, a_login(VPN, user=user)))[0] == ACCESS_CHALLENGE
+    answer, found = await desk.login()
+    assert answer == ACCESS_CHALLENGE
+    proof = await desk.prove()
+    assert (await desk.type(proof.digits, found))[0] == ACCESS_ACCEPT
+
+
 async def test_a_restored_backup_ends_the_pages(desk: Desk) -> None:
     """A proof that was given before a restore admits nobody after it."""
     _, found = await desk.login()

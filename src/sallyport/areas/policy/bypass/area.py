@@ -6,6 +6,7 @@ from functools import partial
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.bypass import operations as api
 from sallyport.areas.policy.bypass import repo
+from sallyport.areas.policy.bypass.configured import BypassKind
 from sallyport.areas.policy.bypass.service import IDENTITY, Bypass
 from sallyport.areas.policy.bypass.vendors import Vendors
 from sallyport.areas.policy.roles.service import Roles
@@ -32,6 +33,7 @@ class BypassArea(Area):
             vault=parts.vault,
         )
         roles.used_by.append(repo.roles_in_use)
+        self.configured = (BypassKind(self.service),)
         self.node_tasks = (self.service.run, self.service.unknown.run)
         self.leader_tasks = (partial(self.service.watch, parts.leader_store),)
         self._clock = parts.clock

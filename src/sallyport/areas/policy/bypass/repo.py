@@ -140,6 +140,30 @@ def tags_of(tx: Tx, domain_id: int, stations: Sequence[str]) -> dict[str, Tags]:
     return {str(station): of_store(str(tags)) for station, tags in tx.rows(sql, d=domain_id, ids=listed(stations))}
 
 
+def entries(tx: Tx, domain_id: int) -> list[StationChange]:
+    """Return all entries of a domain, in the order in which they were added. The pre-shared keys are sealed; None if
+    there is none."""
+    sql = "select station, name, vlan, until_at, role, psk, tags from bypass_stations where domain_id = :d order by id"
+    return [
+        StationChange(
+            str(station),
+            str(name),
+            str(vlan),
+            int(str(until)),
+            str(role),
+            cast(bytes | None, psk),
+            of_store(str(tags)),
+        )
+        for station, name, vlan, until, role, psk, tags in tx.rows(sql, d=domain_id)
+    ]
+
+
+def clear_names(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
+    """Remove the names of stations."""
+    sql = f"update bypass_stations set name = '' where domain_id = :d and station in {LISTED_TEXTS}"
+    tx.execute(sql, d=domain_id, ids=listed(stations))
+
+
 def roles_in_use(tx: Tx, domain_id: int) -> dict[str, list[str]]:
     """Return the roles that stations of a domain have, by case-folded name, each with the number of stations."""
     sql = "select role, count(*) from bypass_stations where domain_id = :d and role <> '' group by role"

@@ -198,12 +198,53 @@ class Bypass:
                 )
                 for each in sealed
             ]
-            repo.put(tx, domain_id, rows, at)
-            unknown_repo.delete(tx, domain_id, [each.station for each in wanted])
-            self._record(tx, "bypass.add", domain_id, [each.station for each in wanted], at, _changed(wanted))
+            self._put(tx, domain_id, rows, at, wanted)
             return len(wanted)
 
         return await self._configuration.change(transaction)
+
+    def _put(
+        self, tx: Tx, domain_id: int, rows: Sequence[StationChange], at: int, shown: Sequence[StationChange]
+    ) -> None:
+        """Write rows, which are complete. shown: the changes for the audit trail."""
+        stations = [each.station for each in rows]
+        repo.put(tx, domain_id, rows, at)
+        unknown_repo.delete(tx, domain_id, stations)
+        self._record(tx, "bypass.add", domain_id, stations, at, _changed(shown))
+
+    # --- in the transaction of a caller -----------------------------------------------------------------------
+
+    def read(self, tx: Tx, domain_id: int) -> list[StationChange]:
+        """Return the entries of a domain, with their keys in clear. Raises SecretError."""
+        return [
+            replace(each, psk=each.psk and self._vault.open(each.psk, IDENTITY.format(domain_id, each.station)))
+            for each in repo.entries(tx, domain_id)
+        ]
+
+    def write(
+        self, tx: Tx, domain_id: int, changes: Sequence[StationChange], nameless: Sequence[str], removed: Sequence[str]
+    ) -> None:
+        """Remove stations, and add or change others. changes: their tags are complete. nameless: the stations that lose
+        their names. Raises NotFound, Conflict, Invalid."""
+        at = self._clock()
+        if removed:
+            self._remove(tx, domain_id, removed, at)
+        named = {fold(each.role): each.role for each in changes if each.role}
+        roles = {key: self._check_role(tx, domain_id, role) for key, role in named.items()}
+        rows = [replace(self._sealed(domain_id, each), role=each.role and roles[fold(each.role)]) for each in changes]
+        if rows:
+            self._put(tx, domain_id, rows, at, changes)
+        if nameless:
+            repo.clear_names(tx, domain_id, nameless)
+
+    def check_vlan(self, vlan: str) -> None:
+        """Raise Invalid if a VLAN is not valid."""
+        self._check_vlan(vlan)
+
+    def _remove(self, tx: Tx, domain_id: int, stations: Sequence[str], at: int) -> None:
+        repo.delete(tx, domain_id, stations)
+        self._record(tx, "bypass.delete", domain_id, stations, at, {})
+        self._revoke(tx, domain_id, stations)
 
     async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
         """Remove stations from a domain's list, and return their number. Raises NotFound if one of them is not listed;
@@ -211,9 +252,7 @@ class Bypass:
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def transaction(tx: Tx) -> int:
-            repo.delete(tx, domain_id, wanted)
-            self._record(tx, "bypass.delete", domain_id, wanted, at, {})
-            self._revoke(tx, domain_id, wanted)
+            self._remove(tx, domain_id, wanted, at)
             return len(wanted)
 
         return await self._configuration.change(transaction)

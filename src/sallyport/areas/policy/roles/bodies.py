@@ -5,11 +5,11 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.areas.clients.bodies import Product
-from sallyport.areas.policy.roles.role import MAX_NAME, MAX_SET_OCTETS, ReplySet, RoleSource
+from sallyport.areas.policy.roles.role import MAX_NAME, MAX_SET_OCTETS, MAX_SETS, ReplySet, RoleSource
 from sallyport.areas.policy.roles.templates import TEMPLATES
-from sallyport.areas.policy.rules.bodies import VLAN, Replies, ReplyAttribute
+from sallyport.areas.policy.rules.bodies import VLAN, Replies, ReplyAttribute, replies
 from sallyport.base.errors import Invalid
-from sallyport.base.model import Model
+from sallyport.base.model import Model, SentModel
 from sallyport.base.tags import MAX_TAG, canonical_tag
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import DomainId, Flag, InDomain, Name, Paged, PlainText, Text, TotalCount
@@ -31,10 +31,9 @@ def _tag(value: str) -> str:
         raise unfit(error.fields[0].message) from None
 
 
-class OneSet(InDomain):
-    """The name of a role, and what selects one of its sets."""
+class _Selector(SentModel):
+    """What selects one of the sets of a role."""
 
-    role: RoleName = Field(description=ROLE)
     product: Product = Field(default="", description=f"{PRODUCT} Empty: the default set, or the set of the tag.")
     tag: Annotated[str, Field(max_length=MAX_TAG), AfterValidator(_tag)] = Field(default="", description=TAG)
 
@@ -50,11 +49,37 @@ class OneSet(InDomain):
         return self
 
 
-class SetRole(OneSet):
-    """Request body of the operation `SetRole`."""
+class OneSet(_Selector, InDomain):
+    """The name of a role, and what selects one of its sets."""
 
+    role: RoleName = Field(description=ROLE)
+
+
+class _SetFields(SentModel):
     vlan: Annotated[PlainText, Field(max_length=64)] = Field(default="", description=VLAN)
     replyAttributes: Replies = Field(default=[], description=REPLIES)
+
+
+class SetOfRole(_SetFields, _Selector):
+    """A set of a role in a file."""
+
+    def reply_set(self) -> ReplySet:
+        """Return the set, not encoded."""
+        return ReplySet(self.product, self.tag, self.vlan.strip(), replies(self.replyAttributes))
+
+
+class WholeRole(SentModel):
+    """A role with all its sets, in a file."""
+
+    role: RoleName = Field(description=ROLE)
+    sets: list[SetOfRole] = Field(
+        default_factory=list, max_length=MAX_SETS, description="Sets of reply attributes, one for each product or tag."
+    )
+
+
+class SetRole(_SetFields, OneSet):
+    """Request body of the operation `SetRole`."""
+
     template: Flag = Field(
         default=False,
         description="Add the attribute in which the product expects the name of a role, with the role's name.",

@@ -1,6 +1,6 @@
 """The roles of all domains, and their changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -89,8 +89,7 @@ class Roles:
     async def set(self, domain_id: int, name: str, given: ReplySet) -> None:
         """Replace or add a set of a role. If the domain has no role of this name, the role is added. given: the set,
         not encoded. Raises Invalid, Conflict."""
-        encoded = self.translation.replies(given.vlan, given.reply_attributes, MAX_SET_OCTETS)
-        new, at = replace(given, attributes=encoded), self._clock()
+        (new,), at = self.encoded([given]), self._clock()
 
         def transaction(tx: Tx) -> None:
             before = repo.get(tx, domain_id, name)
@@ -120,15 +119,35 @@ class Roles:
                     raise NotFound(f"the role {role.name} has no such set")
                 repo.put(tx, rest, at)
                 return _record(tx, "role.set", role, at, role.as_json(), rest.as_json())
-            if users := self._uses(tx, domain_id).get(fold(name)):
-                more = f" and {len(users) - MAX_NAMED} more" if len(users) > MAX_NAMED else ""
-                raise Conflict(
-                    f"the role {role.name} is used by {', '.join(users[:MAX_NAMED])}{more}: change them first"
-                )
-            repo.delete(tx, role)
-            return _record(tx, "role.remove", role, at, role.as_json(), {})
+            return self._remove(tx, role, at)
 
         await self._configuration.change(transaction)
+
+    def _remove(self, tx: Tx, role: Role, at: int) -> None:
+        if users := self._uses(tx, role.domain_id).get(fold(role.name)):
+            more = f" and {len(users) - MAX_NAMED} more" if len(users) > MAX_NAMED else ""
+            raise Conflict(f"the role {role.name} is used by {', '.join(users[:MAX_NAMED])}{more}: change them first")
+        repo.delete(tx, role)
+        _record(tx, "role.remove", role, at, role.as_json(), {})
+
+    def write(self, tx: Tx, domain_id: int, name: str, sets: Sequence[ReplySet] | None) -> None:
+        """Add or replace a role with all its sets, in the transaction of a caller. sets: not encoded; None removes the
+        role. Raises Conflict as `set` and `remove` do; Invalid."""
+        before, at = repo.get(tx, domain_id, name), self._clock()
+        if sets is None:
+            if before is not None:
+                self._remove(tx, before, at)
+            return
+        role = Role(domain_id, name if before is None else before.name, self.encoded(sets))
+        repo.put(tx, role, at)
+        _record(tx, "role.set", role, at, {} if before is None else before.as_json(), role.as_json())
+
+    def encoded(self, sets: Iterable[ReplySet]) -> list[ReplySet]:
+        """Return sets with their encoded attributes. Raises Invalid."""
+        return [
+            replace(each, attributes=self.translation.replies(each.vlan, each.reply_attributes, MAX_SET_OCTETS))
+            for each in sets
+        ]
 
     async def uses(self, domain_id: int) -> Uses:
         """Return what uses the roles of a domain. Raises StoreError."""

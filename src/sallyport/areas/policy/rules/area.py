@@ -9,6 +9,7 @@ from sallyport.areas.mfa.service import Providers
 from sallyport.areas.policy.roles.service import Roles
 from sallyport.areas.policy.rules import operations as api
 from sallyport.areas.policy.rules import repo
+from sallyport.areas.policy.rules.configured import RuleKind
 from sallyport.areas.policy.rules.names import Names
 from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.store.erasure import Rows
@@ -27,6 +28,7 @@ class RulesArea(Area):
 
         self.service = LoginRules(parts.configuration, parts.dictionary, parts.clock, roles.check)
         roles.used_by.append(repo.roles_in_use)
+        self.configured = (RuleKind(self.service),)
         self.names = Names(parts.store, lambda domain_id: domains.table.present(domain_id), client_names)  # noqa: PLW0108
 
     def find_providers_with(self, providers: Providers) -> None:

@@ -72,8 +72,7 @@ def _entry(service: LoginRules, rule: Rule, position: int) -> dict[str, JSON]:
         "ruleId": rule.id,
         "domainId": rule.domain_id,
         "position": position,
-        **kept.as_json(),
-        "serviceTypes": [service.translation.service_type_name(int(number)) for number in kept.values("serviceTypes")],
+        **service.shown(kept),
         "exemptsAll": kept.exempts_all,
         "encoded": rule.attributes.hex(),
     }

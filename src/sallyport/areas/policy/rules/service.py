@@ -78,19 +78,37 @@ class LoginRules:
 
         Raises Invalid if a field has an invalid value. Raises Conflict if the domain has too many rules.
         """
-        definition = Definition("", UNMATCHED).changed(fields.given(), self._translated(fields))
-        attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
-        _check_scope(None, definition, everyone=fields.everyone)
+        definition = self.defined(fields)
         self._check_demand(domain_id, definition)
-        at = self._clock()
+        return await self._configuration.change(lambda tx: self._add(tx, domain_id, definition))
 
-        def transaction(tx: Tx) -> int:
-            checked = self._with_names(tx, domain_id, definition)
-            rule_id = repo.add(tx, domain_id, checked, attributes, at)
-            _record(tx, "rule.add", domain_id, f"{rule_id} {checked.name}", at, {}, checked.as_json())
-            return rule_id
+    def defined(self, fields: Given) -> Definition:
+        """Return a new rule with some fields. Raises Invalid. The names of its role and provider are not checked."""
+        definition = Definition("", UNMATCHED).changed(fields.given(), self._translated(fields))
+        self.translation.replies(definition.vlan, definition.reply_attributes)
+        _check_scope(None, definition, everyone=fields.everyone)
+        return definition
 
-        return await self._configuration.change(transaction)
+    def _add(self, tx: Tx, domain_id: int, definition: Definition) -> int:
+        at, checked = self._clock(), self._with_names(tx, domain_id, definition)
+        attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+        rule_id = repo.add(tx, domain_id, checked, attributes, at)
+        _record(tx, "rule.add", domain_id, f"{rule_id} {checked.name}", at, {}, checked.as_json())
+        return rule_id
+
+    def write(self, tx: Tx, domain_id: int, rule_id: int | None, definition: Definition | None) -> None:
+        """Add, replace or remove a rule in the transaction of a caller. rule_id: None adds a rule. definition: as
+        `defined` returns it; None removes the rule. Raises NotFound, Conflict, Invalid."""
+        if definition is None:
+            self._delete(tx, domain_id, rule_id or 0)
+            return
+        self._check_demand(domain_id, definition)
+        if rule_id is None:
+            self._add(tx, domain_id, definition)
+            return
+        kept, now = repo.get(tx, domain_id, rule_id), self._with_names(tx, domain_id, definition)
+        attributes = self.translation.replies(now.vlan, now.reply_attributes)
+        _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), now, self._clock())
 
     async def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
         """Return a domain's rules with a proposed change. The change applies to the rule `rule_id`. If `rule_id` is
@@ -139,16 +157,25 @@ class LoginRules:
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
         """Delete rules, and return their number. If one of the rules does not exist, no rule is deleted and NotFound is
         raised."""
-        at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
+        wanted = list(dict.fromkeys(rule_ids))
 
         def transaction(tx: Tx) -> int:
             for rule_id in wanted:
-                rule = repo.get(tx, domain_id, rule_id)
-                repo.delete(tx, rule_id)
-                _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", at, rule.as_json(), {})
+                self._delete(tx, domain_id, rule_id)
             return len(wanted)
 
         return await self._configuration.change(transaction)
+
+    def _delete(self, tx: Tx, domain_id: int, rule_id: int) -> None:
+        rule = repo.get(tx, domain_id, rule_id)
+        repo.delete(tx, rule_id)
+        _record(tx, "rule.delete", domain_id, f"{rule_id} {rule.name}", self._clock(), rule.as_json(), {})
+
+    def shown(self, definition: Definition) -> dict[str, JSON]:
+        """Return the fields of a rule as answers have them: Service-Types have names."""
+        numbers = definition.values("serviceTypes")
+        names: list[JSON] = [self.translation.service_type_name(int(number)) for number in numbers]
+        return {**definition.as_json(), "serviceTypes": names}
 
     def _with_names(self, tx: Tx, domain_id: int, definition: Definition) -> Definition:
         """Return a definition with the name of its role as it is stored. Raises Invalid if the domain has no such role,

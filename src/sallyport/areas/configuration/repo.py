@@ -1,0 +1,46 @@
+"""SQL of the objects that files manage."""
+
+from collections.abc import Mapping, Sequence
+
+from sallyport.areas.configuration.item import Plan
+from sallyport.base.errors import Conflict
+from sallyport.store.model import LISTED_TEXTS, Tx, listed
+
+
+class Outdated(Conflict):
+    """The configuration has changed since a plan was made."""
+
+
+def domains(tx: Tx, tenant_id: int) -> dict[int, str]:
+    """Return the names of a tenant's domains, by id."""
+    sql = "select id, name from domains where tenant_id = :t and removed_at is null order by id"
+    return {int(str(domain_id)): str(name) for domain_id, name in tx.rows(sql, t=tenant_id)}
+
+
+def version(tx: Tx) -> int:
+    """Return the version of the configuration."""
+    return tx.value(int, "select version from config_version") or 0
+
+
+def check_version(tx: Tx, plan: Plan) -> None:
+    """Raise Outdated if the configuration has changed since a plan was made."""
+    if version(tx) != plan.version:
+        raise Outdated("the configuration has changed since the plan was made: make a new plan")
+
+
+def managed(tx: Tx, tenant_id: int) -> dict[str, set[str]]:
+    """Return the names of the tenant's objects that files manage, by kind."""
+    found = dict[str, set[str]]()
+    for kind, name in tx.rows("select kind, name from configured_items where tenant_id = :t", t=tenant_id):
+        found.setdefault(str(kind), set()).add(str(name))
+    return found
+
+
+def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released: Mapping[str, Sequence[str]]) -> None:
+    """Store that files manage objects, and that they manage others no more. names, released: by kind."""
+    for kind, gone in released.items():
+        sql = f"delete from configured_items where tenant_id = :t and kind = :kind and name in {LISTED_TEXTS}"
+        tx.execute(sql, t=tenant_id, kind=kind, ids=listed(gone))
+    rows = [(kind, name) for kind, several in names.items() for name in several]
+    same = {"tenant_id": tenant_id}
+    tx.insert("configured_items", ("kind", "name"), rows, same=same, on_conflict="on conflict do nothing")

@@ -1,0 +1,190 @@
+"""The engine of `apply`: it plans and writes the changes of a tenant.
+
+The plan is made outside the transaction of the changes, which checks that nothing has changed meanwhile. Up to SLICE
+changes are one transaction. More are written in several ones, so that none delays logins, and take effect together at
+the end. If the service stops in between, the next `apply` writes the rest.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import structlog
+import trio
+from pydantic_core import to_jsonable_python
+
+from sallyport.areas.configuration import repo
+from sallyport.areas.configuration.item import Item, Plan, Prune, Sign, Step
+from sallyport.areas.configuration.planning import Present, plan
+from sallyport.areas.configured import AnyChange, AnyKind, Change, Stored
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Conflict, NotFound, Refused
+from sallyport.base.text import counted, existing, fold
+from sallyport.store import audit
+from sallyport.store.model import Tx, Work
+from sallyport.store.snapshot import Configuration
+
+SLICE: Final = 500
+"""Maximum number of changes in one transaction. A RADIUS client takes 0.3 ms."""
+ATTEMPTS: Final = 5
+"""Maximum number of plans, if the configuration changes while it is applied."""
+
+log = structlog.get_logger()
+
+
+class Engine:
+    """The configuration of all tenants as files describe it. kinds: returns the kinds of all areas, those that others
+    refer to first."""
+
+    def __init__(
+        self, configuration: Configuration, kinds: Callable[[], Sequence[AnyKind]], clock: Clock = now_us
+    ) -> None:
+        self._configuration = configuration
+        self._kinds = kinds
+        self._clock = clock
+
+    def kinds(self, only: Collection[str] = ()) -> Sequence[AnyKind]:
+        """Return all kinds, or the kinds with some names. Raises NotFound if there is no such kind."""
+        kinds = self._kinds()
+        names = [kind.name for kind in kinds]
+        for name in only:
+            if name not in names:
+                raise NotFound(f"there is no kind {name}{existing(name, names)}")
+        return [kind for kind in kinds if not only or kind.name in only]
+
+    async def present(self, tenant_id: int, only: Collection[str] = ()) -> Present:
+        """Return what the store has of a tenant. Raises NotFound, StoreError."""
+        kinds = self.kinds(only)
+
+        def read(tx: Tx) -> Present:
+            domains = repo.domains(tx, tenant_id)
+            objects = {kind.name: [_plain(each) for each in kind.read(tx, tenant_id, domains)] for kind in kinds}
+            return Present(repo.version(tx), domains, objects, repo.managed(tx, tenant_id))
+
+        return await self._configuration.store.read(read)
+
+    async def plan(
+        self, tenant_id: int, items: Iterable[Item], *, prune: Prune = Prune.NOTHING, only: Collection[str] = ()
+    ) -> Plan:
+        """Return what the objects of files change for a tenant. Nothing is written.
+
+        prune: the objects to remove. only: the kinds to plan; all if empty. Raises StoreError. Raises Invalid, whose
+        message has a line for each problem.
+        """
+        present, kinds = await self.present(tenant_id, only), self.kinds(only)
+        given = list(items)
+        ids = {fold(name): number for number, name in present.domains.items()}
+        made = await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
+        for step in made.changes:
+            known = step.domains and ids.get(fold(step.domains[0]))
+            if known and step.change is not None and step.change.body is not None:
+                with _placed(step.kind, [step]):
+                    await step.kind.admit(step.change.body, known)
+        return made
+
+    async def apply(self, plan: Plan) -> None:
+        """Write the changes of a plan. Raises Conflict if the configuration has changed since the plan was made; other
+        Refused, StoreError."""
+        parts = self._parts(plan)
+        if not parts:
+            return
+        for part in parts[:-1]:
+            await self._configuration.store.write(part)
+        await self._configuration.change(parts[-1])
+        for kind in {step.kind for step in plan.changes}:
+            kind.written()
+        log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
+
+    async def run(
+        self, tenant_id: int, items: Sequence[Item], *, prune: Prune = Prune.NOTHING, only: Collection[str] = ()
+    ) -> Plan:
+        """Plan and apply, again if the configuration changes meanwhile, and return the plan. Raises as `plan` and
+        `apply` do."""
+        for attempt in range(1, ATTEMPTS + 1):
+            planned = await self.plan(tenant_id, items, prune=prune, only=only)
+            try:
+                await self.apply(planned)
+            except repo.Outdated:
+                if attempt == ATTEMPTS:
+                    raise
+                continue
+            break
+        return planned
+
+    def _parts(self, plan: Plan) -> list[Work[None]]:
+        """Return the transactions of a plan; none if nothing changes."""
+        batches = _batches(plan.changes)
+        if not batches and not any(plan.managed.values()) and not plan.released:
+            return []
+        groups, size = [list[tuple[AnyKind, Sequence[Step]]]()], 0
+        for kind, steps in batches:
+            if size + len(steps) > SLICE and groups[-1]:
+                groups.append([])
+                size = 0
+            groups[-1].append((kind, steps))
+            size += len(steps)
+        last = len(groups) - 1
+        return [
+            self._transaction(plan, group, is_first=number == 0, is_last=number == last)
+            for number, group in enumerate(groups)
+        ]
+
+    def _transaction(
+        self, plan: Plan, group: Sequence[tuple[AnyKind, Sequence[Step]]], *, is_first: bool, is_last: bool
+    ) -> Work[None]:
+        at = self._clock()
+
+        def write(tx: Tx) -> None:
+            if is_first:
+                repo.check_version(tx, plan)
+            for kind, steps in group:
+                ids = {fold(name): number for number, name in repo.domains(tx, plan.tenant_id).items()}
+                with _placed(kind, steps):
+                    kind.write(tx, plan.tenant_id, [_with_domains(step, ids) for step in steps])
+            if is_last:
+                repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
+                if plan.changes:
+                    target = counted(len(plan.changes), "object")
+                    audit.record(tx, "configuration.apply", at=at, tenant_id=plan.tenant_id, target=target)
+
+        return write
+
+
+def _plain(stored: Stored) -> Stored:
+    """Return an object whose values are those of JSON."""
+    return Stored(stored.id, to_jsonable_python(stored.fields))
+
+
+@contextmanager
+def _placed(kind: AnyKind, steps: Sequence[Step]) -> Iterator[None]:
+    """Add the place of steps to an error: that of the object if there is only one."""
+    try:
+        yield
+    except Refused as error:
+        one = f"{steps[0].source or '--prune'}: {kind.name} {steps[0].name}"
+        error.args = (f"{one if len(steps) == 1 else f'{kind.name}.toml'}: {error}", *error.args[1:])
+        raise
+
+
+def _with_domains(step: Step, ids: dict[str, int]) -> AnyChange:
+    """Return the change of a step with the ids of its domains. Raises Conflict if a domain does not exist any more."""
+    change = step.change or Change(None, None)
+    try:
+        domains = tuple(ids[fold(name)] for name in step.domains)
+    except KeyError as error:
+        raise Conflict(f"there is no domain {error.args[0]} any more") from None
+    return Change(change.before, change.body, change.fields, domains)
+
+
+def _batches(steps: Iterable[Step]) -> list[tuple[AnyKind, Sequence[Step]]]:
+    """Return the steps by kind, at most SLICE in a batch, in the order in which they are written. `_batches` keeps the
+    order of the kinds, and reverses it for removals."""
+    gone, kept, last = (dict[AnyKind, list[Step]](), dict[AnyKind, list[Step]](), dict[AnyKind, list[Step]]())
+    for step in steps:
+        removes = step.sign is Sign.REMOVED
+        group = kept if not removes else gone if step.kind.removed_first else last
+        group.setdefault(step.kind, []).append(step)
+    ordered = [*reversed(gone.items()), *kept.items(), *reversed(last.items())]
+    return [
+        (kind, several[start : start + SLICE]) for kind, several in ordered for start in range(0, len(several), SLICE)
+    ]

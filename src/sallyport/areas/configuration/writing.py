@@ -1,0 +1,83 @@
+"""Write the files of an export. Files of people keep their comments and their order: only values that differ change."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Table
+
+from sallyport.areas.configuration.files import FileKind
+from sallyport.areas.configuration.item import KEEP
+from sallyport.base.errors import StartError
+from sallyport.base.text import fold
+from sallyport.base.wire import Row
+
+
+def text_of(kind: FileKind, objects: Sequence[Row], present: str) -> str:
+    """Return the text of a file with these objects. present: the text of the file; empty if there is none. Raises
+    StartError if it is not TOML with tables of the kind."""
+    try:
+        document = tomlkit.parse(present)
+    except TOMLKitError as error:
+        raise StartError(f"{kind.name}.toml: {error}") from error
+    tables = document.setdefault(kind.name, tomlkit.aot())
+    if not isinstance(tables, AoT):
+        raise StartError(f"{kind.name}.toml: {kind.name} must be tables [[{kind.name}]]")
+    left = {_key(kind, each): each for each in objects}
+    for index in reversed(range(len(tables))):
+        table = tables[index]
+        wanted = left.pop(_key(kind, table), None)
+        if wanted is None:
+            del tables[index]
+        else:
+            _change(table, wanted, kind.secrets)
+    for each in objects:
+        if left.pop(_key(kind, each), None) is not None:
+            tables.append(_table(each))
+    return tomlkit.dumps(document) if tables else ""
+
+
+def write_file(path: Path, kind: FileKind, objects: Sequence[Row]) -> bool:
+    """Write the file of a kind, and return whether it has changed. Without objects, a file that is missing stays
+    missing. Raises StartError, OSError."""
+    before = path.read_text() if path.exists() else ""
+    after = text_of(kind, objects, before)
+    if after == before or (not after and not before):
+        return False
+    path.write_text(after)
+    return True
+
+
+def _key(kind: FileKind, fields: Mapping[str, object]) -> str:
+    return fold(kind.name_of(fields))
+
+
+def _table(fields: Mapping[str, object]) -> Table:
+    table = tomlkit.table()
+    for name, value in fields.items():
+        table.add(name, _value(value))
+    return table
+
+
+def _value(value: object) -> Any:
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        tables = tomlkit.aot()
+        for each in value:
+            tables.append(_table(each))
+        return tables
+    return _table(cast(Row, value)) if isinstance(value, dict) else value
+
+
+def _change(table: Mapping[str, object], wanted: Mapping[str, object], secrets: frozenset[str]) -> None:
+    """Give a table of a file other values. A reference to a secret stays."""
+    changing = cast("dict[str, object]", table)
+    for name in [name for name in table if name not in wanted]:
+        del changing[name]
+    for name, value in wanted.items():
+        present = table.get(name)
+        if isinstance(present, Mapping) and isinstance(value, Mapping):
+            _change(present, value, secrets)
+        elif not (name in secrets and value == KEEP and present) and present != value:
+            changing[name] = _value(value)

@@ -1,0 +1,120 @@
+"""The kinds of objects that files may describe (`sallyport apply`), such as RADIUS clients.
+
+An area declares its kinds in `Area.configured`, and `areas.configuration` reads, plans and writes them. A file has the
+fields of the body that adds such an object, with the same names, types and defaults. Domains have their names instead
+of their ids.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel
+
+from sallyport.base.text import fold
+from sallyport.store.model import Tx
+
+IDS: Final = frozenset({"orgId", "tenantId", "domainId", "domainIds"})
+"""Fields of bodies that a file does not have, because the folder and the names of domains say the same."""
+Fields = Mapping[str, object]
+BodyT = TypeVar("BodyT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as the store has it.
+
+    id: the key of its row. fields: its fields as a file has them, with all values. A secret is {"hex": octets}.
+    """
+
+    id: int | str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[BodyT]):
+    """The change of an object.
+
+    before: None for a new object. body: the validated fields; None if the object is removed. fields: the names of the
+    fields that change. domains: the ids of the domains that the object names, in this order.
+    """
+
+    before: Stored | None
+    body: BodyT | None
+    fields: frozenset[str] = frozenset()
+    domains: tuple[int, ...] = ()
+
+    @property
+    def domain_id(self) -> int:
+        """The id of the domain of an object that belongs to one."""
+        return self.domains[0]
+
+
+class Kind(ABC, Generic[BodyT]):
+    """A kind of objects that files may describe.
+
+    name: the name of the kind and of its file. body: the model of its fields. key: the field that names an object.
+    refers: the field with the name of its domain, or with the names of its domains. without: fields of the body that a
+    file does not have. keeps: fields that keep their values if a file does not have them. removed_first: whether
+    objects are removed before others are added, so that addresses and names are free. Otherwise, they are removed at
+    the end, when nothing refers to them. parts: models of objects within the body that its schema does not have. level:
+    kinds with a lower level are written first, because others refer to their objects.
+    """
+
+    name: ClassVar[str]
+    body: type[BodyT]
+    key: ClassVar[str] = "name"
+    refers: ClassVar[Literal["", "domain", "domains"]] = ""
+    without: ClassVar[frozenset[str]] = frozenset()
+    keeps: ClassVar[frozenset[str]] = frozenset()
+    removed_first: ClassVar[bool] = True
+    parts: Sequence[type[BaseModel]] = ()
+    level: ClassVar[int] = 1
+
+    @abstractmethod
+    def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
+        """Return the objects of a tenant. domains: the names of its domains, by id."""
+
+    @abstractmethod
+    def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[BodyT]]) -> None:
+        """Write changes, first those that remove an object. Raises Refused."""
+
+    def values(self, body: BodyT) -> dict[str, object]:
+        """Return the values of a validated body, by field. Two bodies with equal values describe the same."""
+        return {name: getattr(body, name) for name in self.fields()}
+
+    def identity(self, fields: Fields) -> str:
+        """Return the form for comparison of the name of an object. fields: as a file has them, not validated."""
+        return fold(str(fields.get(self.key, "")))
+
+    def check(self, body: BodyT, before: Stored | None) -> None:
+        """Raise Invalid if a body cannot be stored. before: the present object, or None."""
+
+    async def admit(self, body: BodyT, domain_id: int) -> None:
+        """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain."""
+
+    def written(self) -> None:
+        """React to changes that are committed."""
+
+    def fields(self) -> list[str]:
+        """Return the names of the fields of the body that a file may have."""
+        return [name for name in self.body.model_fields if name not in IDS and name not in self.without]
+
+    def names(self) -> list[str]:
+        """Return the names of all fields of a file."""
+        return [self.refers, *self.fields()] if self.refers else self.fields()
+
+
+AnyChange: TypeAlias = Change[Any]
+AnyKind: TypeAlias = Kind[Any]
+
+
+def as_text(value: object) -> object:
+    """Return a value in which each secret {"hex": octets} is text. For models whose secrets are texts."""
+    if isinstance(value, Mapping):
+        octets = value.get("hex")
+        if len(value) == 1 and isinstance(octets, str):
+            return bytes.fromhex(octets).decode(errors="replace")
+        return {name: as_text(each) for name, each in value.items()}
+    return [as_text(each) for each in value] if isinstance(value, list) else value

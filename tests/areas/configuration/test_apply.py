@@ -1,0 +1,196 @@
+"""The engine of `sallyport apply`: plan, apply, prune, and the round trip with `export`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from sallyport.areas.configuration.exporting import exported
+from sallyport.areas.configuration.item import KEEP, Item, Prune, Sign
+from sallyport.areas.configuration.service import SLICE, Engine
+from sallyport.base.errors import Conflict, Invalid
+from tests.areas import Areas, SetClock, running_areas
+
+CLIENT = {"name": "vpn", "address": "192.0.2.1", "secret": "correct horse battery", "domains": ["corp"]}
+FOLDER = [
+    ("domain", {"domainName": "lab", "realms": ["lab.example"], "unknownStations": "rules", "rememberHours": 8}),
+    ("client", {**CLIENT, "domains": ["lab", "corp"], "tags": ["site=Berlin/1", "owner=net"], "coaPort": 0}),
+    ("client", {"name": "wifi", "address": "198.51.100.0/28", "secret": {"hex": "00ff"}, "product": "aruba wireless"}),
+    ("role", {"domain": "lab", "role": "staff", "sets": [{"vlan": "20"}, {"product": "Cisco IOS", "vlan": "21"}]}),
+    ("rule", {"domain": "lab", "name": "people", "action": "mfa_required", "groups": ["Staff"], "role": "STAFF"}),
+    ("rule", {"domain": "lab", "name": "rest", "action": "block", "everyone": True, "priority": 900}),
+    ("rule", {"domain": "lab", "name": "rest", "action": "allow", "serviceTypes": ["Framed-User"], "enabled": False}),
+    ("bypass", {"domain": "lab", "station": "02-00-00-00-00-01", "name": "printer", "vlan": "30", "psk": "12345678"}),
+    ("provider", {"domain": "lab", "provider": "webhook", "url": "https://192.0.2.9/", "secret": {"hex": "61" * 32}}),
+    ("provider", {"domain": "lab", "provider": "totp", "beside": True, "timeoutSeconds": 30}),
+    ("rule", {"domain": "lab", "name": "codes", "action": "mfa_required", "users": ["a"], "provider": "totp"}),
+    (
+        "first_factor",
+        {
+            "domain": "lab",
+            "firstFactor": "radius",
+            "radius": {"servers": [{"host": "192.0.2.8", "secret": {"hex": "62" * 20}}]},
+        },
+    ),
+    ("bypass", {"domain": "lab", "station": "020000000002", "until": "2030-01-01T00:00:00Z", "role": "staff"}),
+]
+
+
+def items(folder: Sequence[tuple[str, Mapping[str, object]]]) -> list[Item]:
+    """Return objects as files describe them."""
+    return [
+        Item(kind, str(next(iter(fields.values()))), fields, f"{kind}.toml:{number}")
+        for number, (kind, fields) in enumerate(folder, 1)
+    ]
+
+
+def engine_of(areas: Areas) -> Engine:
+    """Return the engine of the areas."""
+    return areas.app.configured.engine
+
+
+async def export(areas: Areas, tenant: int | None = None) -> list[tuple[str, Mapping[str, object]]]:
+    """Return the objects of a tenant as `sallyport export` writes them."""
+    engine = engine_of(areas)
+    present = await engine.present(areas.tenant if tenant is None else tenant)
+    return [(kind.name, each) for kind in engine.kinds() for each in exported(kind, present.objects[kind.name])]
+
+
+async def signs(areas: Areas, folder: Sequence[tuple[str, Mapping[str, object]]], **options: object) -> list[str]:
+    """Return the plan as lines such as `+ client vpn`."""
+    plan = await engine_of(areas).plan(areas.tenant, items(folder), **options)  # type: ignore[arg-type]
+    return [f"{step.sign} {step.kind.name} {step.name}" for step in plan.changes]
+
+
+async def test_a_folder_is_applied_once(areas: Areas) -> None:
+    """All objects are added. The same folder then changes nothing, and what was applied is in effect."""
+    engine = engine_of(areas)
+    plan = await engine.run(areas.tenant, items(FOLDER))
+    assert {step.sign for step in plan.steps} == {Sign.ADDED}
+    assert await signs(areas, FOLDER) == []
+    lab = areas.app.domains.service.named(areas.tenant, "lab")
+    client = next(each for each in areas.app.clients.service.of_tenant(areas.tenant) if each.name == "vpn")
+    assert client.domain_ids[0] == lab.id and client.secret.octets == b"correct horse battery"
+    assert areas.app.bypass.service.has(lab.id, "020000000001")
+    assert [rule.name for rule in areas.app.rules.service.all_of(lab.id)] == ["people", "rest", "rest", "codes"]
+
+
+async def test_an_export_changes_nothing(areas: Areas) -> None:
+    """An export that is applied again changes nothing. Its secrets are `keep`."""
+    await engine_of(areas).run(areas.tenant, items(FOLDER))
+    folder = await export(areas)
+    assert await signs(areas, folder) == []
+    assert {fields["secret"] for kind, fields in folder if kind == "client"} == {KEEP}
+    assert "correct horse" not in str(folder) and "12345678" not in str(folder)
+
+
+async def test_two_installations_from_one_folder_are_equal(areas: Areas, tmp_path: Path, clock: SetClock) -> None:
+    """Two installations that were made from one folder have the same export."""
+    (tmp_path / "other").mkdir()
+    async with running_areas(tmp_path / "other", clock) as other:
+        for each in (areas, other):
+            await engine_of(each).run(each.tenant, items(FOLDER))
+        assert await export(areas) == await export(other)
+
+
+async def test_a_change_names_its_fields_without_secrets(areas: Areas) -> None:
+    """A plan shows the values before and after. A secret is hidden, and `keep` keeps it."""
+    engine = engine_of(areas)
+    await engine.run(areas.tenant, items([("client", CLIENT)]))
+    changed = {**CLIENT, "secret": "another secret of it", "note": "by the door"}
+    (step,) = (await engine.plan(areas.tenant, items([("client", changed)]))).changes
+    assert step.fields == {"note": ["", "by the door"], "secret": ["********", "********"]}
+    await engine.run(areas.tenant, items([("client", {**CLIENT, "secret": KEEP, "note": "x"})]))
+    (client,) = [each for each in areas.app.clients.service.of_tenant(areas.tenant) if each.name == "vpn"]
+    assert client.secret.octets == b"correct horse battery" and client.note == "x"
+
+
+async def test_all_problems_are_listed_before_anything_changes(areas: Areas) -> None:
+    """Unknown fields, kinds and domains, wrong values, and `keep` without a stored secret are listed, each with its
+    place. Nothing is changed, and no value is repeated."""
+    wrong = [
+        ("client", {**CLIENT, "name": "a", "secret": KEEP}),
+        ("client", {**CLIENT, "name": "b", "address": "not-an-address"}),
+        ("client", {**CLIENT, "name": "c", "tlsNmae": "x"}),
+        ("client", {**CLIENT, "name": "d", "domains": ["cropp"]}),
+        ("client", {**CLIENT, "name": "e", "domainIds": [1]}),
+        ("rule", {"name": "f", "action": "allow", "users": ["x"]}),
+        ("clients", {"name": "g"}),
+        ("bypass", {"domain": "corp", "station": "02:00:00:00:00:01", "vlan": "5000"}),
+        ("client", {"name": "h", "address": "203.0.113.9"}),
+        ("client", CLIENT),
+    ]
+    with pytest.raises(Invalid) as found:
+        await engine_of(areas).run(areas.tenant, items(wrong))
+    lines = str(found.value).splitlines()
+    assert sorted(int(line.split(":")[1]) for line in lines) == list(range(1, 10)), lines
+    assert "not-an-address" not in str(found.value) and "keep" in str(found.value)
+    assert not areas.app.clients.service.of_tenant(areas.tenant)
+
+
+async def test_only_objects_of_files_are_pruned(areas: Areas) -> None:
+    """`prune` removes objects that files have managed and that are gone, never others; not the last of a kind, and not
+    more than a third, unless all are meant."""
+    engine = engine_of(areas)
+    clients = [("client", {**CLIENT, "name": f"c{n}", "address": f"192.0.2.{n}"}) for n in range(1, 8)]
+    await engine.run(areas.tenant, items(clients[1:]))
+    by_hand = await engine.plan(areas.tenant, items(clients[:1]))
+    await engine.apply(by_hand)
+    assert await signs(areas, clients[2:]) == []
+    assert await signs(areas, clients[2:], prune=Prune.MANAGED) == ["- client c2", "- client c1"]
+    with pytest.raises(Invalid, match="--prune=all"):
+        await engine.plan(areas.tenant, items(clients[4:]), prune=Prune.MANAGED)
+    await engine.run(areas.tenant, items(clients[6:]), prune=Prune.ALL)
+    assert [each.name for each in areas.app.clients.service.of_tenant(areas.tenant)] == ["c7"]
+    with pytest.raises(Invalid, match="--prune=all"):
+        await engine.plan(areas.tenant, [], prune=Prune.MANAGED)
+
+
+async def test_a_plan_is_not_applied_after_another_change(areas: Areas) -> None:
+    """A plan that was made before another change is refused, and `run` makes a new one."""
+    engine = engine_of(areas)
+    plan = await engine.plan(areas.tenant, items([("client", CLIENT)]))
+    await areas.app.domains.service.add(areas.tenant, "other")
+    with pytest.raises(Conflict, match="has changed"):
+        await engine.apply(plan)
+
+
+async def test_another_tenant_is_not_touched(areas: Areas) -> None:
+    """Objects of another tenant are neither read nor found by their names. An address of another tenant is refused."""
+    other = await areas.app.tenancy.service.ensure_tenant(1, 9)
+    await engine_of(areas).run(areas.tenant, items([("client", CLIENT)]))
+    with pytest.raises(Invalid, match="no domain named corp"):
+        await engine_of(areas).plan(other, items([("client", CLIENT)]))
+    with pytest.raises(Conflict, match="address is not available"):
+        await engine_of(areas).run(other, items([("client", {**CLIENT, "domains": []})]))
+    assert not [each for each in await export(areas, other) if each[0] == "client"]
+
+
+async def test_break_glass_stays_outside(areas: Areas) -> None:
+    """During break-glass, a folder sets the mode to which the domain returns. Without a mode, the mode stays."""
+    domains, engine = areas.app.domains.service, engine_of(areas)
+    await engine.run(areas.tenant, items([("domain", {"domainName": "corp", "enforcementMode": "enforce"})]))
+    await domains.break_glass()
+    assert await signs(areas, [("domain", {"domainName": "corp"})]) == []
+    assert domains.named(areas.tenant, "corp").mode == "monitor"
+    await domains.restore()
+    assert domains.named(areas.tenant, "corp").mode == "enforce"
+
+
+async def test_many_objects_take_effect_together(areas: Areas) -> None:
+    """More than 500 changes are several transactions. If one fails, those before have no effect, and the next folder
+    adds the rest."""
+    engine = engine_of(areas)
+    other = await areas.tenancy.ensure_tenant(1, 9)
+    await engine.run(other, items([("client", {**CLIENT, "address": "203.0.113.77", "domains": []})]))
+    many = [
+        ("client", {**CLIENT, "name": f"c{n}", "address": f"10.0.{n // 250}.{n % 250}", "secret": {"hex": "61" * 16}})
+        for n in range(2 * SLICE + 10)
+    ]
+    taken = ("client", {**CLIENT, "name": "taken", "address": "203.0.113.77"})
+    with pytest.raises(Conflict, match=r"client\.toml: address is not available"):
+        await engine.run(areas.tenant, items([*many, taken]))
+    assert not areas.clients.of_tenant(areas.tenant)
+    plan = await engine.run(areas.tenant, items(many))
+    assert len(plan.changes) == 10
+    assert len(areas.clients.of_tenant(areas.tenant)) == len(many)

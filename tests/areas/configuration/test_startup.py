@@ -1,0 +1,53 @@
+"""The folder of the setting `apply`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sallyport.areas.configuration.startup import Startup
+from tests.areas import Areas
+
+NAME = "sallyport_configuration_not_applied"
+
+
+def startup_of(areas: Areas, folder: Path, environ: Mapping[str, str]) -> Startup:
+    """Return the task with a folder of the test."""
+    configured = areas.app.configured
+    return Startup(folder, configured.engine, areas.tenancy, configured.metrics, areas.clock, environ)
+
+
+async def test_a_folder_is_applied_at_the_start_and_after_changes(areas: Areas, tmp_path: Path) -> None:
+    """The folder is applied once, and again after a change of a file. Objects that left the files are removed."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    entry = '[[client]]\nname = "{}"\naddress = "192.0.2.{}"\nsecret = "env:SALLYPORT_SECRET_A"\n'
+    (folder / "client.toml").write_text("".join(entry.format(f"c{n}", n) for n in range(1, 6)))
+    startup = startup_of(areas, folder, {"SALLYPORT_SECRET_A": "of the environment"})
+    await startup.look()
+    assert len(areas.clients.of_tenant(areas.tenant)) == 5
+    version = areas.configuration.version
+    await startup.look()
+    assert areas.configuration.version == version
+    (folder / "client.toml").write_text("".join(entry.format(f"c{n}", n) for n in range(2, 6)))
+    await startup.look()
+    assert [each.name for each in areas.clients.of_tenant(areas.tenant)] == ["c2", "c3", "c4", "c5"]
+
+
+async def test_a_wrong_folder_changes_nothing(areas: Areas, tmp_path: Path) -> None:
+    """What was applied stays, the metric is 1, and `doctor` gets the problem without a secret, until the folder is
+    right again."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    file = folder / "client.toml"
+    file.write_text('[[client]]\nname = "a"\naddress = "192.0.2.1"\nsecret = "env:SALLYPORT_SECRET_A"\n')
+    startup = startup_of(areas, folder, {"SALLYPORT_SECRET_A": "s3cret"})
+    await startup.look()
+    right = file.read_text()
+    for wrong in ("[[client]\n", right.replace("192.0.2.1", "here"), right.replace("env:", "file:"), ""):
+        file.write_text(wrong)
+        await startup.look()
+        assert startup.state.problem and "s3cret" not in startup.state.problem
+        assert areas.registry.get_sample_value(NAME) == 1
+        assert [each.address for each in areas.clients.of_tenant(areas.tenant)] == ["192.0.2.1"]
+    file.write_text(right)
+    await startup.look()
+    assert startup.state.problem == "" and areas.registry.get_sample_value(NAME) == 0
