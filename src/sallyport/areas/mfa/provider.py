@@ -14,6 +14,9 @@ NO_BREAK_SPACES: Final = (b"\xc2\xa0", b"\xa0")
 """A no-break space in UTF-8, and in Windows-1252."""
 MAX_TIMEOUT_S: Final = 300
 """Maximum time that a user may take to answer, in seconds."""
+ENROL: Final = "enrol"
+"""The handle of a challenge that shows an enrolment link. Few people answer it: most log in again, when they have
+enrolled. So it does not show whether the device can answer challenges."""
 CHECK_USER: Final = "sallyport-check"
 """The user name that tests of a provider use. No provider should know this user."""
 
@@ -183,7 +186,8 @@ class Provider(Protocol):
 
     A class may also have `hints: Sequence[str]`, warnings about its configuration, and the static method
     `refuse(fields, host)`, which raises Conflict or Invalid if the service lacks what a configuration needs. It may
-    have `binds_by_code: bool`, whether the user must type digits of a page: the reason of a refusal is then another.
+    have `binds_by_code: bool`, whether the user must type digits of a page: the reason of a refusal is then another. It
+    may have `shows_links: bool`, whether a challenge shows an enrolment link to a user who is not enrolled.
     """
 
     name: ClassVar[str]
