@@ -188,6 +188,7 @@ class App:
                 self.users.seeds,
                 self.did.prompts,
                 self.factors.stepups,
+                self.factors.challenge_links,
                 self.devices.service.products,
                 kinds=overrides.providers,
             )
