@@ -75,16 +75,18 @@ class Person:
 
 
 @contextmanager
-def service_with_pages(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[RunningService]:
+def service_with_pages(
+    folder: Path, more: Mapping[str, str] | None = None, *, fresh: bool = False
+) -> Iterator[RunningService]:
     """Run a service with pages of people at https://localhost, behind a trusted proxy on loopback. more: further
-    settings."""
+    settings. fresh: see `RunningService`."""
     port, tls = free_port(), make_certificate(folder)
     settings = {
         "SALLYPORT_PEOPLE_BIND": f"127.0.0.1:{port}", "SALLYPORT_PUBLIC_URL": f"https://localhost:{port}",
         "SALLYPORT_TLS_CERTIFICATE": str(tls.certificate), "SALLYPORT_TLS_KEY": str(tls.key),
         "SALLYPORT_TRUSTED_PROXIES": "127.0.0.0/8", "SALLYPORT_REJECT_DELAY_S": "0",
     }  # fmt: skip
-    with running_service(folder, settings | dict(more or {})) as service:
+    with running_service(folder, settings | dict(more or {}), fresh=fresh) as service:
         yield service
 
 

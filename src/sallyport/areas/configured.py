@@ -58,7 +58,8 @@ class Kind(ABC, Generic[BodyT]):
     refers: the field with the name of its domain, or with the names of its domains. without: fields of the body that a
     file does not have. keeps: fields that keep their values if a file does not have them. removed_first: whether
     objects are removed before others are added, so that addresses and names are free. Otherwise, they are removed at
-    the end, when nothing refers to them.
+    the end, when nothing refers to them. parts: models of objects within the body that its schema does not have. level:
+    kinds with a lower level are written first, because others refer to their objects.
     """
 
     name: ClassVar[str]
@@ -68,6 +69,8 @@ class Kind(ABC, Generic[BodyT]):
     without: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
     removed_first: ClassVar[bool] = True
+    parts: Sequence[type[BaseModel]] = ()
+    level: ClassVar[int] = 1
 
     @abstractmethod
     def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
@@ -88,6 +91,9 @@ class Kind(ABC, Generic[BodyT]):
     def check(self, body: BodyT, before: Stored | None) -> None:
         """Raise Invalid if a body cannot be stored. before: the present object, or None."""
 
+    async def admit(self, body: BodyT, domain_id: int) -> None:
+        """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain."""
+
     def written(self) -> None:
         """React to changes that are committed."""
 
@@ -102,3 +108,13 @@ class Kind(ABC, Generic[BodyT]):
 
 AnyChange: TypeAlias = Change[Any]
 AnyKind: TypeAlias = Kind[Any]
+
+
+def as_text(value: object) -> object:
+    """Return a value in which each secret {"hex": octets} is text. For models whose secrets are texts."""
+    if isinstance(value, Mapping):
+        octets = value.get("hex")
+        if len(value) == 1 and isinstance(octets, str):
+            return bytes.fromhex(octets).decode(errors="replace")
+        return {name: as_text(each) for name, each in value.items()}
+    return [as_text(each) for each in value] if isinstance(value, list) else value

@@ -189,6 +189,7 @@ class App:
                 self.users.seeds,
                 self.did.prompts,
                 self.factors.stepups,
+                self.factors.challenge_links,
                 self.devices.service.products,
                 kinds=overrides.providers,
             )

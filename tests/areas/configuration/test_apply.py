@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.areas.configuration.exporting import exported
 from sallyport.areas.configuration.item import KEEP, Item, Prune, Sign
-from sallyport.areas.configuration.service import Engine
+from sallyport.areas.configuration.service import SLICE, Engine
 from sallyport.base.errors import Conflict, Invalid
 from tests.areas import Areas, SetClock, running_areas
 
@@ -21,6 +21,17 @@ FOLDER = [
     ("rule", {"domain": "lab", "name": "rest", "action": "block", "everyone": True, "priority": 900}),
     ("rule", {"domain": "lab", "name": "rest", "action": "allow", "serviceTypes": ["Framed-User"], "enabled": False}),
     ("bypass", {"domain": "lab", "station": "02-00-00-00-00-01", "name": "printer", "vlan": "30", "psk": "12345678"}),
+    ("provider", {"domain": "lab", "provider": "webhook", "url": "https://192.0.2.9/", "secret": {"hex": "61" * 32}}),
+    ("provider", {"domain": "lab", "provider": "totp", "beside": True, "timeoutSeconds": 30}),
+    ("rule", {"domain": "lab", "name": "codes", "action": "mfa_required", "users": ["a"], "provider": "totp"}),
+    (
+        "first_factor",
+        {
+            "domain": "lab",
+            "firstFactor": "radius",
+            "radius": {"servers": [{"host": "192.0.2.8", "secret": {"hex": "62" * 20}}]},
+        },
+    ),
     ("bypass", {"domain": "lab", "station": "020000000002", "until": "2030-01-01T00:00:00Z", "role": "staff"}),
 ]
 
@@ -61,7 +72,7 @@ async def test_a_folder_is_applied_once(areas: Areas) -> None:
     client = next(each for each in areas.app.clients.service.of_tenant(areas.tenant) if each.name == "vpn")
     assert client.domain_ids[0] == lab.id and client.secret.octets == b"correct horse battery"
     assert areas.app.bypass.service.has(lab.id, "020000000001")
-    assert [rule.name for rule in areas.app.rules.service.all_of(lab.id)] == ["people", "rest", "rest"]
+    assert [rule.name for rule in areas.app.rules.service.all_of(lab.id)] == ["people", "rest", "rest", "codes"]
 
 
 async def test_an_export_changes_nothing(areas: Areas) -> None:
@@ -164,3 +175,22 @@ async def test_break_glass_stays_outside(areas: Areas) -> None:
     assert domains.named(areas.tenant, "corp").mode == "monitor"
     await domains.restore()
     assert domains.named(areas.tenant, "corp").mode == "enforce"
+
+
+async def test_many_objects_take_effect_together(areas: Areas) -> None:
+    """More than 500 changes are several transactions. If one fails, those before have no effect, and the next folder
+    adds the rest."""
+    engine = engine_of(areas)
+    other = await areas.tenancy.ensure_tenant(1, 9)
+    await engine.run(other, items([("client", {**CLIENT, "address": "203.0.113.77", "domains": []})]))
+    many = [
+        ("client", {**CLIENT, "name": f"c{n}", "address": f"10.0.{n // 250}.{n % 250}", "secret": {"hex": "61" * 16}})
+        for n in range(2 * SLICE + 10)
+    ]
+    taken = ("client", {**CLIENT, "name": "taken", "address": "203.0.113.77"})
+    with pytest.raises(Conflict, match=r"client\.toml: address is not available"):
+        await engine.run(areas.tenant, items([*many, taken]))
+    assert not areas.clients.of_tenant(areas.tenant)
+    plan = await engine.run(areas.tenant, items(many))
+    assert len(plan.changes) == 10
+    assert len(areas.clients.of_tenant(areas.tenant)) == len(many)

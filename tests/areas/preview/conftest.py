@@ -37,13 +37,15 @@ class ScriptedFields(Fields):
     """Settings of the provider.
 
     enrolled: the names of the enrolled users, separated by commas. away: whether the provider is unreachable. unsure:
-    whether enrolments are unknown. strong: the names of the users with a phishing-resistant factor.
+    whether enrolments are unknown. strong: the names of the users with a phishing-resistant factor. shows:
+    whether a challenge shows an enrolment link.
     """
 
     enrolled: str = ""
     away: bool = False
     unsure: bool = False
     strong: str = ""
+    shows: bool = False
 
 
 class Scripted:
@@ -60,6 +62,7 @@ class Scripted:
     def __init__(self, fields: Fields, host: Host) -> None:
         assert isinstance(fields, ScriptedFields)
         self._fields = fields
+        self.shows_links = fields.shows
 
     async def enrolled(self, user: str) -> Enrolment | Enrolled:
         """Return the configured enrolment."""

@@ -70,6 +70,17 @@ async def test_outcomes_of_users(book: Book) -> None:
     assert {each.lastSeen for each in impact.users} == {"2025-12-31T23:00:00.000000Z"}
 
 
+async def test_a_user_who_can_enrol_at_the_challenge(book: Book) -> None:
+    """The reason says that a login gets an enrolment link. The login is refused all the same."""
+    await book.provider(enrolled="ann", shows=True)
+    await book.users("ann", "bob")
+    await book.events(["ann", "bob"])
+    assert await book.outcomes() == {
+        "bob": ("reject", "not enrolled: the challenge shows an enrolment link", 1),
+        "ann": ("challenge", "second factor asked for", 1),
+    }
+
+
 async def test_rules_choose_the_provider_and_the_strength(book: Book) -> None:
     """Each user is looked up at the provider of the rule that decides the user's logins. A factor that is too weak has
     its reason."""

@@ -24,7 +24,7 @@ class ConfigurationArea(Area):
         self.leader_tasks = (self.startup.run,)
 
     def _kinds(self) -> Sequence[AnyKind]:
-        return [kind for area in self._areas for kind in area.configured]
+        return sorted((kind for area in self._areas for kind in area.configured), key=lambda kind: kind.level)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the local operations of `sallyport export` and `sallyport apply`."""

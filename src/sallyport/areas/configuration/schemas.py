@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, cast
 
-from sallyport.areas.configured import IDS, AnyKind
+from sallyport.areas.configured import AnyKind
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 REFERENCE: Final = r"^(keep|file:.+|env:SALLYPORT_SECRET_[A-Za-z0-9_]+)$"
@@ -22,7 +22,8 @@ _REFERS: Final = {
 @cache
 def secret_names(kind: AnyKind) -> frozenset[str]:
     """Return the names of the fields of a kind that have secrets, also within other fields."""
-    return frozenset(name for name, schema in _properties(kind.body.model_json_schema()) if _is_secret(schema))
+    schemas = [model.model_json_schema() for model in (kind.body, *kind.parts)]
+    return frozenset(name for name, schema in _properties(schemas) if _is_secret(schema))
 
 
 def schema_of(kind: AnyKind) -> dict[str, object]:
@@ -33,14 +34,20 @@ def schema_of(kind: AnyKind) -> dict[str, object]:
             text = {"type": "string", "pattern": REFERENCE, "description": schema.get("description", "")}
             schema.clear()
             schema.update(text)
-    hidden = IDS | kind.without
-    own = {name: each for name, each in body["properties"].items() if name not in hidden}
-    required = [name for name in body.get("required", ()) if name not in hidden]
+    own = {name: each for name, each in body["properties"].items() if name in kind.fields()}
+    required = [name for name in body.get("required", ()) if name in own]
     if kind.refers:
         own = {kind.refers: _REFERS[kind.refers], **own}
     if kind.refers == "domain":
         required = ["domain", *required]
-    entry = {"type": "object", "properties": own, "required": required, "additionalProperties": False}
+    entry: dict[str, object] = {
+        "type": "object",
+        "properties": own,
+        "required": required,
+        "additionalProperties": False,
+    }
+    if kind.body.model_config.get("extra") == "allow":
+        entry["additionalProperties"] = True
     return {
         "$schema": DRAFT,
         "title": f"{kind.name}.toml of Sallyport",

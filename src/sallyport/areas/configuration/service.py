@@ -5,7 +5,8 @@ changes are one transaction. More are written in several ones, so that none dela
 the end. If the service stops in between, the next `apply` writes the rest.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -72,7 +73,14 @@ class Engine:
         """
         present, kinds = await self.present(tenant_id, only), self.kinds(only)
         given = list(items)
-        return await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
+        ids = {fold(name): number for number, name in present.domains.items()}
+        made = await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
+        for step in made.changes:
+            known = step.domains and ids.get(fold(step.domains[0]))
+            if known and step.change is not None and step.change.body is not None:
+                with _placed(step.kind, [step]):
+                    await step.kind.admit(step.change.body, known)
+        return made
 
     async def apply(self, plan: Plan) -> None:
         """Write the changes of a plan. Raises Conflict if the configuration has changed since the plan was made; other
@@ -131,11 +139,8 @@ class Engine:
                 repo.check_version(tx, plan)
             for kind, steps in group:
                 ids = {fold(name): number for number, name in repo.domains(tx, plan.tenant_id).items()}
-                try:
+                with _placed(kind, steps):
                     kind.write(tx, plan.tenant_id, [_with_domains(step, ids) for step in steps])
-                except Refused as error:
-                    error.args = (f"{_place(kind, steps)}: {error}", *error.args[1:])
-                    raise
             if is_last:
                 repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
                 if plan.changes:
@@ -150,11 +155,15 @@ def _plain(stored: Stored) -> Stored:
     return Stored(stored.id, to_jsonable_python(stored.fields))
 
 
-def _place(kind: AnyKind, steps: Sequence[Step]) -> str:
-    """Return the place of steps for an error: that of the object if there is only one."""
-    if len(steps) == 1:
-        return f"{steps[0].source or '--prune'}: {kind.name} {steps[0].name}"
-    return f"{kind.name}.toml"
+@contextmanager
+def _placed(kind: AnyKind, steps: Sequence[Step]) -> Iterator[None]:
+    """Add the place of steps to an error: that of the object if there is only one."""
+    try:
+        yield
+    except Refused as error:
+        one = f"{steps[0].source or '--prune'}: {kind.name} {steps[0].name}"
+        error.args = (f"{one if len(steps) == 1 else f'{kind.name}.toml'}: {error}", *error.args[1:])
+        raise
 
 
 def _with_domains(step: Step, ids: dict[str, int]) -> AnyChange:

@@ -38,6 +38,7 @@ class DomainKind(Kind[AddDomain]):
 
     name = "domain"
     body = WholeDomain
+    level = 0
     key = "domainName"
     without = frozenset({"firstFactor"})
     keeps = frozenset({"enforcementMode"})

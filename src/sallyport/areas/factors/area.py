@@ -10,6 +10,7 @@ from sallyport.areas.factors.bypass_codes import repo as bypass_codes
 from sallyport.areas.factors.bypass_codes.service import BypassCodes
 from sallyport.areas.factors.denials import Denials
 from sallyport.areas.factors.enrolment import people_repo
+from sallyport.areas.factors.enrolment.challenge import ChallengeLinks
 from sallyport.areas.factors.names import release_name, release_names
 from sallyport.areas.factors.openid.page import SignInFactor
 from sallyport.areas.factors.openid.service import CompanySignIns, OfDomains
@@ -67,6 +68,7 @@ class FactorsArea(Area):
         self.stepups = StepUps(
             parts.store, parts.vault, parts.notices, self.denials, metrics, site, parts.clock, mail=mail
         )
+        self.challenge_links = ChallengeLinks(parts.store, self.pauses, users.administrators, site, parts.clock)
         self.stepups.offer("passkey", self._has_passkey)
         self.stepups.offer("totp", self._has_seed)
         self.stepups.offer("bypass", lambda person: self.bypass_codes.has_code(person.domain_id, person.name))

@@ -17,6 +17,7 @@ from sallyport.areas.login.eap.service import EapServer
 from sallyport.areas.login.eap.tls_servers import CertificatesOfDomain
 from sallyport.areas.login.first import operations as first_factors_api
 from sallyport.areas.login.first.checker import Host
+from sallyport.areas.login.first.configured import FirstFactorKind
 from sallyport.areas.login.first.fields import Fields
 from sallyport.areas.login.first.people import People
 from sallyport.areas.login.first.settings import KINDS, FirstFactorSettings
@@ -132,6 +133,7 @@ class LoginArea(Area):
         kinds = KINDS if kinds is None else kinds
         self.first_settings = FirstFactorSettings(parts.configuration, parts.vault, kinds, self._first_host, clock)
         self.first = self.first_settings.factors
+        self.configured = (FirstFactorKind(self.first_settings),)
         self.people = People(store, self.first, lambda domain_id: domains.table.present(domain_id))  # noqa: PLW0108
         users_area.seeds.find_people_with(self.people.find)
         users.on_change(self._forget_enrolments)

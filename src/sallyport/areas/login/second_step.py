@@ -12,7 +12,7 @@ from sallyport.areas.login.remembered import FACTOR
 from sallyport.areas.login.second.conversation import SecondFactorResult
 from sallyport.areas.login.second.session import Asked
 from sallyport.areas.mfa.circuit import Attached
-from sallyport.areas.mfa.provider import Strength
+from sallyport.areas.mfa.provider import ENROL, Strength
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED
 from sallyport.radius.attributes import EAP_MESSAGE
 
@@ -110,7 +110,8 @@ class SecondStep:
         second = _proved(login, result) if action is MFA_REQUIRED else result.reason
         decision = decide(first, action, second, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
-            if not is_check(login.arrival.request):
+            is_link = result.session is not None and result.session.handle == ENROL
+            if not (is_link or is_check(login.arrival.request)):
                 login.device.posture.count_challenge(login.arrival.at)
             login.attributes = self._steps.second.challenges.attributes(result)
         login.keep = self._steps.second.keep(result)

@@ -6,7 +6,8 @@ from functools import partial
 from sallyport.areas.domains.area import DomainsArea
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.mfa import operations as api
-from sallyport.areas.mfa.host import ConfiguredProvider, Host, Seeds, StepUpRequests, WalletPrompts
+from sallyport.areas.mfa.configured import ProviderKind
+from sallyport.areas.mfa.host import ConfiguredProvider, EnrolmentRequests, Host, Seeds, StepUpRequests, WalletPrompts
 from sallyport.areas.mfa.providers import available
 from sallyport.areas.mfa.service import Providers
 from sallyport.base.clock import now_us
@@ -37,6 +38,7 @@ class MfaArea(Area):
         seeds: Seeds,
         wallets: WalletPrompts,
         own: StepUpRequests,
+        enrolments: EnrolmentRequests,
         products: Callable[[int], Awaitable[Sequence[str]]],
         *,
         kinds: Mapping[str, type[ConfiguredProvider]] | None,
@@ -52,6 +54,7 @@ class MfaArea(Area):
                 own=own,
                 clock=parts.clock,
                 products=partial(products, domain_id),
+                enrolments=enrolments,
             )
 
         kinds = available() if kinds is None else kinds
@@ -60,6 +63,7 @@ class MfaArea(Area):
         domains.service.has_provider = self.service.has
         domains.service.provider_hints = self.service.hints
         self.node_tasks = (self.service.run,)
+        self.configured = (ProviderKind(self.service),)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of MFA providers."""

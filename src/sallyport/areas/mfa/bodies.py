@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from sallyport.areas.mfa.provider import MAX_TIMEOUT_S, Strength
 from sallyport.base.model import Done, Model, Success
 from sallyport.base.validation import Between
-from sallyport.web.bodies import InDomain, Name, Text, Whole, few_members
+from sallyport.web.bodies import Flag, InDomain, Name, Text, Whole, few_members
 
 
 def _lower(value: object) -> object:
@@ -58,6 +58,12 @@ class SetMfaProvider(InDomain):
 class AddMfaProvider(SetMfaProvider):
     """Request body of the operation `AddMFAProvider`. The provider's own fields, such as `url`, are further members of
     the object."""
+
+
+class WholeProvider(SetMfaProvider):
+    """An MFA provider in a file. The provider's own fields, such as `url`, are further members of the object."""
+
+    beside: Flag = Field(default=False, description="Whether the provider is beside the default one of its domain.")
 
 
 class ListMfaProviders(InDomain):

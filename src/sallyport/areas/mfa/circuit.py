@@ -139,6 +139,12 @@ class Guarded:
         return getattr(self.provider, "hints", ())
 
     @property
+    def shows_links(self) -> bool:
+        """Whether a challenge shows an enrolment link to a person without a factor. Providers may leave this attribute
+        out."""
+        return getattr(self.provider, "shows_links", False)
+
+    @property
     def binds_by_code(self) -> bool:
         """Whether the user must type digits of a page. Providers may leave this attribute out."""
         return getattr(self.provider, "binds_by_code", False)

@@ -182,12 +182,32 @@ class OwnFields(Fields):
         description="Send the address of the page by mail to the user of a login that waits at its device, because the "
         "device shows no challenge. Needs the binding address or unbound. Default: false.",
     )
+    enrolByChallenge: bool = Field(  # noqa: N815
+        default=False,
+        title="Link for people without a factor",
+        description="Show an enrolment link in the challenge to a person without any factor. It is valid for 10 "
+        "minutes, and asks for the password. Anybody who knows only the password of such a person can then enrol. "
+        "Default: false.",
+    )
     digits: Annotated[int, Between(4, 8)] = Field(
         default=6,
         title="Digits",
         description="Number of digits that the page shows for the binding `code`. Default: 6.",
     )
-
+    changeStrength: Strength = Field(  # noqa: N815
+        default=Strength.ANY,
+        title="Strength that changes factors",
+        description="Strength of the proof with which a person may change the own app or bypass codes at /me: `any`; "
+        "`two_channels` for a passkey or a sign-in at the identity provider; `phishing_resistant` for a passkey, or a "
+        "sign-in by a method of resistantAmr. A person with a passkey always needs the last one. To add a passkey "
+        "always needs it, or an enrolment link. Default: any.",
+    )
+    ownCodes: Annotated[int, Between(0, 10)] = Field(  # noqa: N815
+        default=0,
+        title="Bypass codes that people make",
+        description="Number of bypass codes (0 to 10) that a person may make at /me, each for one login within a year. "
+        "Default: 0, only operators make codes.",
+    )
     issuer: Annotated[str, Field(max_length=1000), AfterValidator(_issuer)] = Field(
         default="",
         title="Issuer of the identity provider",
@@ -239,20 +259,6 @@ class OwnFields(Fields):
         title="Phishing-resistant methods (amr)",
         description="Methods, separated by commas, that count as phishing-resistant with the binding address, such as "
         "hwk or fido. Default: none.",
-    )
-    changeStrength: Strength = Field(  # noqa: N815
-        default=Strength.ANY,
-        title="Strength that changes factors",
-        description="Strength of the proof with which a person may change the own app or bypass codes at /me: `any`; "
-        "`two_channels` for a passkey or a sign-in at the identity provider; `phishing_resistant` for a passkey, or a "
-        "sign-in by a method of resistantAmr. A person with a passkey always needs the last one. To add a passkey "
-        "always needs it, or an enrolment link. Default: any.",
-    )
-    ownCodes: Annotated[int, Between(0, 10)] = Field(  # noqa: N815
-        default=0,
-        title="Bypass codes that people make",
-        description="Number of bypass codes (0 to 10) that a person may make at /me, each for one login within a year. "
-        "Default: 0, only operators make codes.",
     )
 
     @property

@@ -165,6 +165,31 @@ class StepUpRequests(Protocol):
         """End a step-up whose login has ended."""
 
 
+class EnrolmentRequests(Protocol):
+    """Enrolment links for people without a factor, which a challenge shows."""
+
+    @property
+    def address_length(self) -> int:
+        """The length of the address of a link."""
+
+    async def offer(self, question: Question) -> str | None:
+        """Make a link for the person of a login, and return its address. Return None if the person has a factor or an
+        open link of an operator, gets no prompt now, or is an administrator. Raises StoreError."""
+
+
+class NoEnrolments:
+    """The links of a service without pages of people."""
+
+    address_length = 0
+
+    async def offer(self, question: Question) -> str | None:
+        """Return None, because there are no pages."""
+        return None
+
+
+NO_ENROLMENTS: Final = NoEnrolments()
+
+
 async def no_products() -> Sequence[str]:
     """Return no products, for a host without an inventory."""
     return ()
@@ -183,6 +208,7 @@ class Host:
     own: StepUpRequests
     clock: Clock
     products: Products = no_products
+    enrolments: EnrolmentRequests = NO_ENROLMENTS
 
 
 class ConfiguredProvider(Provider, Protocol):

@@ -81,9 +81,9 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
         one, it is beside it no longer.
 
         totp {}, duo {ikey, skey, host}, okta {domain, apiToken}, privacyidea {url, realm?, adminToken?}, webhook {url,
-        secret}, radius {host, port?, secret}, wallet {issuerDid, schemaId?}, own {binding?, factors?, digits?; for the
-        factor oidc issuer, clientId, clientSecret, userClaim?, userIs?, userSuffix?, authTime?, amr?, acr?,
-        resistantAmr?}, or an installed provider.
+        secret}, radius {host, port?, secret}, wallet {issuerDid, schemaId?}, own {binding?, factors?, digits?,
+        pageByMail?, enrolByChallenge?, changeStrength?, ownCodes?; for the factor oidc issuer, clientId, clientSecret,
+        userClaim?, userIs?, userSuffix?, authTime?, amr?, acr?, resistantAmr?}, or an installed provider.
         """
         await service.set(body.domainId, body.provider, body.own_fields(), body.timeoutSeconds)
         return Done(message=f"{body.provider} is the MFA provider")

@@ -8,8 +8,10 @@ for people who open the page on another device. The answer to the challenge is o
     nothing              the other bindings: the login asks whether the person has proved a factor
     a code               of an authenticator app, or a bypass code: no page is needed
 
-So each challenge is one that expects a code, and an empty answer only asks. A person with such codes only gets no
-page. The handle is the id of the step-up, which is that of the login: any node can continue it, also after a restart.
+So each challenge is one that expects a code, and an empty answer only asks. A person with such codes only gets no page.
+If the domain allows it, the challenge of a person without any factor has an enrolment link, and the answer to it asks
+for the factor that the person has added. The handle is the id of the step-up, which is that of the login: any node can
+continue it, also after a restart.
 
 Wrong digits are counted for the whole login, in the row of the step-up. A proof is used once: `use` marks it before the
 login is approved, and a person can deny the login until then.
@@ -17,19 +19,21 @@ login is approved, and a person can deny the login until then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from sallyport.areas.mfa.fields import FACTORS, Binding, Fields, OwnFields
 from sallyport.areas.mfa.host import Host, Opened, StepUpState
-from sallyport.areas.mfa.provider import Answer, Code, Enrolled, Enrolment, Outcome, Question, Strength
+from sallyport.areas.mfa.provider import ENROL, Answer, Code, Enrolled, Enrolment, Outcome, Question, Strength
 from sallyport.areas.mfa.totp import Totp
 from sallyport.base.errors import Conflict, invalid_field
 from sallyport.radius.vendors.stepups import is_impossible, unable
 
 TYPED: Final = frozenset({"totp", "bypass"})
 """The factors whose codes a person can type at the prompt of a device."""
+ADDED: Final = frozenset({"passkey", "totp"})
+"""The factors that people add by an enrolment link."""
 WEAK: Final = frozenset({"bypass", "mail"})
 """The factors that are never a second channel."""
 PATIENCE_S: Final = 25.0
@@ -46,6 +50,10 @@ NO_MAIL: Final = (
 UNBOUND: Final = (
     "the second factor is unbound: whoever sends a link to a user can get in with the user's proof; use the binding "
     "code or address where the devices allow it"
+)
+SHOWS_LINKS: Final = (
+    "a challenge shows an enrolment link to people without a factor: anybody who knows the password of such a person "
+    "can enrol; switch enrolByChallenge off when your people have enrolled"
 )
 ENTER_DIGITS: Final = "Enter the digits that the page shows"
 _ENDED: Final = {
@@ -89,8 +97,14 @@ class Own:
 
     @property
     def hints(self) -> Sequence[str]:
-        """A warning if nothing binds a proof to its login."""
-        return [UNBOUND] if self._fields.binding is Binding.UNBOUND and self._on_pages - TYPED else []
+        """A warning if nothing binds a proof to its login, and if a challenge shows enrolment links."""
+        unbound = [UNBOUND] if self._fields.binding is Binding.UNBOUND and self._on_pages - TYPED else []
+        return [*unbound, *([SHOWS_LINKS] if self.shows_links else [])]
+
+    @property
+    def shows_links(self) -> bool:
+        """Whether a challenge shows an enrolment link to a person without a factor."""
+        return self._fields.enrolByChallenge and self._host.own.has_pages
 
     @property
     def strongest(self) -> Strength:
@@ -139,6 +153,8 @@ class Own:
             if is_impossible(products, fields.binding, has_mail=fields.pageByMail):
                 raise invalid_field("binding", _impossible(products, fields.binding))
 
+        if fields.enrolByChallenge and (problem := _no_links(host, factors)):
+            raise invalid_field("enrolByChallenge", problem)
         if "oidc" in factors:
             for name in ("issuer", "clientId", "clientSecret"):
                 if not getattr(fields, name):
@@ -170,16 +186,27 @@ class Own:
         """Open a page for the login, or ask for a code if the person has only codes."""
         factors = await self._factors(question.user)
         if not factors:
-            return Answer(Outcome.NOT_ENROLLED)
-        if not factors & self._on_pages - self._without_page and (question.takes_codes or not self._mails):
+            return await self._offer_link(question)
+        is_typed = question.takes_codes and question.shows_challenges
+        if not factors & self._on_pages - self._without_page and (is_typed or not self._mails):
             return Answer(Outcome.CODE)
+        # Logins that do not answer must not close a device for the others, so a challenge is tried in any case.
         if self._fields.binding is Binding.CODE and not question.takes_codes:
             return Answer(Outcome.NOT_RETURNED, detail="nothing can be typed at this device")
         if self._fields.binding is Binding.ADDRESS and not self._host.own.can_compare(question.address):
             return Answer(Outcome.UNBOUND, detail=_unbound(question))
-        if self._mails and not question.takes_codes:
+        if self._mails and not is_typed:
             return await self._mail(question)
         return await self._ask(question, factors)
+
+    async def _offer_link(self, question: Question) -> Answer:
+        """Show an enrolment link to a person without a factor, if the domain and the device can."""
+        shows = self.shows_links and question.takes_codes
+        address = await self._host.enrolments.offer(question) if shows else None
+        if address is None:
+            return Answer(Outcome.NOT_ENROLLED)
+        text = f"You have no second factor. Add one at {address} within 10 minutes, then press Enter or log in again"
+        return Answer(Outcome.CODE, handle=ENROL, text=text, detail="the challenge has shown an enrolment link")
 
     async def _mail(self, question: Question) -> Answer:
         """Open a page, and send its address by mail once. The login waits at its device."""
@@ -218,6 +245,8 @@ class Own:
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
         """Check what the user has typed: digits of the page, a code, or nothing."""
         factors = await self._factors(question.user)
+        if handle == ENROL:
+            return await self.start(question) if factors else Answer(Outcome.NOT_ENROLLED)
         if not handle:
             right = await self._is_code(question, code, factors)
             return Answer(Outcome.APPROVED if right else Outcome.WRONG_CODE)
@@ -295,6 +324,20 @@ def _impossible(products: Sequence[str], binding: Binding) -> str:
         Binding.UNBOUND: "a device that shows a challenge",
     }
     return f"{binding} needs {needs[binding]}; the devices of the domain do not: {', '.join(sorted(products))}"
+
+
+def _no_links(host: Host, factors: Set[str]) -> str:
+    """Return why no challenge can show an enrolment link, or an empty text."""
+    if not host.own.has_pages:
+        return f"must be false: {NO_PAGES}"
+    if not factors & ADDED:
+        return f"needs one of the factors that people add by a link: {', '.join(sorted(ADDED))}"
+    if "oidc" in factors:
+        return "must be false with the factor oidc, which all people of the domain have"
+    if host.enrolments.address_length > MAX_ADDRESS:
+        length = host.enrolments.address_length
+        return f"a link would have {length} characters, and devices show at most {MAX_ADDRESS}: shorten public_url"
+    return ""
 
 
 def _unbound(question: Question) -> str:

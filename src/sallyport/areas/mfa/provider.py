@@ -14,6 +14,9 @@ NO_BREAK_SPACES: Final = (b"\xc2\xa0", b"\xa0")
 """A no-break space in UTF-8, and in Windows-1252."""
 MAX_TIMEOUT_S: Final = 300
 """Maximum time that a user may take to answer, in seconds."""
+ENROL: Final = "enrol"
+"""The handle of a challenge that shows an enrolment link. Few people answer it: most log in again, when they have
+enrolled. So it does not show whether the device can answer challenges."""
 CHECK_USER: Final = "sallyport-check"
 """The user name that tests of a provider use. No provider should know this user."""
 
@@ -106,8 +109,8 @@ class Question:
     without the realm. device: the name of the NAS. source: the address of the NAS. station: the Calling-Station-Id.
     expires_at: the expiry of the login, in microseconds, UTC. signed: whether the request is signed, so that its other
     attributes are those that the NAS has sent. address: the IP address of the station in a signed request, or empty.
-    place: the name of the RADIUS client and the tags of the device. takes_codes: whether the user can type an answer at
-    a challenge: the method carries typed codes, and the device is not known to show no challenges.
+    place: the name of the RADIUS client and the tags of the device. takes_codes: whether the method carries typed
+    codes. shows_challenges: False if no user has answered the last challenges of the device.
     """
 
     challenge_id: str
@@ -122,6 +125,7 @@ class Question:
     address: str = ""
     place: str = ""
     takes_codes: bool = True
+    shows_challenges: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,8 @@ class Provider(Protocol):
 
     A class may also have `hints: Sequence[str]`, warnings about its configuration, and the static method
     `refuse(fields, host)`, which raises Conflict or Invalid if the service lacks what a configuration needs. It may
-    have `binds_by_code: bool`, whether the user must type digits of a page: the reason of a refusal is then another.
+    have `binds_by_code: bool`, whether the user must type digits of a page: the reason of a refusal is then another. It
+    may have `shows_links: bool`, whether a challenge shows an enrolment link to a user who is not enrolled.
     """
 
     name: ClassVar[str]

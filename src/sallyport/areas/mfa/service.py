@@ -3,6 +3,7 @@ provider."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -189,38 +190,75 @@ class Providers:
         replaced, or if the default provider has the kind of a provider that would be beside it. values: the fields of
         the provider. timeout_s: the time that a user may take to answer, in seconds.
         """
+        # The interface ignores unknown fields of the default provider.
+        fields = self.validated(name, values, Unknown.REFUSED if beside else Unknown.NEAR_MISSES_REFUSED)
+        await self.refuse(domain_id, name, fields)
+
+        def transaction(tx: Tx) -> None:
+            default = repo.find(tx, domain_id)
+            if beside and default is not None and default.provider == name:
+                raise Conflict(f"{name} is the default provider of the domain: change it with SetMFAProvider")
+            self.write(tx, domain_id, name, fields, timeout_s, beside=beside)
+
+        await self._configuration.change(transaction)
+        log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
+
+    def validated(self, name: str, values: Mapping[str, object], unknown: Unknown) -> Fields:
+        """Return the fields of a kind of provider. unknown: what happens to unknown fields. Raises Invalid."""
         kind = self._kinds.get(name)
         if kind is None:
             raise Invalid(
                 "invalid provider", (FieldError("provider", f"must be one of {', '.join(sorted(self._kinds))}"),)
             )
         try:
-            check = FieldCheck(Unknown.REFUSED) if beside else None  # the interface ignores unknown fields
-            fields = kind.fields.model_validate(as_given(kind.fields, values), context=check)
+            return kind.fields.model_validate(as_given(kind.fields, values), context=FieldCheck(unknown))
         except ValidationError as error:
             raise refusal(error) from None
-        refuse: Callable[[Fields, Host], Awaitable[None]] | None = getattr(kind, "refuse", None)
+
+    async def refuse(self, domain_id: int, name: str, fields: Fields) -> None:
+        """Raise Conflict or Invalid if the service cannot do what a configuration demands."""
+        refuse: Callable[[Fields, Host], Awaitable[None]] | None = getattr(self._kinds.get(name), "refuse", None)
         if refuse is not None:
             await refuse(fields, self._host(domain_id))
+
+    @property
+    def models(self) -> Mapping[str, type[Fields]]:
+        """The models of the fields of all kinds of providers, by name."""
+        return {name: kind.fields for name, kind in self._kinds.items()}
+
+    def read(self, tx: Tx, domain_id: int) -> list[tuple[ProviderRow, Fields, bool]]:
+        """Return each provider of a domain with its fields, and whether it is beside the default one. Those that cannot
+        be read are left out."""
+        default, found = repo.find(tx, domain_id), list[tuple[ProviderRow, Fields, bool]]()
+        for name in repo.names(tx, domain_id):
+            is_default = default is not None and default.provider == name
+            row = default if is_default else repo.find_further(tx, domain_id, name)
+            with suppress(SecretError, ValueError, KeyError):
+                if row is not None:
+                    found.append((row, self._open(row)[1], not is_default))
+        return found
+
+    def write(self, tx: Tx, domain_id: int, name: str, fields: Fields | None, timeout_s: int, *, beside: bool) -> None:
+        """Set or remove a provider, in the transaction of a caller. fields: None removes it. beside: a default
+        provider is beside none then. Raises as `set` and `delete` do."""
+        if fields is None:
+            self._delete(tx, domain_id, name)
+            return
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
         row = ProviderRow(domain_id, name, sealed, timeout_s, self._clock())
-
-        def transaction(tx: Tx) -> None:
-            default = repo.find(tx, domain_id)
-            if beside:
-                if default is not None and default.provider == name:
-                    raise Conflict(f"{name} is the default provider of the domain: change it with SetMFAProvider")
-                before = repo.find_further(tx, domain_id, name)
-                repo.save_further(tx, row)
-            else:
+        default = repo.find(tx, domain_id)
+        if beside:
+            before = repo.find_further(tx, domain_id, name)
+            if default is not None and default.provider == name:
                 before = default
-                if default is not None and default.provider != name:
-                    self._must_be_unused(tx, default)
-                repo.save(tx, row)
-            _record(tx, "provider.set", row, row.changed_at, audit.changed(self._audited(before), self._audited(row)))
-
-        await self._configuration.change(transaction)
-        log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
+                repo.delete(tx, domain_id)
+            repo.save_further(tx, row)
+        else:
+            before = default
+            if default is not None and default.provider != name:
+                self._must_be_unused(tx, default)
+            repo.save(tx, row)
+        _record(tx, "provider.set", row, row.changed_at, audit.changed(self._audited(before), self._audited(row)))
 
     def shown(self, domain_id: int, name: str = "") -> ShownProvider:
         """Return a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if its
@@ -252,27 +290,25 @@ class Providers:
     async def delete(self, domain_id: int, name: str = "") -> None:
         """Remove a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if login
         rules name it."""
-        at = self._clock()
-
-        def transaction(tx: Tx) -> None:
-            row = repo.find(tx, domain_id)
-            if name and (row is None or row.provider != name):
-                row = repo.find_further(tx, domain_id, name)
-                if row is None:
-                    raise self._not_found(domain_id, name)
-                self._must_be_unused(tx, row)
-                repo.delete_further(tx, domain_id, name)
-            elif row is None:
-                raise NotFound(_NO_PROVIDER)
-            else:
-                self._must_be_unused(tx, row)
-                repo.delete(tx, domain_id)
-            _record(tx, "provider.delete", row, at, audit.changed(self._audited(row), {}))
-
-        await self._configuration.change(transaction)
+        await self._configuration.change(lambda tx: self._delete(tx, domain_id, name))
         for each in ("", name):  # close the removed one
             self.of(domain_id, each)
         log.info("mfa_provider_removed", domain=domain_id)
+
+    def _delete(self, tx: Tx, domain_id: int, name: str) -> None:
+        row = repo.find(tx, domain_id)
+        if name and (row is None or row.provider != name):
+            row = repo.find_further(tx, domain_id, name)
+            if row is None:
+                raise self._not_found(domain_id, name)
+            self._must_be_unused(tx, row)
+            repo.delete_further(tx, domain_id, name)
+        elif row is None:
+            raise NotFound(_NO_PROVIDER)
+        else:
+            self._must_be_unused(tx, row)
+            repo.delete(tx, domain_id)
+        _record(tx, "provider.delete", row, self._clock(), audit.changed(self._audited(row), {}))
 
     def _not_found(self, domain_id: int, name: str) -> NotFound:
         own = [row.provider for row in self.all_of(domain_id)]

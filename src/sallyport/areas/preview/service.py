@@ -18,12 +18,14 @@ from sallyport.areas.preview.enrolled import Demand, SecondFactors, Standings
 from sallyport.areas.preview.tally import SEVERITY, TimeSlice, Worst
 from sallyport.areas.preview.traffic import Traffic, TrafficReader, User, gives_up_early
 from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.radius.password import TYPED
 from sallyport.store.snapshot import Configuration
 
 DAY: Final = 86_400 * SECOND
 AT_ONCE: Final = 2
 MAX_SURVEYED: Final = 10_000
 """Maximum number of users in one survey request. The next request continues the survey."""
+GETS_LINK: Final = f"{Reason.NOT_ENROLLED.value}: the challenge shows an enrolment link"
 NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
@@ -239,11 +241,11 @@ class _Terms:
     ) -> tuple[Effect, str]:
         """Return the outcome of a login in enforce mode, and the reason for it. The parameters are those of
         `Standing.comes_to`."""
-        second = self.second[demand.provider].comes_to(
-            enrolment, gives_up=gives_up, method=method, strength=demand.strength
-        )
+        standing = self.second[demand.provider]
+        second = standing.comes_to(enrolment, gives_up=gives_up, method=method, strength=demand.strength)
         decision = decide(first, demand.action, second, Mode.ENFORCE, self.fallback)
-        return effect_of(decision), decision.reason.value
+        is_helped = decision.reason is Reason.NOT_ENROLLED and method in TYPED and standing.shows_links
+        return effect_of(decision), GETS_LINK if is_helped else decision.reason.value
 
 
 async def _devices(terms: _Terms, traffic: Traffic, now: int) -> tuple[Worst[DeviceImpact], int]:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from sallyport.areas.mfa.fields import BUILT_IN, AuthTime, Binding, UserIs, secret_field
+from sallyport.areas.mfa.provider import Strength
 from sallyport.base.wire import JSON, Row
 from sallyport.console.labels import PROVIDERS
 from sallyport.console.pages.domains import provider_of, providers_of
@@ -19,13 +20,21 @@ FIELDS: Final = {
 """The fields of each provider that a form sets, with their labels. The operation has further fields."""
 CHOICES: Final = {
     name: tuple((each.value, each.value.replace("_", " ")) for each in kind)
-    for name, kind in (("binding", Binding), ("userIs", UserIs), ("authTime", AuthTime))
-} | {"pageByMail": (("False", "no"), ("True", "yes"))}
+    for name, kind in (
+        ("binding", Binding),
+        ("userIs", UserIs),
+        ("authTime", AuthTime),
+        ("changeStrength", Strength),
+    )
+} | dict.fromkeys(("pageByMail", "enrolByChallenge"), (("False", "no"), ("True", "yes")))
 """The values of the fields that have a fixed set."""
 HINTS: Final = {
     "binding": "code: the user types digits of the page at the device. address: the browser has the address of the "
     "station. unbound: a forwarded link lets another person in.",
     "factors": "Separated by commas: passkey, oidc, totp, bypass, mail.",
+    "pageByMail": "For devices that show no challenge. Needs the binding address or unbound.",
+    "enrolByChallenge": "The challenge shows people without any factor a link for 10 minutes. Anybody who knows only "
+    "the password of such a person can then enrol.",
     "digits": "4 to 8",
     "issuer": "Only for the factor oidc, as all fields below. Such as https://login.microsoftonline.com/TENANT/v2.0.",
     "userClaim": "Default: preferred_username. The claim must identify the user of the login.",
@@ -34,6 +43,9 @@ HINTS: Final = {
     "authTime": "required: the ID token proves that the person has just signed in. optional: for providers without it.",
     "amr": "Separated by commas, such as mfa,hwk. Empty: any.",
     "acr": "Separated by commas. Empty: any.",
+    "changeStrength": "Of the proof with which people change their app and bypass codes at /me. A passkey always needs "
+    "a passkey or a link.",
+    "ownCodes": "0 to 10 for each person, at /me. 0: only operators make codes.",
     "resistantAmr": "Separated by commas. They count as phishing-resistant with the binding address.",
 }
 SECRETS: Final = frozenset(filter(None, map(secret_field, BUILT_IN.values())))

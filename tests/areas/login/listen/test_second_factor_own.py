@@ -10,6 +10,7 @@ import trio
 from sallyport.areas.domains.domain import Mode
 from sallyport.areas.factors.stepup.service import StepUps
 from sallyport.areas.factors.stepup.stepup import Proof, Shown
+from sallyport.areas.login.second.prompts import A_MINUTE
 from sallyport.areas.mfa.own import ENTER_DIGITS, Own
 from sallyport.areas.mfa.provider import Strength
 from sallyport.base.errors import Conflict
@@ -18,7 +19,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.areas import Areas
 from tests.areas.factors.stepups import ELSEWHERE, LAPTOP, STATION, STRANGER, with_pages
 from tests.areas.login.listen.conftest import Wire
-from tests.areas.login.listen.second import SESSION, a_login, exchange, outcomes
+from tests.areas.login.listen.second import SESSION, a_login, events, exchange, outcomes
 from tests.areas.login.listen.test_second_factor_restart import restarted
 from tests.packets import attributes, chap
 
@@ -80,6 +81,40 @@ async def desk(areas: Areas) -> AsyncIterator[Desk]:
             nursery.cancel_scope.cancel()
     finally:
         Own.empty_s = 3.0
+
+
+async def test_a_challenge_shows_an_enrolment_link(desk: Desk) -> None:
+    """A user without a factor gets the link in the challenge, and is refused without a factor. With one, the answer to
+    the same challenge asks for it. The event says what the challenge has shown."""
+    desk.wire.areas.app.factors.challenge_links._site = "https://vpn.example.org"
+    await desk.provide(enrolByChallenge="true")
+    has = desk.stepups._factors["passkey"]
+
+    async def no(_person: object) -> bool:
+        return False
+
+    for factor in desk.stepups._factors:
+        desk.stepups.offer(factor, no)
+    first, found = await desk.login()
+    assert first == ACCESS_CHALLENGE and b"https://vpn.example.org/me/enrol/" in found[REPLY_MESSAGE]
+    assert (await desk.type("", found))[0] == ACCESS_REJECT
+    _, found = await desk.login()
+    desk.stepups.offer("passkey", has)
+    answer, found = await desk.type("", found)
+    assert answer == ACCESS_CHALLENGE and b"/mfa/" in found[REPLY_MESSAGE]
+    desk.code = _CODE.search(found[REPLY_MESSAGE])[1].decode()  # type: ignore[index]
+    assert (await desk.type((await desk.prove()).digits, found))[0] == ACCESS_ACCEPT
+    logged = await events(desk.wire.areas)
+    assert logged[0].detail == "the challenge has shown an enrolment link"
+
+
+async def test_enrolment_links_count_for_the_prompt_limits(desk: Desk) -> None:
+    """A fifth login within a minute gets no link. Before, the device does not count as one without challenges."""
+    desk.wire.areas.app.factors.challenge_links._site = "https://vpn.example.org"
+    await desk.provide(enrolByChallenge="true")
+    desk.stepups._factors.clear()
+    answers = [(await desk.login())[0] for _ in range(A_MINUTE + 1)]
+    assert answers == [ACCESS_CHALLENGE] * A_MINUTE + [ACCESS_REJECT]
 
 
 async def test_digits_of_the_page_admit(desk: Desk) -> None:
@@ -249,6 +284,18 @@ async def test_a_third_open_login_gets_no_page(desk: Desk) -> None:
     bodies = [attributes(CALLING_STATION_ID=f"198.51.100.{n}".encode(), NAS_PORT_ID=b"1") for n in (1, 2, 3)]
     assert [(await desk.login(body))[0] for body in bodies] == [ACCESS_CHALLENGE, ACCESS_CHALLENGE, ACCESS_REJECT]
     assert (await outcomes(desk.wire.areas))[-1][3] == "too many prompts"
+
+
+async def test_challenges_without_answers_close_no_device(desk: Desk) -> None:
+    """People with a password could let challenges at a device run out. Ann still gets one there, and her answer shows
+    that the device has challenges."""
+    for user in ("bob", "carl", "dora"):
+        await desk.wire.areas.add_user(desk.wire.areas.domain, user, b"hello")
+        assert (await exchange(desk.wire, a_login(VPN, user=user)))[0] == ACCESS_CHALLENGE
+    answer, found = await desk.login()
+    assert answer == ACCESS_CHALLENGE
+    proof = await desk.prove()
+    assert (await desk.type(proof.digits, found))[0] == ACCESS_ACCEPT
 
 
 async def test_a_restored_backup_ends_the_pages(desk: Desk) -> None:

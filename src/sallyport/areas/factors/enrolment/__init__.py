@@ -3,6 +3,7 @@
     link        values: a link, a person without a factor, the progress of mails to a group
     people_repo SQL: the people of a domain or a group that have no factor, with their mail addresses
     repo        SQL of links
+    challenge   links that a challenge shows to people without a factor
     service     makes, opens and ends links; queues mails to the people of a group
     mailing     sends the queued mails
     bodies, operations   the operations for operators

@@ -25,20 +25,22 @@ RETRY_US: Final = 600 * SECOND
 
 
 class LinkState(StrEnum):
-    """The states of a link. `queued`: a mail waits to be sent. `sending`: the mail is being sent. `sent`: the mail was
-    sent. `given`: an operator got the link. `failed`: the mail could not be sent. `used`: the person has signed in with
-    the link. `ended`: too many wrong passwords, or an operator has withdrawn the link."""
+    """The states of a link. `queued`: a mail waits to be sent. `sending`: the mail is being sent. `sent`: the mail
+    was sent. `given`: an operator got the link. `shown`: a challenge has shown the link. `failed`: the mail could
+    not be sent. `used`: the person has signed in with the link. `ended`: too many wrong passwords, or an operator
+    has withdrawn the link."""
 
     QUEUED = "queued"
     SENDING = "sending"
     SENT = "sent"
     GIVEN = "given"
+    SHOWN = "shown"
     FAILED = "failed"
     USED = "used"
     ENDED = "ended"
 
 
-OPEN: Final = (LinkState.SENDING, LinkState.SENT, LinkState.GIVEN)
+OPEN: Final = (LinkState.SENDING, LinkState.SENT, LinkState.GIVEN, LinkState.SHOWN)
 """The states in which a link works. A mail may arrive before the service knows that it was sent."""
 
 
@@ -49,6 +51,7 @@ class EnrolmentLink:
     id: int
     domain_id: int
     user_name: str
+    state: str
     wrong: int
     expires_at: int
 
@@ -67,8 +70,8 @@ class NotEnrolled:
     link: Annotated[
         str,
         Wire(
-            "State of the user's last enrolment link: queued, sending, sent, given, failed, used or ended; empty if "
-            "there is none.",
+            "State of the user's last enrolment link: queued, sending, sent, given, shown, failed, used or ended; "
+            "empty if there is none.",
             title="Link",
         ),
     ]

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.areas.factors.bypass_codes import repo as bypass_codes
 from sallyport.areas.factors.enrolment.link import KEPT_US, OPEN, RETRY_US, EnrolmentLink, LinkState, Progress
 from sallyport.areas.factors.passkeys.passkey import Person
+from sallyport.areas.factors.passkeys.repo import passkeys_of
+from sallyport.areas.users.repo import seed
 from sallyport.base.text import fold
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 from sallyport.store.slices import delete_slice
 
-_COLUMNS: Final = "id, domain_id, user_name, wrong, expires_at"
+_COLUMNS: Final = "id, domain_id, user_name, state, wrong, expires_at"
 _IS_OPEN: Final = f"state in ({', '.join(repr(each.value) for each in OPEN)})"
 _PUT: Final = (
     "insert into enrolment_links (domain_id, user_key, user_name, group_name, address, state, token_hash, made_at, "
@@ -39,6 +42,33 @@ def number(tx: Tx, domain_id: int) -> int:
 def give(tx: Tx, person: Person, token_hash: str, at: int, expires_at: int) -> None:
     """Store the link that an operator gets. It replaces the former link of the person."""
     _put(tx, person, LinkState.GIVEN, at, expires_at, token_hash=token_hash)
+
+
+def show(tx: Tx, person: Person, token_hash: str, at: int, expires_at: int) -> bool:
+    """Store the link that a challenge shows. It replaces a former link of this kind. Return False if the person has an
+    open or queued link of an operator, which stays."""
+    sql = (
+        "select 1 from enrolment_links where domain_id = :d and user_key = :key and expires_at > :at "
+        f"and (({_IS_OPEN} and state <> :shown) or state = :queued)"
+    )
+    states = {"shown": LinkState.SHOWN.value, "queued": LinkState.QUEUED.value}
+    if tx.rows(sql, d=person.domain_id, key=person.key, at=at, **states):
+        return False
+    _put(tx, person, LinkState.SHOWN, at, expires_at, token_hash=token_hash)
+    return True
+
+
+def checks_passwords(tx: Tx, domain_id: int) -> bool:
+    """Return whether the first factor of a domain checks the passwords that a link asks for."""
+    sql = "select 1 from domains where id = :d and first_factor not in ('none', 'web')"
+    return bool(tx.rows(sql, d=domain_id))
+
+
+def has_factor(tx: Tx, person: Person, at: int) -> bool:
+    """Return whether a person has a passkey, also one of a former host, an app, or a bypass code."""
+    if passkeys_of(tx, person) or seed(tx, person.domain_id, person.key) is not None:
+        return True
+    return bypass_codes.is_usable(tx, person, at)
 
 
 def queue(tx: Tx, person: Person, address: str, group: str, at: int) -> None:

@@ -162,7 +162,10 @@ class EnrolmentLinks:
         await self._store.write(lambda tx: repo.count_wrong(tx, link.id, MAX_WRONG))
 
     def use_in(self, tx: Tx, link: EnrolmentLink, secret: str, browser: str, at: int) -> bool:
-        """End a link in the transaction in which its person signs in. Return False if it has ended meanwhile."""
+        """End a link in the transaction in which its person signs in. Return False if it has ended meanwhile. A link
+        that a challenge has shown ends with the first factor of the person: anybody with the password can get one."""
+        if link.state == LinkState.SHOWN and repo.has_factor(tx, link.person, at):
+            return False
         return repo.use(tx, link.id, token_hash(secret), token_hash(browser), at)
 
     # --- over time --------------------------------------------------------------------------------------------

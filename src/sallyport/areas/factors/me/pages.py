@@ -27,6 +27,7 @@ from sallyport.areas.factors.me.service import PASSKEY, Factors, OwnFactors
 from sallyport.areas.factors.me.session import PersonSession
 from sallyport.areas.factors.me.sessions import PeopleSessions
 from sallyport.areas.factors.remembered.service import RememberedStations
+from sallyport.areas.factors.stepup.stepup import plain
 from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.tenancy.guesses import Guesses, network_of
 from sallyport.base.actor import Actor, acting_as
@@ -370,6 +371,7 @@ class MePages:
         """Bind the link to the browser, and ask for the password. If the password is right, show the factors."""
         token, parts = visit.at["token"], self._parts
         self._check_guesses(visit)
+        token = plain(token) or token  # a person may type the code of a challenge
         found = await parts.links.open(token, visit.browser) if len(token) <= 64 else None
         domain = None if found is None else parts.around.domains().by_id.get(found.domain_id)
         if found is None or domain is None:

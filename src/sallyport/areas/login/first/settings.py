@@ -1,7 +1,8 @@
 """Set and show the configurations of the domains' first factors. Secrets are never shown."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -80,29 +81,55 @@ class FirstFactorSettings:
             wrong = FieldError(factor.value, "is needed, because nothing was configured before")
             raise Invalid(f"missing {factor}", (wrong,))
 
-        def transaction(tx: Tx) -> None:
-            for row in rows:
-                repo.save(tx, row)
-            set_first_factor(tx, domain.id, factor)
-            changes = audit.changed({"firstFactor": domain.first_factor.value}, {"firstFactor": factor.value})
-            changes |= {row.kind: [audit.HIDDEN, audit.HIDDEN] for row in rows}
-            target = f"domain {domain.id} {domain.name}"
-            audit.record_in(tx, "domain.first_factor", domain.id, target, changes, at=at)
-
-        await self._configuration.change(transaction)
-        self.factors.retire(domain.id, self.factors.rows.value.get((domain.id, factor.value)))
+        await self._configuration.change(lambda tx: _write(tx, domain, factor, rows, at))
+        self.retire(domain.id, factor)
         log.info("first_factor_set", domain=domain.id, first_factor=factor.value, configured=list(given))
 
-    def _row(self, domain_id: int, name: str, values: Mapping[str, object], at: int) -> FactorRow:
+    @property
+    def models(self) -> Mapping[FirstFactor, type[Fields]]:
+        """The models of the configurations."""
+        return self._kinds
+
+    def validated(self, name: str, values: Mapping[str, object]) -> Fields:
+        """Return the configuration of a kind. Raises Invalid."""
         try:
-            fields = self._kinds[FirstFactor(name)].model_validate(values)
+            return self._kinds[FirstFactor(name)].model_validate(values)
         except ValidationError as error:
             raise refusal(error, within=name) from None
+
+    def read(self, tx: Tx, domain_id: int) -> dict[str, dict[str, object]]:
+        """Return a domain's configurations by kind, with their secrets. Those that cannot be read are left out."""
+        found = dict[str, dict[str, object]]()
+        for (owner, kind), row in repo.load(tx).items():
+            with suppress(SecretError, ValueError, KeyError):
+                if owner == domain_id:
+                    found[kind] = revealed(self._open(row))
+        return found
+
+    def write(self, tx: Tx, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
+        """Set a domain's first factor, in the transaction of a caller. Raises Invalid."""
+        at = self._clock()
+        rows = [self._sealed(domain.id, name, self.validated(name, values), at) for name, values in given.items()]
+        _write(tx, domain, factor, rows, at)
+
+    def retire(self, domain_id: int, factor: FirstFactor) -> None:
+        """Stop the checker of a domain's former configuration. factor: the first factor that is set now."""
+        self.factors.retire(domain_id, self.factors.rows.value.get((domain_id, factor.value)))
+
+    def _sealed(self, domain_id: int, name: str, fields: Fields, at: int) -> FactorRow:
+        sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
+        return FactorRow(domain_id, name, sealed, at)
+
+    def refuse(self, domain_id: int, name: str, fields: Fields) -> None:
+        """Raise Invalid if a configuration cannot be used in a domain."""
         refused = fields.refused(self._host(domain_id))
         if refused is not None:
             raise Invalid(f"invalid {refused.field}", (replace(refused, field=f"{name}.{refused.field}"),))
-        sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
-        return FactorRow(domain_id, name, sealed, at)
+
+    def _row(self, domain_id: int, name: str, values: Mapping[str, object], at: int) -> FactorRow:
+        fields = self.validated(name, values)
+        self.refuse(domain_id, name, fields)
+        return self._sealed(domain_id, name, fields, at)
 
     def shown(self, domain_id: int) -> dict[str, dict[str, object]]:
         """Return a domain's configurations by kind, without secrets. If a configuration cannot be read, its fields are
@@ -140,3 +167,12 @@ class FirstFactorSettings:
         """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
         tenant, a hint says how to allow this host."""
         return self._host(domain.id).egress.advice()
+
+
+def _write(tx: Tx, domain: Domain, factor: FirstFactor, rows: Sequence[FactorRow], at: int) -> None:
+    for row in rows:
+        repo.save(tx, row)
+    set_first_factor(tx, domain.id, factor)
+    changes = audit.changed({"firstFactor": domain.first_factor.value}, {"firstFactor": factor.value})
+    changes |= {row.kind: [audit.HIDDEN, audit.HIDDEN] for row in rows}
+    audit.record_in(tx, "domain.first_factor", domain.id, f"domain {domain.id} {domain.name}", changes, at=at)

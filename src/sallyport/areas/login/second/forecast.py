@@ -77,6 +77,11 @@ class Standing:
         return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
 
     @property
+    def shows_links(self) -> bool:
+        """Whether a challenge shows an enrolment link to a user without a factor."""
+        return self.attached is not None and self.attached.provider.shows_links
+
+    @property
     def no_code_reason(self) -> Reason:
         """The result of asking a user whose login cannot carry a code that the provider needs."""
         by_code = self.attached is not None and self.attached.provider.binds_by_code

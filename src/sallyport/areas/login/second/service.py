@@ -442,7 +442,8 @@ class SecondFactor:
         if answer.outcome is Outcome.CODE and not conversation.takes_codes:
             return SecondFactorResult(Reason.TAKES_NO_CODE)
         if answer.outcome is Outcome.CODE and session.step < MAX_STEPS:
-            return self.challenges.next_step(session, ChallengeKind.CODE, answer.handle, answer.text or ENTER_CODE)
+            asked = self.challenges.next_step(session, ChallengeKind.CODE, answer.handle, answer.text or ENTER_CODE)
+            return replace(asked, detail=answer.detail)
         if answer.outcome is Outcome.WRONG_CODE and session.step and session.wrong + 1 < WRONG_CODES:
             conversation.session = replace(session, wrong=session.wrong + 1)
             result = self.challenges.next_step(

@@ -156,7 +156,8 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
         signed=login.arrival.request.signed,
         address=address_of_endpoint(login.arrival.request, login.station) if login.arrival.request.signed else "",
         place=_place(login),
-        takes_codes=login.method in TYPED and login.device.posture.challenge_support(login.arrival.at) != "no",
+        takes_codes=login.method in TYPED,
+        shows_challenges=login.device.posture.challenge_support(login.arrival.at) != "no",
     )
     return Session(
         question,

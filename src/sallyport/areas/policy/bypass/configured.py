@@ -20,6 +20,7 @@ class BypassKind(Kind[ImportedStation]):
 
     name = "bypass"
     body = ImportedStation
+    level = 2
     key = "station"
     refers = "domain"
 

@@ -15,6 +15,7 @@ class RuleKind(Kind[AddLoginRule]):
 
     name = "rule"
     body = AddLoginRule
+    level = 2
     refers = "domain"
 
     def __init__(self, service: LoginRules) -> None:

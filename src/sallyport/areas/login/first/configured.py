@@ -1,0 +1,81 @@
+"""First factors of domains in files (`sallyport apply`)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from sallyport.areas.configured import Change, Fields, Kind, Stored, as_text
+from sallyport.areas.domains import repo as domains_repo
+from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.login.first.operations import SetFirstFactor
+from sallyport.areas.login.first.settings import FirstFactorSettings
+from sallyport.base.errors import NotFound, invalid_field
+from sallyport.store.model import Tx
+
+
+class FirstFactorKind(Kind[SetFirstFactor]):
+    """First factors. A domain has one; without an object it stays. `--prune` sets it to `local`."""
+
+    name = "first_factor"
+    body = SetFirstFactor
+    key = "firstFactor"
+    refers = "domain"
+    keeps = frozenset({"ldap", "radius"})
+
+    def __init__(self, service: FirstFactorSettings) -> None:
+        self._service = service
+        self.parts = tuple(service.models.values())
+        self._changed = dict[int, FirstFactor]()
+
+    def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
+        for domain in domains_repo.load(tx).by_tenant.get(tenant_id, ()):
+            own = self._service.read(tx, domain.id)
+            if own or domain.first_factor is not FirstFactor.LOCAL:
+                factor = domain.first_factor.value
+                yield Stored(domain.id, {"domain": domain.name, "firstFactor": factor, **_compact(own)})
+
+    def identity(self, fields: Fields) -> str:
+        return ""
+
+    def values(self, body: SetFirstFactor) -> dict[str, object]:
+        own = {name: self._service.validated(name, values) for name, values in _given(body).items()}
+        return {"firstFactor": body.firstFactor, "ldap": own.get("ldap"), "radius": own.get("radius")}
+
+    def check(self, body: SetFirstFactor, before: Stored | None) -> None:
+        if body.firstFactor in self._service.models and body.firstFactor.value not in _given(body):
+            raise invalid_field(body.firstFactor.value, "is missing, because nothing was configured before")
+
+    async def admit(self, body: SetFirstFactor, domain_id: int) -> None:
+        for name, values in _given(body).items():
+            self._service.refuse(domain_id, name, self._service.validated(name, values))
+
+    def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[SetFirstFactor]]) -> None:
+        for each in changes:
+            domain = domains_repo.find(tx, each.domain_id)
+            if domain is None:
+                raise NotFound("no such domain")
+            factor = each.body.firstFactor if each.body else FirstFactor.LOCAL
+            given = _given(each.body) if each.body else {}
+            own = {name: values for name, values in given.items() if name in each.fields}
+            self._service.write(tx, domain, factor, own)
+            self._changed[domain.id] = factor
+
+    def written(self) -> None:
+        while self._changed:
+            self._service.retire(*self._changed.popitem())
+
+
+def _given(body: SetFirstFactor) -> dict[str, dict[str, object]]:
+    return {name: cast(dict[str, object], as_text(values)) for name, values in body.given().items()}
+
+
+def _compact(value: object) -> dict[str, object]:
+    """Return an object without the members that are null or empty."""
+    return {
+        name: [_compact(one) if isinstance(one, dict) else one for one in each]
+        if isinstance(each, list)
+        else _compact(each)
+        if isinstance(each, dict)
+        else each
+        for name, each in cast(dict[str, object], value).items()
+        if each not in (None, "")
+    }

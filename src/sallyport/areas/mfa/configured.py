@@ -1,0 +1,61 @@
+"""MFA providers in files (`sallyport apply`)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from sallyport.areas.configured import Change, Kind, Stored, as_text
+from sallyport.areas.mfa.bodies import WholeProvider
+from sallyport.areas.mfa.host import Fields
+from sallyport.areas.mfa.service import Providers
+from sallyport.base.model import Unknown
+from sallyport.outgoing.fields import revealed
+from sallyport.store.model import Tx
+
+
+class ProviderKind(Kind[WholeProvider]):
+    """MFA providers."""
+
+    name = "provider"
+    body = WholeProvider
+    key = "provider"
+    refers = "domain"
+    removed_first = False
+
+    def __init__(self, service: Providers) -> None:
+        self._service = service
+        self.parts = tuple(service.models.values())
+
+    def fields(self) -> list[str]:
+        own = dict.fromkeys(name for model in self.parts for name in model.model_fields)
+        return [*super().fields(), *own]
+
+    def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
+        for domain_id, domain in domains.items():
+            for row, fields, beside in self._service.read(tx, domain_id):
+                own = {name: value for name, value in revealed(fields).items() if value not in (None, "")}
+                head = {"domain": domain, "provider": row.provider, "timeoutSeconds": row.timeout_s}
+                yield Stored(row.provider, {**head, "beside": beside, **own})
+
+    def values(self, body: WholeProvider) -> dict[str, object]:
+        fields = self._validated(body)
+        own = {name: getattr(fields, name) for name in type(fields).model_fields}
+        return {"timeoutSeconds": body.timeoutSeconds, "beside": body.beside, **own}
+
+    def _validated(self, body: WholeProvider) -> Fields:
+        values = cast(Mapping[str, object], as_text(body.own_fields()))
+        return self._service.validated(body.provider, values, Unknown.REFUSED)
+
+    async def admit(self, body: WholeProvider, domain_id: int) -> None:
+        await self._service.refuse(domain_id, body.provider, self._validated(body))
+
+    def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[WholeProvider]]) -> None:
+        for each in sorted(changes, key=_order):  # a provider that becomes the default one replaces the former one
+            name = each.body.provider if each.body else str(each.before.id) if each.before else ""
+            fields = self._validated(each.body) if each.body else None
+            timeout_s = each.body.timeoutSeconds if each.body else 0
+            beside = each.body is not None and each.body.beside
+            self._service.write(tx, each.domain_id, name, fields, timeout_s, beside=beside)
+
+
+def _order(change: Change[WholeProvider]) -> bool:
+    return change.body is not None and change.body.beside

@@ -1,0 +1,175 @@
+"""Random configurations survive export and apply, on the engine that the tests use."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import trio
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from sallyport.areas.configuration.item import Prune
+from sallyport.areas.configuration.planning import identity_of
+from sallyport.areas.configuration.service import Engine
+from tests.areas import SetClock, running_areas
+from tests.areas.configuration.test_apply import engine_of, export, items, signs
+
+Object = tuple[str, Mapping[str, object]]
+
+NAMES = st.text(alphabet="abXYéß-_.1 ", min_size=1, max_size=12).filter(lambda name: name == name.strip())
+DOMAINS = ("alpha", "beta")
+OF_DOMAIN = st.sampled_from(DOMAINS)
+VLANS = st.one_of(st.just(""), st.integers(1, 4094).map(str))
+TAGS = st.lists(st.sampled_from(["site=Berlin/1", "owner=net", "floor=2"]), unique=True)
+REPLIES = st.lists(st.sampled_from([{"name": "Session-Timeout", "value": "60"}, {"name": "Class", "value": "é"}]))
+SECRETS = st.binary(min_size=1, max_size=40).map(lambda octets: {"hex": octets.hex()})
+KEYS = st.text(alphabet="abcdefgh12345678", min_size=8, max_size=63)
+MOMENTS = st.integers(2030, 2090).map(lambda year: f"{year}-02-03T04:05:06Z")
+
+
+def objects(
+    kind: str, required: Mapping[str, st.SearchStrategy[object]], **others: object
+) -> st.SearchStrategy[Object]:
+    """Return a strategy for objects of a kind. others: the strategies of fields that may be absent."""
+    return st.fixed_dictionaries(dict(required), optional=others).map(lambda fields: (kind, fields))  # type: ignore[arg-type]
+
+
+RULES = objects(
+    "rule",
+    {"domain": OF_DOMAIN, "name": NAMES, "action": st.sampled_from(["allow", "block", "mfa_required"])},
+    users=st.lists(NAMES, min_size=1, max_size=3),
+    groups=st.lists(NAMES, min_size=1, max_size=3),
+    priority=st.integers(0, 1000),
+    enabled=st.booleans(),
+    vlan=VLANS,
+    replyAttributes=REPLIES,
+    serviceTypes=st.just(["Framed-User"]),
+    kinds=st.just(["machine"]),
+    time=st.just({"days": ["mon", "fri"], "from": "08:00", "until": "17:30", "timezone": "Europe/Berlin"}),
+    maxSessions=st.integers(0, 100),
+    overLimit=st.sampled_from(["reject", "end_oldest"]),
+).map(lambda each: (each[0], {**each[1], **({} if scoped(each[1]) else {"everyone": True})}))
+
+
+def scoped(fields: Mapping[str, object]) -> bool:
+    """Return whether a rule needs no confirmation."""
+    scopes = ("users", "groups", "serviceTypes", "kinds", "time")
+    return fields["action"] == "mfa_required" or any(name in fields for name in scopes)
+
+
+KINDS = {
+    "client": objects(
+        "client",
+        {"name": NAMES, "address": st.integers(1, 250).map(lambda n: f"192.0.2.{n}"), "secret": SECRETS},
+        domains=st.lists(OF_DOMAIN, unique=True),
+        product=st.sampled_from(["", "Cisco IOS", "own box"]),
+        requireMessageAuthenticator=st.sampled_from(["yes", "no", "auto"]),
+        passwordVerified=st.booleans(),
+        coaPort=st.integers(0, 65535),
+        macForms=st.just(["login-user", "no-station"]),
+        tags=TAGS,
+        note=NAMES,
+    ),
+    "role": objects(
+        "role",
+        {"domain": OF_DOMAIN, "role": NAMES},
+        sets=st.lists(
+            st.fixed_dictionaries(
+                {"product": st.sampled_from(["", "Cisco IOS", "Aruba Wireless"])},
+                optional={"vlan": VLANS, "replyAttributes": REPLIES},
+            ),
+            max_size=3,
+            unique_by=lambda each: str(each["product"]),
+        ),
+    ),
+    "rule": RULES,
+    "bypass": objects(
+        "bypass",
+        {"domain": OF_DOMAIN, "station": st.integers(1, 99).map(lambda n: f"02-00-00-00-00-{n:02}")},
+        name=NAMES,
+        vlan=VLANS,
+        until=MOMENTS,
+        psk=KEYS,
+        tags=TAGS,
+    ),
+    "provider": objects(
+        "provider",
+        {
+            "domain": OF_DOMAIN,
+            "provider": st.just("duo"),
+            "ikey": KEYS,
+            "skey": KEYS,
+            "host": st.just("duo.example.org"),
+        },
+        timeoutSeconds=st.integers(5, 60),
+        beside=st.booleans(),
+    ),
+    "first_factor": objects(
+        "first_factor",
+        {
+            "domain": OF_DOMAIN,
+            "firstFactor": st.just("ldap"),
+            "ldap": st.fixed_dictionaries(
+                {
+                    "servers": st.just(["ldaps://ldap.example.org"]),
+                    "baseDN": st.just("dc=example,dc=org"),
+                    "bindDN": st.just("cn=x,dc=example,dc=org"),
+                    "bindPassword": KEYS,
+                },
+                optional={"timeoutSeconds": st.integers(1, 5), "startTls": st.just(False)},
+            ),
+        },
+    ),
+}
+SETTINGS = objects(
+    "domain",
+    {"domainName": OF_DOMAIN},
+    enforcementMode=st.sampled_from(["monitor", "enforce"]),
+    fallbackAction=st.sampled_from(["deny", "allow"]),
+    realms=st.lists(st.sampled_from(["é.example", "REALM", "x y"]), unique=True),
+    disconnectOnRevoke=st.booleans(),
+    unknownStations=st.sampled_from(["reject", "rules"]),
+    rememberHours=st.integers(0, 2160),
+    lockOnNotMe=st.booleans(),
+)
+
+
+@st.composite
+def folders(draw: st.DrawFn) -> list[Object]:
+    """Return a folder in which each object has a name, and each client an address, of its own."""
+    found: list[Object] = [("domain", {**draw(SETTINGS)[1], "domainName": name}) for name in DOMAINS]
+    found[1] = ("domain", {**found[1][1], "realms": []})  # no two domains have one realm
+    for strategy in KINDS.values():
+        found += draw(st.lists(strategy, max_size=4))
+    return found
+
+
+@settings(
+    max_examples=8,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],  # a smaller example takes minutes to find
+    suppress_health_check=list(HealthCheck),
+)
+@given(first=folders(), second=folders())
+def test_random_configurations_survive_export_and_apply(first: list[Object], second: list[Object]) -> None:
+    """Random folders are applied, one over the other. Then neither the folder nor its export changes anything."""
+
+    async def run(directory: Path) -> None:
+        async with running_areas(directory, SetClock()) as areas:
+            engine = engine_of(areas)
+            for folder in (distinct(engine, first), distinct(engine, second)):
+                await engine.run(areas.tenant, items(folder), prune=Prune.ALL)
+                assert await signs(areas, folder) == []
+                assert await signs(areas, await export(areas), prune=Prune.ALL) == []
+
+    with TemporaryDirectory() as directory:
+        trio.run(run, Path(directory))
+
+
+def distinct(engine: Engine, folder: list[Object]) -> list[Object]:
+    """Return the objects of a folder without those that have the name, or the address, of another."""
+    kinds = {kind.name: kind for kind in engine.kinds()}
+    named = {(kind, identity_of(kinds[kind], fields)): (kind, fields) for kind, fields in folder}
+    placed = {str(each[1].get("address", index)): each for index, each in enumerate(named.values())}
+    return list(placed.values())
