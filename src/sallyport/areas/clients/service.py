@@ -44,7 +44,6 @@ SEARCHING: Final = 1
 """Maximum number of searches at the same time. All threads share one interpreter lock, so several searches would delay
 logins."""
 DAY_US: Final = 86_400 * SECOND
-TOO_LONG: Final = f"the tags and notes of a tenant's clients can have at most {MAX_CHARACTERS} characters"
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
@@ -205,8 +204,7 @@ class Clients:
         if growth > 0:
             async with self._turns.slot(tenant_id):
                 present = await trio.to_thread.run_sync(_characters, self.of_tenant(tenant_id))
-            if present + growth > MAX_CHARACTERS:
-                raise Conflict(TOO_LONG)
+            _check_characters(present + growth)
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
         """Return the plan of an import. Raises Forbidden if a domain belongs to another tenant."""
@@ -329,12 +327,17 @@ class Clients:
             check_certificate(tx, tenant_id, columns, None)
         self._update(tx, tenant_id, changes)
         self._add(tx, tenant_id, rows)
-        if repo.characters(tx, tenant_id) > MAX_CHARACTERS:
-            raise Conflict(TOO_LONG)
+        _check_characters(repo.characters(tx, tenant_id))
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
+
+
+def _check_characters(count: int) -> None:
+    """Raise Conflict if the tags and notes of a tenant's clients are too long in all."""
+    if count > MAX_CHARACTERS:
+        raise Conflict(f"the tags and notes of a tenant's clients can have at most {MAX_CHARACTERS} characters")
 
 
 def _characters(clients: Iterable[Client]) -> int:
