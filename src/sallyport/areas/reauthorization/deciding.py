@@ -12,8 +12,8 @@ from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.rows import DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import CloudState, Membership
-from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
-from sallyport.areas.login.decision import decide
+from sallyport.areas.domains.domain import LOCAL, WEB, Domain, FirstFactor
+from sallyport.areas.login.decision import decide_in
 from sallyport.areas.login.facts import DEVICE_FACT
 from sallyport.areas.login.first import cloud
 from sallyport.areas.login.identity import identify, kept, network_of
@@ -192,7 +192,7 @@ class Deciding:
             self._pipeline.refresh(login, domain)
             provider = login.provider
             second = UNAVAILABLE[provider] if isinstance(provider, Unavailable) else Reason.ASKED
-        return decide(PASSED, action, second, domain.mode, domain.fallback)
+        return decide_in(domain, PASSED, action, second)
 
     def _other_attributes(
         self, domain: Domain, before: str, attributes: bytes, *, by_disconnect: bool
@@ -212,8 +212,10 @@ class Deciding:
 
 def _refusal(tx: Tx, domain: Domain, user: str, state: CloudState | None) -> Reason:
     """Return why a user of a domain may no longer log in, or PASSED. Only a domain without a directory of its own knows
-    all its users: endpoint users, and accounts of cloud directories. state: that of the user's account there, or
-    None."""
+    all its users: endpoint users, and accounts of cloud directories. With the first factor `web`, it knows the latter
+    alone. state: that of the user's account there, or None."""
+    if domain.first_factor is WEB:
+        return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)
     if domain.first_factor is not LOCAL or rules.has_endpoint_user(tx, domain.id, name_key(user)):
         return PASSED
     return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)
