@@ -137,6 +137,17 @@ WALKS = [
         skip=["sallyport domain first-factor"],
     ),
     Walk("docs/guides/siem.md"),
+    Walk("docs/guides/from-nps.md", before=[ALICE], files=["nps_example.xml"]),
+    Walk("docs/guides/from-ise.md", files=["ise_example.csv"]),
+    Walk(
+        "docs/guides/from-freeradius.md",
+        before=[
+            "mkdir -p raddb/mods-config/files",
+            "printf 'client core { ipaddr = 192.0.2.1\\n secret = a-long-secret }\\n' > raddb/clients.conf",
+            'printf \'alice Cleartext-Password := "correct horse"\\n Filter-Id = "staff"\\n\' '
+            "> raddb/mods-config/files/authorize",
+        ],
+    ),
     Walk("docs/guides/wallets.md"),
     Walk(
         "docs/guides/second-factors.md",

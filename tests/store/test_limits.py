@@ -50,6 +50,7 @@ OTHER_ROWS = {
     },
     "deleted two minutes after a login": {"session_limits"},
     "at most 10 of a domain": {"reauthorizations"},
+    "at most 200,000 of a tenant, those recorded last": {"shadow_logins"},
     "at most one for each live session and re-authorization": {"reauthorized_sessions"},
     "deleted as soon as it is done": {"device_restarts", "revocations"},
     "at most 50 for each token, administrator and identity": {"console_sessions"},

@@ -73,8 +73,8 @@ class SlowServer:
 
 
 def test_a_slow_database_refuses_no_short_write() -> None:
-    """A statement that the server delays counts for little, because the request is not at fault. A sign-in during a
-    checkpoint of a busy server got status 400."""
+    """A statement that the server delays counts for little, because the request is not at fault. With a limit of
+    all the time that passes, a sign-in would get status 400."""
     SlowServer(0.7 * SLOW_S).write(2)
     SlowServer(0.9 * SLOW_S / 10).write(10)
 

@@ -46,6 +46,7 @@ SECTIONS: Sections = {
             "Network profiles for devices: Apple, Windows, Android, Linux.",
         ),
         "bypass": ("sallyport.areas.policy.bypass.cli:bypass", "MAC authentication bypass: stations admitted by MAC."),
+        "shadow": ("sallyport.areas.shadow.cli:shadow", "Shadow mode: compare with another RADIUS server."),
         "authority": (
             "sallyport.areas.authorities.cli:authority",
             "Authorities that sign client certificates for EAP-TLS.",
@@ -85,6 +86,10 @@ SECTIONS: Sections = {
         "node": ("sallyport.nodes.cli:node", "Nodes: the services that use the same database."),
         "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),
         "export": ("sallyport.areas.configuration.cli:export", "Write the configuration as TOML files."),
+        "import": (
+            "sallyport.areas.migration.cli:import_",
+            "Import from NPS, Cisco ISE, ClearPass, FreeRADIUS or a CSV file.",
+        ),
         "apply": ("sallyport.areas.configuration.cli:apply", "Apply the configuration of TOML files."),
         "audit": ("sallyport.areas.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),

@@ -51,6 +51,7 @@ from sallyport.areas.preview.area import PreviewArea
 from sallyport.areas.profiles.area import ProfilesArea
 from sallyport.areas.reauthorization.area import ReauthorizationArea
 from sallyport.areas.sessions.area import SessionsArea
+from sallyport.areas.shadow.area import ShadowArea
 from sallyport.areas.signin.area import SignInArea
 from sallyport.areas.signin.repo import administrator_names
 from sallyport.areas.tenancy.area import TenancyArea
@@ -235,6 +236,9 @@ class App:
                 self.mfa.service,
                 self.login,
             )
+        )
+        self.shadow = add(
+            ShadowArea(parts, domains, lambda: clients.table, self.mfa.service, self.login),
         )
         self.reauthorization = add(
             ReauthorizationArea(parts, domains, clients, rules, self.dynamic.service, self.login.pipeline)

@@ -249,6 +249,7 @@ def _services(app: App) -> Services:
         login_metrics=app.login.metrics,
         learn=app.clients.service.latches.latch,
         ready=lambda: app.parts.store.ready,
+        copied=app.shadow.copies.receive,
     )
 
 

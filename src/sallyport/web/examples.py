@@ -130,6 +130,26 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/TestLoginRules", _domain(user="bob", medium="Virtual", at="2026-01-05T23:00:00+01:00")),
     ("POST", "/ad/UpdateLoginRule", _domain(ruleId=1, action="block")),
     ("POST", "/ad/DeleteLoginRule", _domain(ruleId=1)),
+    (
+        "POST",
+        "/ad/RecordShadowLogins",
+        _domain(
+            logins=[
+                {
+                    "at": "2026-11-23T08:00:00Z",
+                    "user": "bob",
+                    "answer": "accept",
+                    "client": "192.0.2.1",
+                    "attributes": ["NAS-IP-Address=192.0.2.1", "Calling-Station-Id=02-00-00-00-00-01"],
+                    "method": "mschapv2",
+                    "policy": "Staff VPN",
+                    "place": "IN2611.log:12",
+                }
+            ]
+        ),
+    ),
+    ("POST", "/ad/CompareShadowLogins", _domain()),
+    ("POST", "/ad/DeleteShadowLogins", _domain()),
     ("POST", "/ad/PreviewReauthorization", _domain()),
     ("POST", "/ad/StartReauthorization", _domain()),
     ("POST", "/ad/ListReauthorizations", _domain()),

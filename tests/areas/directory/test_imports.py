@@ -2,6 +2,7 @@
 
 import os
 import time
+from base64 import b64encode
 from functools import partial
 
 import pytest
@@ -321,3 +322,21 @@ async def test_a_member_by_login_name_is_removed_before_the_person_exists(areas:
     await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\ndelete: memberUid\nmemberUid: ann\n-\n")
     await imported(areas, person("ann"))
     assert await groups_of(areas, "ann") == frozenset()
+
+
+async def test_groups_are_found_by_their_sid(areas: Areas) -> None:
+    """A group of Active Directory keeps its security identifier. A name that two groups have is not found. An import of
+    the same file changes nothing."""
+
+    def of_ad(name: str, rid: int, unit: str = "x") -> str:
+        octets = bytes((1, 2, 0, 0, 0, 0, 0, 5)) + (21).to_bytes(4, "little") + rid.to_bytes(4, "little")
+        sid = b64encode(octets).decode()
+        return f"dn: cn={name},ou={unit},dc=x\nobjectClass: group\ncn: {name}\nobjectSid:: {sid}\n\n"
+
+    ldif = of_ad("Staff", 1107) + of_ad("Twice", 1108) + of_ad("Twice", 1109, "y") + group("plain")
+    await imported(areas, ldif)
+    sids = ["S-1-5-21-1107", "S-1-5-21-1108", "S-1-5-21-9999"]
+    service = areas.directory.directories
+    assert await service.groups_by_sid(areas.domain, sids) == {"S-1-5-21-1107": "Staff"}
+    again = await imported(areas, ldif)
+    assert again.updated == 0

@@ -47,7 +47,7 @@ def test_entries_are_read_as_they_were_written() -> None:
 def test_the_lines_of_a_group() -> None:
     """Keys are in hexadecimal, and the members follow in lines of their own."""
     first, second = encoded(prepared(Group("g", "id:1", "staff", ("id:2",)))).decode().splitlines()
-    assert re.fullmatch(r'\["g","g","id:1","[0-9a-f]{32}","staff","[0-9a-f]{32}",1\]', first)
+    assert re.fullmatch(r'\["g","g","id:1","[0-9a-f]{32}","staff","[0-9a-f]{32}",1,""\]', first)
     assert second == f'["m",["{key_of("id:2").hex()}"]]'
 
 

@@ -170,6 +170,11 @@ class AddClient(_ClientFields):
         description="Whether the client checks passwords itself, as a domain with the first factor `none` requires. "
         "The client must sign its requests.",
     )
+    shadow: Flag = Field(
+        default=False,
+        description="Whether the client sends copies of the traffic of another server. They are recorded for the "
+        "comparison, and never answered.",
+    )
     coaPort: CoaPort = PORT
     tlsName: TlsName = ""
     tlsFingerprint: Fingerprint = ""
@@ -221,6 +226,10 @@ class UpdateClient(_ClientFields):
     passwordVerified: Flag | None = Field(
         default=None,
         description="Whether the client checks passwords itself, as a domain with the first factor `none` requires.",
+    )
+    shadow: Flag | None = Field(
+        default=None,
+        description="Whether the client sends copies of the traffic of another server, which are never answered.",
     )
     tlsName: TlsName | None = Field(
         default=None, description="New name in the certificate for RadSec. An empty text removes the name."

@@ -79,7 +79,9 @@ client.add_command(set_)
 )
 @of_tenant("client")
 @domains
-@options(AddClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort")
+@options(
+    AddClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "shadow", "coaPort"
+)
 @options(AddClient, "macForms")
 @mac_password
 @options(AddClient, "tlsName", "tlsFingerprint", "tags", "note")

@@ -128,7 +128,8 @@ class Client:
     __slots__ = (
         "all_domains", "coa_port", "domain_ids", "id", "is_latched", "is_single", "learns_limit", "learns_signature",
         "limit_proxy_state", "mac_forms", "mac_password", "name", "name_key", "network", "note", "password_verified",
-        "product", "proxy_state_limited", "require_message_authenticator", "secret", "signature_required", "stored",
+        "product", "proxy_state_limited", "require_message_authenticator", "secret", "shadow", "signature_required",
+        "stored",
         "tags", "tenant_id", "tls_fingerprint", "tls_name",
     )  # fmt: skip
 
@@ -156,6 +157,13 @@ class Client:
     ]
     password_verified: Annotated[
         bool, Wire("Whether the client checks passwords itself.", "passwordVerified", title="Checks passwords itself")
+    ]
+    shadow: Annotated[
+        bool,
+        Wire(
+            "Whether the client sends copies of the traffic of another server, which are never answered.",
+            title="Sends copies",
+        ),
     ]
     coa_port: Annotated[
         int,
@@ -220,6 +228,7 @@ class Client:
         mac_password: bytes = b"",
         tags: str = "",
         note: str = "",
+        shadow: int = 0,
         stored: object = None,
     ) -> None:
         self.id = id
@@ -236,6 +245,7 @@ class Client:
         self.tags = of_store(tags)
         self.note = note
         self.password_verified = bool(password_verified)
+        self.shadow = bool(shadow)
         self.tls_name = tls_name
         self.tls_fingerprint = tls_fingerprint
         self.coa_port = coa_port

@@ -149,6 +149,7 @@ def new_client(body: AddClient) -> NewClient:
         mac_password=_octets(body.macPassword) or b"",
         tags=canonical_tags(body.tags),
         note=body.note,
+        shadow=body.shadow,
     )
 
 
@@ -172,6 +173,7 @@ def _changes(body: UpdateClient) -> dict[str, Value]:
     del given["tags"]  # `Clients.update` applies it to the present tags
     given["mac_forms"] = None if body.macForms is None else joined_forms(body.macForms)
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
+    given["shadow"] = None if body.shadow is None else int(body.shadow)
     return {column: value for column, value in given.items() if value is not None}
 
 

@@ -48,6 +48,7 @@ class _Row:
     mac_password: bytes | None
     tags: str
     note: str
+    shadow: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ API_NAMES: Final = {
     "require_message_authenticator": "requireMessageAuthenticator",
     "limit_proxy_state": "limitProxyState",
     "password_verified": "passwordVerified",
+    "shadow": "shadow",
     "tls_name": "tlsName",
     "tls_fingerprint": "tlsFingerprint",
     "coa_port": "coaPort",
@@ -281,7 +283,7 @@ def as_json(column: str, value: Value) -> JSON:
         return list[JSON](str(value).split(",")) if value else []
     if column == "tags":
         return list[JSON](of_store(str(value)))
-    return bool(value) if column == "password_verified" else cast(JSON, value)
+    return bool(value) if column in ("password_verified", "shadow") else cast(JSON, value)
 
 
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:

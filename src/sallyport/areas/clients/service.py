@@ -48,7 +48,7 @@ TOO_LONG: Final = f"the tags and notes of a tenant's clients can have at most {M
 TRUST: Final = frozenset(
     {
         "domainIds", "limitProxyState", "macForms", "macPassword", "passwordVerified", "requireMessageAuthenticator",
-        "secret", "tags", "tlsFingerprint", "tlsName",
+        "secret", "shadow", "tags", "tlsFingerprint", "tlsName",
     }
 )  # fmt: skip
 """The fields that decide which packets are trusted, or which rules apply. A change of them requires the role admin."""
@@ -77,6 +77,7 @@ class NewClient:
     mac_password: bytes = b""
     tags: Tags = NO_TAGS
     note: str = ""
+    shadow: bool = False
 
 
 class Clients:
@@ -353,6 +354,7 @@ def new_rows(clients: Iterable[NewClient]) -> list[NewRow]:
         network = ip_network(new.network)
         settings: dict[str, str | int] = {column: getattr(new, column) for column in repo.API_NAMES}
         settings |= {"network": str(network), "password_verified": int(new.password_verified)}
+        settings["shadow"] = int(new.shadow)
         settings["tags"] = as_stored(new.tags)
         check_mac_forms(new.mac_forms, network, given=bool(new.mac_password))
         after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}

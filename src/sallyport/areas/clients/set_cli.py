@@ -40,7 +40,9 @@ mac_password = field_option(
     ),
 )
 @click.option("--all-domains", is_flag=True, help="Give the client all domains of the tenant.")
-@options(UpdateClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "coaPort")
+@options(
+    UpdateClient, "product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "shadow", "coaPort"
+)
 @options(UpdateClient, "macForms")
 @click.option("--no-mac-form", is_flag=True, help="Remove all forms of MAC authentication bypass.")
 @mac_password

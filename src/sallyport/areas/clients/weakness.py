@@ -43,6 +43,8 @@ def of_client(client: Client) -> list[str]:
     found = [f"the secret {secret}"] if secret else []
     if width:
         found.append(width)
+    if client.shadow:
+        found.append("shadow is set: requests are recorded as copies, and never answered")
     signatures = client.require_message_authenticator.value
     if signatures == "no":
         found.append("require_message_authenticator is no: unsigned requests are accepted")

@@ -1,4 +1,4 @@
-"""Local operations of directories: directory.import_ldif, directory.jobs, directory.job."""
+"""Local operations of directories: directory.import_ldif, directory.jobs, directory.job, directory.groups_by_sid."""
 
 from collections.abc import Callable
 
@@ -30,6 +30,12 @@ class ImportLdif(NamedDomain):
     complete: bool = False
 
 
+class NamedBySid(NamedDomain):
+    """Groups of a domain, given by their security identifiers (SID)."""
+
+    sids: list[str]
+
+
 class OneJob(Arguments):
     """An import, given by id."""
 
@@ -58,5 +64,10 @@ def local_operations(service: Directories, find_domain: FindDomain) -> LocalOper
     @local("directory.job")
     async def job(wanted: OneJob) -> JSON:
         return job_entry(await service.jobs.get(wanted.job))
+
+    @local("directory.groups_by_sid")
+    async def by_sid(wanted: NamedBySid) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        return dict(await service.groups_by_sid(domain_id, wanted.sids))
 
     return local

@@ -95,6 +95,10 @@ class Directories:
 
         return await self._store.search(query)
 
+    async def groups_by_sid(self, domain_id: int, sids: Sequence[str]) -> dict[str, str]:
+        """Return the names of a domain's groups by their security identifiers; see `entries.groups_by_sid`."""
+        return await self._store.search(lambda tx: entries.groups_by_sid(tx, domain_id, sids))
+
     async def groups_of(self, users: Sequence[User]) -> list[list[str]]:
         """Return, for each person, the names of the groups that the person is a direct member of."""
         return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])

@@ -12,22 +12,19 @@ from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.rows import DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import CloudState, Membership
-from sallyport.areas.domains.domain import LOCAL, WEB, Domain, FirstFactor
+from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.decision import decide_in
 from sallyport.areas.login.facts import DEVICE_FACT
-from sallyport.areas.login.first import cloud
 from sallyport.areas.login.identity import identify, kept, network_of
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
 from sallyport.areas.login.second.forecast import UNAVAILABLE
-from sallyport.areas.login.simulated import client_of, simulated
+from sallyport.areas.login.simulated import client_of, refusal_of_user, simulated
 from sallyport.areas.mfa.circuit import Unavailable
-from sallyport.areas.policy.rules import repo as rules
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, Action
 from sallyport.areas.reauthorization import repo
 from sallyport.areas.reauthorization.reauthorization import SessionChange, SessionEffect
 from sallyport.areas.reauthorization.repo import Live, PastLogin
-from sallyport.areas.users.user import name_key
 from sallyport.base.tags import of_store
 from sallyport.base.text import fold
 from sallyport.radius.attributes import (
@@ -108,7 +105,7 @@ class Deciding:
             if past is not None:
                 login = self._login(each, row, at, past)
             member = kept(tx, domain, login.user)
-            known = StoredLogin(past, member, _refusal(tx, domain, login.user, member.cloud))
+            known = StoredLogin(past, member, refusal_of_user(tx, domain, login.user, member.cloud))
             change = self._change(login, domain, known, by_disconnect=by_disconnect)
             if change is not None:
                 effect, reason, before, attributes = change
@@ -208,17 +205,6 @@ class Deciding:
             reason = FEWER_ATTRIBUTES if has_gone else OTHER_ATTRIBUTES
             return SessionEffect.DISCONNECT, reason, before, attributes
         return SessionEffect.CHANGE, OTHER_ATTRIBUTES, before, attributes
-
-
-def _refusal(tx: Tx, domain: Domain, user: str, state: CloudState | None) -> Reason:
-    """Return why a user of a domain may no longer log in, or PASSED. Only a domain without a directory of its own knows
-    all its users: endpoint users, and accounts of cloud directories. With the first factor `web`, it knows the latter
-    alone. state: that of the user's account there, or None."""
-    if domain.first_factor is WEB:
-        return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)
-    if domain.first_factor is not LOCAL or rules.has_endpoint_user(tx, domain.id, name_key(user)):
-        return PASSED
-    return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)
 
 
 def _name(line: str) -> str:

@@ -257,6 +257,7 @@ def _trust(visit: Visit) -> dict[str, JSON]:
         "requireMessageAuthenticator": fields.get("signatures", "auto"),
         "limitProxyState": fields.get("proxies", "auto"),
         "passwordVerified": fields.get("vouches", "no"),
+        "shadow": fields.get("shadow", "no"),
         "tlsName": fields.get("tls_name", ""),
         "tlsFingerprint": fields.get("tls_fingerprint", ""),
         "macForms": list[JSON](fields.getlist("mac_forms")),

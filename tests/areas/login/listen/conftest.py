@@ -49,6 +49,7 @@ class Wire:
             learn=self._learn,
             ready=lambda: self.ready,
             clock=areas.clock,
+            copied=areas.app.shadow.copies.receive,
         )
         self.auth = self.exchange(RadiusService.AUTHENTICATION, 0)
         self.acct = self.exchange(RadiusService.ACCOUNTING, 1)

@@ -136,9 +136,11 @@ class PreparedUnit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedGroup(PreparedUnit):
-    """A group. members: the keys of its members. In the file, the number of "m" lines takes their place."""
+    """A group. members: the keys of its members. In the file, the number of "m" lines takes their place. sid: its
+    security identifier; empty if it has none."""
 
     members: Sequence[bytes] = ()
+    sid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ def encoded(entry: PreparedEntry) -> bytes:
     line, parts = [_LETTERS[type(entry)], *_VALUES[type(entry)](entry)], list[Sequence[bytes]]()
     if isinstance(entry, PreparedGroup):
         parts = [entry.members[at : at + MEMBERS] for at in range(0, len(entry.members), MEMBERS)]
-        line[-1] = len(parts)
+        line[1 + _FIELDS["g"].index("members")] = len(parts)
     return _line(line) + b"".join(_line(["m", part]) for part in parts)
 
 
@@ -244,8 +246,9 @@ def prepared(entry: Entry) -> PreparedEntry:
             return _partial(entry) if is_partial else prepared_person(entry, keys_of(entry.member_of))
         case Group():
             members = keys_of(entry.members)
-            digest = digest_of(entry.dn, entry.name, sorted(members))
-            return PreparedGroup(entry.external_id, entry.dn, key_of(entry.dn), entry.name, digest, members)
+            sid = entry.key if entry.key.startswith("S-") else ""
+            digest = digest_of(entry.dn, entry.name, sorted(members), *([sid] if sid else ()))
+            return PreparedGroup(entry.external_id, entry.dn, key_of(entry.dn), entry.name, digest, members, sid)
         case Unit():
             digest = digest_of(entry.dn, entry.name)
             return PreparedUnit(entry.external_id, entry.dn, key_of(entry.dn), entry.name, digest)

@@ -4,7 +4,7 @@ from typing import Final
 
 from sallyport.areas.directory.directory import GROUP_COUNT
 from sallyport.areas.directory.imports.job import EntryCounts, ImportRun
-from sallyport.areas.directory.imports.lines import PreparedUnchanged, PreparedUnit, key_of
+from sallyport.areas.directory.imports.lines import PreparedGroup, PreparedUnchanged, PreparedUnit, key_of
 from sallyport.areas.directory.stored import memberships
 from sallyport.areas.directory.stored.rows import NO_DIGEST, EntryTable, StoredEntry, kept_identifier
 from sallyport.base.text import fold
@@ -47,9 +47,11 @@ def put_group(tx: Tx, run: ImportRun, new: PreparedUnit, known: StoredEntry | No
         _inherit(tx, run, group_id, key)
         _put_key(tx, group_id, key)
         _SEARCH.add(tx, run.domain_id, group_id, (key,))
+        _put_sid(tx, group_id, new)
         counters.add(tx, run.domain_id, GROUP_COUNT, 1)
         return EntryCounts(added=1)
     _update(tx, GROUPS, run, known, new, at)
+    _put_sid(tx, known.id, new)
     if known.name != new.name:
         key = fold(new.name)
         _put_key(tx, known.id, key)
@@ -60,6 +62,11 @@ def put_group(tx: Tx, run: ImportRun, new: PreparedUnit, known: StoredEntry | No
 
 def _put_key(tx: Tx, group_id: int, key: str) -> None:
     tx.execute("update directory_groups set name_key = :key where id = :id", key=key, id=group_id)
+
+
+def _put_sid(tx: Tx, group_id: int, new: PreparedUnit) -> None:
+    if isinstance(new, PreparedGroup) and new.sid:
+        tx.execute("update directory_groups set sid = :sid where id = :id", sid=new.sid, id=group_id)
 
 
 def finish_group(tx: Tx, run: ImportRun, new: PreparedUnit, digest: bytes) -> None:

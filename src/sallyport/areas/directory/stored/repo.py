@@ -12,7 +12,7 @@ from sallyport.areas.directory.stored.people import IDENTIFIER
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store.counters import whole_page
-from sallyport.store.model import ListQuery, Tx, Value, without_case
+from sallyport.store.model import LISTED_TEXTS, ListQuery, Tx, Value, listed, without_case
 from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 
@@ -200,6 +200,17 @@ def groups_of_directory(tx: Tx, directory_id: int) -> list[tuple[int, str]]:
     """Return the ids and names of a directory's groups."""
     rows = tx.rows("select id, name from directory_groups where directory_id = :dir order by id", dir=directory_id)
     return [(int(str(group_id)), str(name)) for group_id, name in rows]
+
+
+def groups_by_sid(tx: Tx, domain_id: int, sids: Sequence[str]) -> dict[str, str]:
+    """Return the names of a domain's groups by their security identifiers. A SID without a group is absent. So is a
+    group whose name another group of the domain has too, because rules compare names."""
+    sql = (
+        "select g.sid, g.name from directory_groups g where g.domain_id = :d and g.sid <> '' "
+        f"and g.sid in {LISTED_TEXTS} and not exists (select 1 from directory_groups o where o.domain_id = :d "
+        "and o.name_key = g.name_key and o.id <> g.id) order by g.id"
+    )
+    return {str(sid): str(name) for sid, name in tx.rows(sql, d=domain_id, ids=listed(sids))}
 
 
 def everyone_in(tx: Tx, group_id: int, directory_id: int) -> list[int]:

@@ -117,7 +117,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services that all exchanges share. ready: a function that returns whether the store accepts writes."""
+    """The services that all exchanges share. ready: a function that returns whether the store accepts writes. copied: a
+    function that takes a datagram of a shadow client, with its client, its source and its time of arrival."""
 
     find_client: Callable[[Source], Client | None]
     domains: Domains
@@ -131,6 +132,7 @@ class Services:
     login_metrics: LoginMetrics
     learn: Callable[[Client, str], None]
     ready: Callable[[], bool]
+    copied: Callable[[bytes, Client, Source, int], None]
     clock: Clock = now_us
     decode: Callable[[bytes, SharedSecret], Request] = decode
 
@@ -219,6 +221,9 @@ class Exchange:
         client = self._find_client(source)
         if client is None:
             self._discard(UNKNOWN, source, at, datagram=datagram)
+            return None
+        if client.shadow:  # a copy of the traffic of another server is no login
+            self._services.copied(datagram, client, source, at)
             return None
         try:
             return Arrival(self._decode(datagram, client.secret), client, source, at, now)

@@ -1,0 +1,23 @@
+"""Import of the configuration of other RADIUS servers: `sallyport import`.
+
+    translation  the result of a reader: objects as files of `sallyport apply` have them, and findings
+    xml          reads hostile XML into a small tree
+    devices      RADIUS clients of a file
+    nps          NPS: clients and network policies; `nps_policy` and `nps_pattern` have their conditions, `nps_profile`
+                 their profiles, `nps_proxy` the connection request policies
+    tables       CSV: network devices of Cisco ISE, and any table with a mapping of columns
+    clearpass    Aruba ClearPass: network devices
+    freeradius   FreeRADIUS: clients, huntgroups, the users file (`freeradius_users`), lists of MAC addresses
+    checking     checks rules against the RADIUS dictionary
+    groups       replaces SIDs of groups by the names of groups
+    child        runs a reader in a process with limits of time and memory; `reader` is its program
+    cli          the commands: plan first, then `--yes`
+
+A reader is pure: it gets a file and options, and returns a `Translation`. Each element of the file is in an object or
+in a finding. The objects are compared with the store and written by `areas.configuration`, as those of files.
+
+**Nothing becomes wider.** A policy that grants becomes a rule `allow`. If a part of it cannot be expressed, the rule is
+disabled. A policy that denies becomes a rule `block`. If a part of it cannot be expressed, the import waits for a
+decision of the admin. The last rule blocks everyone, because these servers refuse what matches no policy. The domain
+reads its rules as listed (`ruleOrder`), so the order of the old server is kept as it is.
+"""

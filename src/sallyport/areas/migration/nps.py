@@ -1,0 +1,387 @@
+"""Network Policy Server (NPS): the XML of `netsh nps export` and `Export-NpsConfiguration`.
+
+The names of elements are display names with other characters than letters and digits replaced, in the language of
+Windows. So a name is read from the attribute `name`. The file has all shared secrets in clear text.
+
+NPS reads the network policies by msNPSequence. The first one whose conditions all hold decides: its profile grants or
+denies. A login that the profile does not permit, for example by its method, is rejected; no further policy is read. So
+a grant with such constraints becomes a rule that allows, and behind it one that blocks, with the same conditions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sallyport.areas.configuration.item import Item
+from sallyport.areas.migration.devices import Devices
+from sallyport.areas.migration.nps_policy import (
+    ALWAYS,
+    ClientOfFile,
+    Conditions,
+    add_constraint,
+    add_match,
+    conditions_of,
+)
+from sallyport.areas.migration.nps_profile import NO_GUID, Profile, read_profile
+from sallyport.areas.migration.nps_proxy import proxy_domains
+from sallyport.areas.migration.translation import (
+    FIRST_PRIORITY,
+    INCOMPLETE,
+    OTHERWISE,
+    STEP,
+    Decision,
+    Finding,
+    Options,
+    Translation,
+    Weight,
+    last_rule,
+    listed_domain,
+    unique,
+)
+from sallyport.areas.migration.xml import Element, read
+from sallyport.base.errors import Invalid
+from sallyport.base.wire import JSON
+
+SERVICE: Final = "Microsoft_Internet_Authentication_Service"
+LAST: Final = "NPS: no policy matches"
+_SETTINGS: Final = frozenset(
+    {
+        *("_locDefinition", "Version", "TemplatesTimestamp", "SDO_Schema", "registryKeys", "SystemInfo", "Auditors"),
+        *("RequestHandlers", "Microsoft_Protocol_Surrogate", "Vendors", "NAP", "SHVs", "Quarantine"),
+    }
+)
+"""Parts of an export that are no policy: its format, logging, components and the known vendors."""
+MAX_TAG: Final = 128
+
+
+@dataclass(slots=True)
+class _Import:
+    source: str
+    options: Options
+    items: list[Item] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def at(self, element: Element) -> str:
+        return f"{self.source}:{element.line}"
+
+    def find(self, weight: Weight, element: Element, text: str) -> None:
+        self.findings.append(Finding(weight, element.name, self.at(element), text))
+
+
+def translate(path: Path, options: Options) -> Translation:
+    """Read an export. Raises Invalid if the file is not an export of NPS, or too large; OSError."""
+    root = read(path)
+    service = next((each for each in _below(root, 2) if each.tag == SERVICE), None)
+    if service is None:
+        raise Invalid(f"the file has no element {SERVICE}: export NPS with `netsh nps export`")
+    found = _Import(path.name, options)
+    for each in _below(root, 6):
+        if each.tag in _SETTINGS:
+            each.mark()
+    partners, findings = proxy_domains(service, options, found.source)
+    found.findings += findings
+    domains = [options.domain, *(each.name for each in partners if each.kind == "domain")]
+    clients, of_file = _clients(found, root, service, domains)
+    found.items += [listed_domain(options, found.source), *partners, *clients]
+    _policies(found, service, of_file)
+    _rest(found, root)
+    return Translation(found.items, found.findings)
+
+
+def _below(element: Element, depth: int) -> Iterator[Element]:
+    for each in element.children:
+        yield each
+        if depth > 1:
+            yield from _below(each, depth - 1)
+
+
+def _container(element: Element, *tags: str) -> Element | None:
+    """Return the element `Children` below a path of tags, each in the `Children` of the one before."""
+    at: Element | None = element
+    for tag in tags:
+        inner = at.child("Children") if at is not None else None
+        at = inner.child(tag) if inner is not None else None
+    return at.child("Children") if at is not None else None
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+def _clients(
+    found: _Import, root: Element, service: Element, domains: Sequence[str]
+) -> tuple[list[Item], list[ClientOfFile]]:
+    """Return the clients, which are below the protocol, or directly below the service, as objects, and as conditions
+    name them."""
+    places = (("Protocols", "Microsoft_Radius_Protocol", "Clients"), ("Clients",))
+    elements = [each for place in places if (box := _container(service, *place)) is not None for each in box.children]
+    secrets, vendors = _template_secrets(root), _vendors(root)
+    devices, of_file = Devices(domains), list[ClientOfFile]()
+    for element in elements:
+        vendor = _vendor(element)
+        client = _client(found, devices, element, secrets, vendors.get(vendor, ""))
+        if client is None:
+            continue
+        of_file.append(ClientOfFile(client.name, str(client.fields["address"]), vendor))
+        if vendor != "0" and vendor not in vendors:
+            found.find(Weight.NOTE, element, f"its vendor {vendor} (NAS_Manufacturer) has no name in the file")
+    found.findings += devices.findings
+    return devices.items, of_file
+
+
+def _template_secrets(root: Element) -> dict[str, str]:
+    """Return the secrets of templates by GUID."""
+    found = dict[str, str]()
+    for box in _below(root, 5):
+        if box.tag.casefold().endswith("shared_secrets_templates") and (inner := box.child("Children")) is not None:
+            box.is_read = True
+            for each in inner.children:
+                each.is_read = True
+                if (properties := each.child("Properties")) is not None:
+                    guid = properties.value("Template_Guid")
+                    secret = properties.value("RADIUS_Shared_Secret") or properties.value("Shared_Secret")
+                    if guid and secret:
+                        found[guid.upper()] = secret
+                        properties.mark()
+    return found
+
+
+def _vendors(root: Element) -> dict[str, str]:
+    """Return the names of vendors by their IANA number."""
+    found = dict[str, str]()
+    for box in _below(root, 8):
+        if box.tag == "Vendors":
+            for each in _below(box, 2):
+                for properties in each.children:
+                    if properties.tag == "Properties" and (number := properties.value("NAS_Vendor_Id")):
+                        found[number] = each.name
+    return found
+
+
+def _vendor(element: Element) -> str:
+    properties = element.child("Properties")
+    return (properties.value("NAS_Manufacturer") if properties is not None else "") or "0"
+
+
+def _client(found: _Import, devices: Devices, element: Element, secrets: dict[str, str], vendor: str) -> Item | None:
+    properties = element.child("Properties")
+    if properties is None:
+        return None
+    element.is_read = True
+    address, secret = properties.value("IP_Address"), properties.value("Shared_Secret")
+    enabled, signed = properties.value("Radius_Client_Enabled"), properties.value("Require_Signature")
+    guids = [properties.value(tag).upper() for tag in ("Client_Secret_Template_Guid", "Template_Guid")]
+    secret = secret or next((secrets[guid] for guid in guids if guid in secrets), "")
+    for tag in ("Opaque_Data", "Quarantine_Compatible"):
+        properties.value(tag)
+    if enabled in ("0", "false"):
+        found.find(Weight.LEFT_OUT, element, "the client is disabled on the old server")
+        return None
+    if not secret:
+        is_template = any(guid not in ("", NO_GUID) for guid in guids)
+        reason = "the template of its secret is not in the file" if is_template else "it has no secret in the file"
+        found.find(Weight.LEFT_OUT, element, f"{reason}: export with exportPSK=YES")
+        return None
+    return devices.add(
+        element.name, address, secret, found.at(element),
+        requireMessageAuthenticator="yes" if signed in ("1", "true") else "auto",
+        tags=[f"vendor={vendor}"[:MAX_TAG]] if vendor else [],
+    )  # fmt: skip
+
+
+# --- network policies -------------------------------------------------------------------------------------------------
+
+
+def _policies(found: _Import, service: Element, clients: Sequence[ClientOfFile]) -> None:
+    """Add the rules of the network policies, and the last rule."""
+    profiles = {each.name: each for each in _children(_container(service, "RadiusProfiles"))}
+    policies = sorted(_children(_container(service, "NetworkPolicy")), key=_sequence)
+    rules, number = list[Item](), 0
+    read_ = [_Policy(found, element, profiles, clients) for element in policies]
+    for position, (element, each) in enumerate(zip(policies, read_, strict=True), 1):
+        for rule in each.rules(read_[position:]):
+            name = unique(str(rule["name"]), [each.name for each in rules])
+            fields = {**rule, "name": name, "domain": found.options.domain, "priority": FIRST_PRIORITY + number * STEP}
+            rules.append(Item("rule", name, fields, found.at(element)))
+            number += 1
+    found.items += rules
+    name = unique(LAST, [each.name for each in rules])
+    found.items.append(last_rule(found.options.domain, name, FIRST_PRIORITY + number * STEP, found.source))
+
+
+def _children(box: Element | None) -> list[Element]:
+    return [] if box is None else box.children
+
+
+def _sequence(policy: Element) -> int:
+    text = next((each.value("msNPSequence") for each in policy.children if each.tag == "Properties"), "")
+    return int(text) if text.isdecimal() else 1 << 31
+
+
+class _Policy:
+    """A network policy with its profile."""
+
+    def __init__(
+        self, found: _Import, element: Element, profiles: dict[str, Element], clients: Sequence[ClientOfFile]
+    ) -> None:
+        self._found = found
+        self._element = element
+        self._clients = clients
+        self._timezone = found.options.timezone
+        element.is_read = True
+        properties = element.child("Properties") or Element("Properties", {}, element.line)
+        self._is_enabled = properties.value("Policy_Enabled") not in ("0", "false")
+        constraints = [each.text for each in properties.all("msNPConstraint") if each.text]
+        self._base = conditions_of(constraints, clients, self._timezone)
+        source = properties.value("Policy_SourceTag") or "0"
+        if source != "0":
+            self._base.problems.append(f"it is only for the type of server {source} (Policy_SourceTag)")
+        for tag in ("Opaque_Data", "Template_Guid"):
+            properties.value(tag)
+        self._profile = self._read_profile(properties.value("msNPAction"), profiles)
+
+    def _read_profile(self, name: str, profiles: dict[str, Element]) -> Profile:
+        element = profiles.get(name) or profiles.get(self._element.name)
+        if element is None:
+            return Profile(problems=[f"its profile {name[:100]!r} is not in the file"])
+        element.is_read = True
+        properties = element.child("Properties")
+        return read_profile(properties) if properties is not None else Profile(problems=["its profile is empty"])
+
+    def rules(self, later: Sequence["_Policy"]) -> list[dict[str, JSON]]:
+        """Return the fields of the rules for this policy, in their order, without domain and priority. later: the
+        policies behind it."""
+        if not self._profile.grants and self._profile.problems and self._profile.problems[0].startswith("its profile"):
+            self._base.problems += self._profile.problems
+        for note in self._base.notes:
+            self._note(Weight.NOTE, note)
+        if not self._is_enabled:
+            self._note(Weight.DISABLED, "the policy is disabled on the old server")
+        return self._grant(later) if self._profile.grants else self._deny()
+
+    def _note(self, weight: Weight, text: str) -> None:
+        self._found.find(weight, self._element, text)
+
+    def _grant(self, later: Sequence["_Policy"]) -> list[dict[str, JSON]]:
+        base, narrow = self._base, self._narrow()
+        problems = [*base.problems, *narrow.problems, *self._profile.problems]
+        if self._profile.has_dial_in and not self._found.options.ignores_dial_in:
+            problems.append(
+                "the dial-in permission of the user's account decides first (msIgnoreUserDialinProperties is not set): "
+                "give --no-dial-in-permissions if no account has one"
+            )
+        enabled = self._is_enabled and not problems
+        for problem in problems if self._is_enabled else ():
+            self._note(Weight.DISABLED, problem)
+        lacks = bool(base.problems or narrow.problems or self._profile.problems)
+        allows = self._rules("allow", self._element.name + INCOMPLETE * lacks, narrow, enabled=enabled)
+        replies: list[JSON] = [{"name": name, "value": value} for name, value in self._profile.replies]
+        for each in allows:
+            each.update({"vlan": self._profile.vlan, "replyAttributes": replies} if replies else {})
+            each.update({"vlan": self._profile.vlan} if self._profile.vlan else {})
+        if base.problems:
+            return [*allows, *self._refusals(later)]
+        is_narrow = narrow.fields != base.fields or narrow.times != base.times
+        if not is_narrow and (enabled or not self._is_enabled):
+            return allows
+        name = f"{self._element.name}{OTHERWISE}"
+        return [*allows, *self._rules("block", name, base, enabled=self._is_enabled)]
+
+    def _refusals(self, later: Sequence["_Policy"]) -> list[dict[str, JSON]]:
+        """Return the rules for the logins that the profile refuses, if the conditions cannot be expressed. A decision
+        is needed if a policy behind it may admit these logins."""
+        if not self._is_enabled or not any(self._refuses_more_than(each) for each in later):
+            return []
+        name = self._element.name
+        decision = self._found.options.decisions.get(name)
+        if decision is Decision.BLOCK:
+            self._note(Weight.NOTE, "blocks more than on the old server, as decided")
+            return self._rules("block", f"{name}{OTHERWISE}", self._base, enabled=True)
+        if decision is None:
+            self._note(
+                Weight.UNDECIDED,
+                "the policy refuses logins by its profile, and a policy behind it may admit them. Decide with --decide "
+                f"'{name}=block', which blocks what its other conditions select, or --decide '{name}=skip'",
+            )
+        return []
+
+    def _refuses_more_than(self, other: "_Policy") -> bool:
+        """Return whether another policy that grants may admit a login that the profile of this policy refuses."""
+        if not other._is_enabled or not other._profile.grants:
+            return False
+        own, theirs = self._profile.methods, other._profile.methods
+        return bool(
+            self._profile.limits
+            or self._profile.windows
+            or (self._profile.has_dial_in and not self._found.options.ignores_dial_in)
+            or (own is not None and (theirs is None or not set(theirs) <= set(own)))
+        )
+
+    def _narrow(self) -> Conditions:
+        """Return the conditions together with the constraints of the profile."""
+        base, profile = self._base, self._profile
+        narrow = Conditions({name: [*values] for name, values in base.fields.items()}, [*base.times])
+        if profile.methods:
+            narrow.put("methods", profile.methods, "the permitted methods")
+        for attribute, expression in profile.limits:
+            add_match(narrow, attribute, expression, self._clients)
+        for text in profile.windows:
+            add_constraint(narrow, f'TIMEOFDAY("{text}")', self._clients, self._timezone)
+        return narrow
+
+    def _deny(self) -> list[dict[str, JSON]]:
+        base, decision = self._base, self._found.options.decisions.get(self._element.name)
+        if self._profile.has_dial_in and self._is_enabled:
+            self._note(Weight.NOTE, "blocks users whose account has the dial-in permission too")
+        if base.problems and self._is_enabled:
+            problem = "; ".join(base.problems)
+            if decision is None:
+                name = self._element.name
+                self._note(
+                    Weight.UNDECIDED,
+                    f"the policy denies access, but {problem}. Decide with --decide '{name}=block', which blocks what "
+                    f"its other conditions select, or --decide '{name}=skip', which leaves it out",
+                )
+            elif decision is Decision.SKIP:
+                self._note(Weight.LEFT_OUT, f"the policy denies access, and is left out as decided: {problem}")
+                return []
+            else:
+                self._note(Weight.NOTE, f"blocks more than on the old server, as decided: {problem}")
+        return self._rules("block", self._element.name, base, enabled=self._is_enabled)
+
+    def _rules(self, action: str, name: str, conditions: Conditions, *, enabled: bool) -> list[dict[str, JSON]]:
+        """Return one rule for each time at which the conditions apply."""
+        rules = list[dict[str, JSON]]()
+        for time in conditions.times:
+            rule: dict[str, JSON] = {"name": name, "action": action, "enabled": enabled}
+            rule |= {key: list[JSON](values) for key, values in conditions.fields.items()}
+            if time is not ALWAYS and time:
+                rule["time"] = time
+            if not conditions.fields and not time:
+                rule["everyone"] = True
+            rules.append(rule)
+        return rules
+
+
+# --- what is left -----------------------------------------------------------------------------------------------------
+
+
+def _rest(found: _Import, root: Element) -> None:
+    """Add a finding for each element that was not used. Elements that only hold others are used with them."""
+    waiting = list(root.unread())
+    while waiting:
+        element = waiting.pop()
+        if (
+            element.tag == "Children"
+            or element.tag.startswith(SERVICE)
+            or any(each.is_read for each in element.children)
+        ):
+            waiting += element.children
+        elif _has_content(element):
+            found.find(Weight.LEFT_OUT, element, "the element has no place in Sallyport")
+    found.findings.sort(key=lambda each: int(each.source.rpartition(":")[2]) if ":" in each.source else 0)
+
+
+def _has_content(element: Element) -> bool:
+    """Return whether an element has a text, or an element with one below it."""
+    return bool(element.text) or any(_has_content(each) for each in element.children)

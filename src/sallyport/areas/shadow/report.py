@@ -1,0 +1,117 @@
+"""The report: the number of logins with each result, by cause, user and device, and examples of them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sallyport.areas.shadow.shadow_login import ORDER, Comparison, ShadowCase
+
+EXAMPLES: Final = 3
+MAX_GROUPS: Final = 1000
+MAX_NAMED: Final = 50_000
+"""Maximum number of users, of devices and of causes that are counted apart."""
+MAX_CASES: Final = 1000
+SHOWN: Final = 100
+
+GroupKey = tuple[Comparison, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which logins a report lists one by one. result, reason, rule: those of the logins; empty for all that differ.
+    cases: the maximum number of them."""
+
+    result: str = ""
+    reason: str = ""
+    rule: str | None = None
+    cases: int = SHOWN
+
+    def has(self, case: ShadowCase) -> bool:
+        """Return whether a login is listed."""
+        if not self.result and not self.reason and self.rule is None and case.result is Comparison.SAME:
+            return False
+        return (
+            self.result in ("", case.result.value)
+            and self.reason in ("", case.reason)
+            and (self.rule is None or self.rule == case.rule)
+        )
+
+
+@dataclass(slots=True)
+class Group:
+    """The logins with the same result for the same cause. users, devices: how many there are, at most MAX_NAMED."""
+
+    logins: int = 0
+    last_at: int = 0
+    users: set[str] = field(default_factory=set)
+    devices: set[str] = field(default_factory=set)
+    examples: list[ShadowCase] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ShadowReport:
+    """The results of a domain's shadow logins.
+
+    counts: the logins with each result. groups: by result, reason, rule, and reason and policy of the other server.
+    users, devices: the logins with each result. cases: the logins that are wanted, the last recorded first. is_whole:
+    whether all causes, users and devices were counted apart. hashed: the logins whose password was not sent itself.
+    """
+
+    wanted: Wanted
+    logins: int = 0
+    first_at: int = 0
+    last_at: int = 0
+    counts: Counter[Comparison] = field(default_factory=Counter)
+    groups: dict[GroupKey, Group] = field(default_factory=dict)
+    users: dict[str, Counter[Comparison]] = field(default_factory=lambda: defaultdict(Counter))
+    devices: dict[str, Counter[Comparison]] = field(default_factory=lambda: defaultdict(Counter))
+    cases: list[ShadowCase] = field(default_factory=list)
+    is_whole: bool = True
+    hashed: int = 0
+
+    def note(self, case: ShadowCase, method: str) -> None:
+        """Add a login. method: its authentication method."""
+        self.hashed += "chap" in method
+        self.logins += 1
+        self.first_at = min(self.first_at or case.at, case.at)
+        self.last_at = max(self.last_at, case.at)
+        self.counts[case.result] += 1
+        for named, name in ((self.users, case.user), (self.devices, case.device)):
+            if name in named or len(named) < MAX_NAMED:
+                named[name][case.result] += 1
+            else:
+                self.is_whole = False
+        if case.result is not Comparison.SAME:
+            self._note_group(case)
+        if len(self.cases) < self.wanted.cases and self.wanted.has(case):
+            self.cases.append(case)
+
+    def _note_group(self, case: ShadowCase) -> None:
+        key = (case.result, case.reason, case.rule, case.old_reason, case.old_policy)
+        group = self.groups.get(key)
+        if group is None:
+            if len(self.groups) >= MAX_NAMED:
+                self.is_whole = False
+                return
+            group = self.groups[key] = Group()
+        group.logins += 1
+        group.last_at = max(group.last_at, case.at)
+        group.users.add(case.user)
+        group.devices.add(case.device)
+        if len(group.examples) < EXAMPLES:
+            group.examples.append(case)
+
+    @property
+    def differing(self) -> int:
+        """The number of logins whose result is not `same`."""
+        return self.logins - self.counts[Comparison.SAME]
+
+    def ordered_groups(self) -> Sequence[tuple[GroupKey, Group]]:
+        """Return the groups that need attention first, those with the most logins first."""
+        return sorted(self.groups.items(), key=lambda each: (ORDER[each[0][0]], -each[1].logins))[:MAX_GROUPS]
+
+
+def most_differing(named: dict[str, Counter[Comparison]]) -> Sequence[tuple[str, Counter[Comparison]]]:
+    """Return the users or devices with the most logins that differ first."""
+    return sorted(named.items(), key=lambda each: (each[1][Comparison.SAME] - each[1].total(), each[0]))[:MAX_GROUPS]

@@ -1,0 +1,104 @@
+"""Record shadow logins, and compare all of a domain with the current rules."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import trio
+
+from sallyport.areas.domains.service import Domains
+from sallyport.areas.preview.tally import TimeSlice
+from sallyport.areas.shadow import repo
+from sallyport.areas.shadow.comparing import Comparing, Known, fill
+from sallyport.areas.shadow.repo import Filter, NewShadow
+from sallyport.areas.shadow.report import ShadowReport, Wanted
+from sallyport.areas.shadow.shadow_login import KEPT_DAYS, ShadowRow
+from sallyport.base.clock import SECOND, Clock
+from sallyport.nodes.periodic import every
+from sallyport.store.model import Store, Tx
+from sallyport.store.slices import SLICE
+
+WRITTEN: Final = 100
+"""Number of shadow logins in one transaction, which takes some milliseconds."""
+READ: Final = 500
+NEWEST: Final = 2**62
+AT_ONCE: Final = 2
+"""Maximum number of reports at the same time."""
+PURGE_S: Final = 3600.0
+
+
+class ShadowLogins:
+    """The shadow logins of all domains."""
+
+    def __init__(self, store: Store, domains: Domains, comparing: Comparing, clock: Clock) -> None:
+        self._store = store
+        self._domains = domains
+        self._comparing = comparing
+        self._clock = clock
+        self._limit = trio.CapacityLimiter(AT_ONCE)
+
+    async def record(self, domain_id: int, logins: Sequence[NewShadow]) -> int:
+        """Record shadow logins of a domain in several short transactions, and return how many are new. Raises
+        StoreError."""
+        added = 0
+        for part in _parts(sorted(logins, key=lambda each: each.at)):
+            added += await self._store.write(partial(repo.record, domain_id=domain_id, logins=part, now=self._clock()))
+        return added
+
+    async def report(self, domain_id: int, asked: Filter, wanted: Wanted) -> ShadowReport:
+        """Decide all shadow logins of a domain that a filter covers, and compare. Raises NotFound, StoreError."""
+        domain = self._domains.table.present(domain_id)
+        report, time_slice, before = ShadowReport(wanted), TimeSlice(), NEWEST
+        async with self._limit:
+            known = self._comparing.begin(domain)
+            while True:
+                rows = await self._store.search(partial(self._page, domain_id=domain_id, before=before, asked=asked))
+                several = []
+                for row in rows:
+                    several.append(self._comparing.asked(row, known))
+                    await time_slice()
+                users = await self._store.search(partial(self._comparing.read, several=several, known=known))
+                for key, user in users:
+                    known.users.put(key, user, key[0])
+                await self._look_up_devices(known)
+                for each in several:
+                    report.note(self._comparing.compare(each, known), each.row.method)
+                    await time_slice()
+                if len(rows) < READ:
+                    return report
+                before = rows[-1].id
+
+    async def _look_up_devices(self, known: Known) -> None:
+        devices, known.unread = known.unread, []
+        if devices:
+            rows = await self._store.search(partial(self._comparing.look_up, devices=devices))
+            for device, row in zip(devices, rows, strict=True):
+                fill(device, row)
+
+    @staticmethod
+    def _page(tx: Tx, domain_id: int, before: int, asked: Filter) -> list[ShadowRow]:
+        return repo.page(tx, domain_id, before, asked, READ)
+
+    async def clear(self, domain_id: int) -> int:
+        """Delete all shadow logins of a domain in several short transactions, and return their number. Raises
+        NotFound, StoreError."""
+        self._domains.table.present(domain_id)
+        gone = 0
+        while some := await self._store.write(partial(repo.delete_some, domain_id=domain_id, most=SLICE)):
+            gone += some
+        return gone
+
+    async def purge(self, store: Store) -> None:
+        """Delete shadow logins that were recorded KEPT_DAYS ago. Raises StoreError."""
+        before = self._clock() - KEPT_DAYS * 86_400 * SECOND
+        while await store.write(partial(repo.delete_old, before=before, most=SLICE)):
+            pass
+
+    async def run_purge(self, store: Store) -> None:
+        """Delete old shadow logins every hour, until cancelled."""
+        await every(PURGE_S, partial(self.purge, store), failure="shadow_purge_failed")
+
+
+def _parts(logins: Sequence[NewShadow]) -> Iterator[Sequence[NewShadow]]:
+    for at in range(0, len(logins), WRITTEN):
+        yield logins[at : at + WRITTEN]

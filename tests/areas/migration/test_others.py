@@ -1,0 +1,239 @@
+"""Tests of the imports from Cisco ISE, ClearPass, CSV files and FreeRADIUS, and of the child process."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.areas.configuration.item import Item
+from sallyport.areas.migration import clearpass, freeradius, tables
+from sallyport.areas.migration.child import LIMITS, ReaderLimits, translate
+from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
+from sallyport.base.errors import Invalid
+from tests.areas.migration import client, export, rules, texts
+
+OPTIONS = Options("corp")
+ISE = (
+    "Name:String(32):Required,Description:String(256),IP Address:Subnets(a.b.c.d/m|...):Required,"
+    "Network Device Groups:String(100)(Type#Root Name#Name|...):Required,Authentication:Protocol:String(6),"
+    "Authentication:Shared Secret:String(128),SNMP:RO Community:String(32)\n"
+    "core,Core of Berlin,192.0.2.1/32|192.0.2.2/32,"
+    "Location#All Locations#Berlin#Floor 2|Device Type#All Device Types#Switch|IPSEC#Is IPSEC Device,"
+    "RADIUS,core-secret-1,public-community\n"
+    "wlc,,198.51.100.0/24,Location#All Locations,RADIUS,wlc-secret-22,\n"
+    "bare,,192.0.2.9/32,,RADIUS,,\n"
+)
+CLEARPASS = """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<TipsContents xmlns="http://www.avendasys.com/tipsapiDefs/1.0">
+  <TipsHeader exportTime="Mon Nov 23 10:00:00 CET 2026" version="6.11"/>
+  <NadClients>
+    <NadClient description="Hall 3" name="ap-1" nadGroups="" coaPort="3799" radsecEnabled="true" coaCapable="true"
+      vendorName="Aruba" tacacsSecret="tacacs-secret" radiusSecret="cp-secret-333" ipAddress="192.0.2.10">
+      <NadClientTags tagName="Site" tagValue="Berlin"/>
+    </NadClient>
+    <NadClient name="pool" coaCapable="false" vendorName="" radiusSecret="cp-secret-444" ipAddress="198.51.100.0/24"/>
+  </NadClients>
+  <Roles><Role name="Staff"/></Roles>
+</TipsContents>
+"""
+USERS = r"""
+# comment
+alice   Cleartext-Password := "pass word", NAS-Port-Type == Ethernet
+        Tunnel-Type = VLAN,
+        Tunnel-Medium-Type = IEEE-802,
+        Tunnel-Private-Group-Id = "20",
+        Filter-Id = "staff"
+
+bob     Cleartext-Password := 'b0b'
+carl    Cleartext-Password := "c4rl"
+dora    Crypt-Password := "$6$hash"
+00-11-22-33-44-55  Cleartext-Password := "001122334455"
+        Tunnel-Private-Group-Id = 30
+evil    Auth-Type := Reject
+        Reply-Message = "no"
+DEFAULT LDAP-Group == "admins", Huntgroup-Name == "core"
+        Service-Type = Administrative-User
+DEFAULT NAS-Identifier =~ "^ap-[0-9]+$"
+        Filter-Id = "aps"
+DEFAULT Hint == "SLIP"
+        Filter-Id = "slip", Fall-Through = Yes
+"""
+
+
+def folder(tmp_path: Path, users: str = USERS) -> Path:
+    """Return a folder of FreeRADIUS."""
+    top = tmp_path / "raddb"
+    for name, text in {
+        "clients.conf": "client core { ipaddr = 192.0.2.1\n secret = core-secret-1\n nas_type = cisco }\n"
+        "client range { ipaddr = 198.51.100.0/24\n secret = range-secret-2\n require_message_authenticator = yes }\n"
+        "client host { ipaddr = switch.example\n secret = xyz }\n",
+        "mods-config/files/authorize": users,
+        "mods-config/preprocess/huntgroups": "core NAS-IP-Address == 192.0.2.1\ncore NAS-IP-Address == 192.0.2.2\n",
+        "mods-config/files/authorized_macs": "00-11-22-33-44-66\n        Tunnel-Private-Group-Id = 31\nprinter\n",
+        "sites-enabled/default": "authorize { if (User-Name == bob) { reject } }",
+    }.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+    return top
+
+
+def of_kind(found: Translation, kind: str) -> dict[str, Item]:
+    """Return the objects of a kind by name."""
+    return {each.name: each for each in found.items if each.kind == kind}
+
+
+def written(tmp_path: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
+    """Return the path of a file with a text."""
+    path = tmp_path / name
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_devices_of_ise(tmp_path: Path, encoding: str) -> None:
+    """Each subnet is a client. Groups of devices become tags, without their roots. Columns without a place are
+    findings, which show no value."""
+    found = tables.translate_ise(written(tmp_path, "ise.csv", ISE, encoding), OPTIONS)
+    core, second, wlc = [dict(each.fields) for each in found.items]
+    assert core == {
+        "name": "core", "address": "192.0.2.1", "secret": {"hex": b"core-secret-1".hex()}, "domains": ["corp"],
+        "tags": ["location=Berlin/Floor 2", "device-type=Switch"], "note": "Core of Berlin",
+    }  # fmt: skip
+    assert (second["name"], second["address"]) == ("core (2)", "192.0.2.2")
+    assert wlc["address"] == "198.51.100.0/24" and "tags" not in wlc
+    said = texts(found)
+    assert "bare (ise.csv:4): it has no secret" in said
+    assert "SNMP:RO Community" in said and "public-community" not in said and "core-secret-1" not in said
+
+
+def test_any_table_with_a_mapping(tmp_path: Path) -> None:
+    """The mapping names the columns. A semicolon or a tab may separate the cells."""
+    text = "Gerät;IP;PSK;Standort\nsw-1;192.0.2.1;semi;Köln\nsw-2;nowhere;semi;\n"
+    columns = {"name": "gerät", "address": "IP", "secret": "PSK", "tag.site": "Standort"}
+    found = tables.translate(written(tmp_path, "t.csv", text), Options("corp", columns=columns))
+    (item,) = found.items
+    assert (item.name, item.fields["tags"], item.source) == ("sw-1", ["site=Köln"], "t.csv:2")
+    assert "sw-2 (t.csv:3): 'nowhere' is no address" in texts(found)
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"name": "a", "address": "b"}, "give --map secret=COLUMN; the columns are a, b, c"),
+        ({"name": "z"}, "no column 'z'; columns: a, b, c"),
+        ({"nonsense": "a"}, "no field nonsense; fields: name, address"),
+    ],
+)
+def test_a_wrong_mapping_is_refused(tmp_path: Path, columns: dict[str, str], reason: str) -> None:
+    """The error names the columns or the fields."""
+    with pytest.raises(Invalid, match=reason):
+        tables.translate(written(tmp_path, "t.csv", "a,b,c\n1,2,3\n"), Options("corp", columns=columns))
+
+
+def test_devices_of_clearpass(tmp_path: Path) -> None:
+    """A device has its secret, its port for changes, and tags. Other elements and attributes are findings."""
+    found = clearpass.translate(written(tmp_path, "cp.xml", CLEARPASS), OPTIONS)
+    one, pool = [dict(each.fields) for each in found.items]
+    assert one == {
+        "name": "ap-1", "address": "192.0.2.10", "secret": {"hex": b"cp-secret-333".hex()}, "domains": ["corp"],
+        "tags": ["vendor=Aruba", "site=Berlin"], "note": "Hall 3", "coaPort": 3799,
+    }  # fmt: skip
+    assert (pool["address"], pool["coaPort"]) == ("198.51.100.0/24", 0)
+    said = texts(found)
+    assert "tacacsSecret" in said and "tacacs-secret" not in said
+    assert "radsecEnabled" in said and "Staff (cp.xml:11)" in said
+
+
+def test_a_folder_of_freeradius(tmp_path: Path) -> None:
+    """Clients, users with passwords in clear text, stations, and rules in the order of the entries. Hashes, unlang, and
+    what cannot be expressed are findings."""
+    found = freeradius.translate(folder(tmp_path), OPTIONS)
+    assert of_kind(found, "client")["range"].fields["requireMessageAuthenticator"] == "yes"
+    assert of_kind(found, "client")["core"].fields["product"] == "Cisco IOS"
+    people = of_kind(found, "user")
+    assert {name: each.fields["password"] for name, each in people.items()} == {
+        "alice": "pass word", "bob": "b0b", "carl": "c4rl",
+    }  # fmt: skip
+    stations = of_kind(found, "bypass")
+    assert sorted(str(each.fields["vlan"]) for each in stations.values()) == ["30", "31"]
+    own = rules(found)
+    assert [(each.name, each.fields["action"], each.fields.get("enabled", True)) for each in own] == [
+        ("alice", "allow", True), ("bob", "allow", True), ("evil", "block", True), ("others", "allow", True),
+        ("others (incomplete)", "allow", False), ("others (incomplete) (2)", "allow", False),
+        ("FreeRADIUS: all other users", "allow", False),
+        ("FreeRADIUS: refused", "block", True),
+    ]  # fmt: skip
+    assert own[0].fields["vlan"] == "20" and own[0].fields["attributes"] == ["NAS-Port-Type=Ethernet"]
+    assert own[1].fields["users"] == ["bob", "carl", "dora"]
+    assert own[3].fields["groups"] == ["admins"]
+    assert own[3].fields["attributes"] == ["NAS-IP-Address=192.0.2.1", "NAS-IP-Address=192.0.2.2"]
+    said = texts(found)
+    for part in ("dora", "is a hash", "host", "printer", "sites-enabled", "unlang", "uses [", "Fall-Through"):
+        assert part in said
+    assert "core-secret-1" not in said and "b0b" not in said
+
+
+def test_an_entry_that_rejects_needs_a_decision(tmp_path: Path) -> None:
+    """An entry that rejects by a condition that cannot be expressed is undecided, until the admin decides."""
+    users = 'DEFAULT NAS-Identifier =~ "[a-z]", Auth-Type := Reject\n'
+    found = freeradius.translate(folder(tmp_path, users), OPTIONS)
+    assert [each.name for each in found.named(Weight.UNDECIDED)] == ["DEFAULT"]
+    decided = freeradius.translate(folder(tmp_path, users), Options("corp", decisions={"DEFAULT": Decision.SKIP}))
+    assert not decided.named(Weight.UNDECIDED)
+
+
+def test_an_include_stays_in_the_folder(tmp_path: Path) -> None:
+    """A file outside of the folder is not read."""
+    (tmp_path / "outside").write_text("eve Cleartext-Password := x\n")
+    with pytest.raises(Invalid, match="outside of the folder"):
+        freeradius.translate(folder(tmp_path, "$INCLUDE ../../../outside\n"), OPTIONS)
+
+
+def test_a_child_process_reads_two_thousand_clients(tmp_path: Path) -> None:
+    """The child process returns the translation, or the error of the reader."""
+    given = [client(f"switch {number}", f"10.{number >> 8}.{number & 255}.1") for number in range(2000)]
+    found = translate("nps", written(tmp_path, "nps.xml", export(given)), OPTIONS)
+    assert len(of_kind(found, "client")) == 2000
+    with pytest.raises(Invalid, match=r"bad.xml: line 1: the file is not valid XML"):
+        translate("nps", written(tmp_path, "bad.xml", export()[:-9]), OPTIONS)
+
+
+def test_a_file_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
+    """The limits of the child process hold, and the error says what to do."""
+    given = [client(f"switch {number}", "192.0.2.1") for number in range(20_000)]
+    path = written(tmp_path, "nps.xml", export(given))
+    with pytest.raises(Invalid, match=r"export it in parts"):
+        translate("nps", path, OPTIONS, ReaderLimits(LIMITS.cpu_s, 60 << 20))
+
+
+@pytest.mark.system
+def test_200_mb_are_read_or_refused(tmp_path: Path) -> None:
+    """A file of 200 MB with parts that no reader needs is read. One with a million elements is refused."""
+    path = tmp_path / "nps.xml"
+    head, tail = export([client("a", "192.0.2.1")]).split("<SDO_Schema", 1)
+    with path.open("w") as file:
+        file.write(head)
+        file.writelines(f"<!-- {'x' * 1000} -->" for _ in range(200_000))
+        file.write(f"<SDO_Schema{tail}")
+    assert path.stat().st_size > 200_000_000
+    assert len(of_kind(translate("nps", path, OPTIONS), "client")) == 1
+    with path.open("w") as file:
+        file.write(head)
+        file.writelines("<Odd><Value>1</Value></Odd>" for _ in range(300_000))
+        file.write(f"<SDO_Schema{tail}")
+    with pytest.raises(Invalid, match="more than 400000 elements"):
+        translate("nps", path, OPTIONS)
+
+
+def test_rules_are_checked_against_the_dictionary(tmp_path: Path) -> None:
+    """An attribute that the dictionary does not have disables a rule that allows, and needs a decision for one that
+    blocks. A secret in the answer disables the rule too."""
+    given = 'DEFAULT Hint == "SLIP"\nDEFAULT Nonsense == 1, Auth-Type := Reject\n'
+    users = given + 'eve NAS-Port-Type == Ethernet\n        Tunnel-Password = "secret"\n'
+    found = translate("freeradius", folder(tmp_path, users), OPTIONS)
+    assert [(each.name, each.fields.get("enabled", True)) for each in rules(found)][:3] == [
+        ("others (incomplete)", False), ("others (2)", False), ("eve (incomplete)", False),
+    ]  # fmt: skip
+    assert [each.name for each in found.named(Weight.UNDECIDED)] == ["others (2)"]
+    decided = Options("corp", decisions={"others (2)": Decision.BLOCK})
+    again = translate("freeradius", folder(tmp_path, users), decided)
+    assert not again.named(Weight.UNDECIDED) and rules(again)[1].fields["everyone"] is True

@@ -1,0 +1,1 @@
+"""Tests of shadow mode, with log files of a fictitious company."""
