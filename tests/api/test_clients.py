@@ -91,13 +91,14 @@ def test_the_fields_of_a_client(tenant: Tenant) -> None:
         {
             "clientId": first, "name": "a", "address": "203.0.113.1", "domainIds": [], "product": "",
             "requireMessageAuthenticator": "auto", "limitProxyState": "auto", "passwordVerified": False,
-            "signatureRequired": False, "proxyStateLimited": False, "coaPort": 3799,
+            "shadow": False, "signatureRequired": False, "proxyStateLimited": False, "coaPort": 3799,
             "tlsName": "", "tlsFingerprint": "", "macForms": [], "tags": {}, "note": "", "warnings": [],
         },
         {
             "clientId": second, "name": "b", "address": "203.0.113.8/29", "domainIds": [branch, tenant.domain],
             "product": "Cisco ISE", "requireMessageAuthenticator": "yes", "limitProxyState": "no",
-            "passwordVerified": True, "signatureRequired": True, "proxyStateLimited": False, "coaPort": 3799,
+            "passwordVerified": True, "shadow": False, "signatureRequired": True, "proxyStateLimited": False,
+            "coaPort": 3799,
             "tlsName": "", "tlsFingerprint": "", "macForms": [], "tags": {}, "note": "", "warnings": [],
         },
     ]  # fmt: skip
