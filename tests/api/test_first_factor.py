@@ -41,6 +41,14 @@ def test_malformed_first_factors(tenant: Tenant) -> None:
     assert PASSWORD not in str(shown(tenant))
 
 
+def test_the_first_factor_web_needs_its_provider(tenant: Tenant) -> None:
+    """Without the provider `own` and the factor oidc, the answer says what is missing. A new domain cannot have it."""
+    status, message = tenant.refused(SET, domainId=tenant.domain, firstFactor="web")
+    assert (status, "the provider must be own, with the factor oidc" in str(message)) == (409, True)
+    assert shown(tenant)["firstFactor"] == "local"
+    assert tenant.refused("/ad/AddDomain", domainName="vpn", firstFactor="web") == (400, "invalid firstFactor")
+
+
 def test_a_check_reports_each_step(tenant: Tenant) -> None:
     """A check reports each step of a login and its outcome. It does not report the password and records no login."""
     tenant.user("zoe")

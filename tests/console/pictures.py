@@ -114,6 +114,7 @@ STARTS = (
     "/domains/2/first-factor",
     "/domains/2/first-factor/set?kind=ldap",
     "/domains/2/first-factor/set?kind=radius",
+    "/domains/2/first-factor/set?kind=web",
     "/domains/2/mode?to=enforce",
     "/people/person?domain=2&user=carol",
     "/people/person/code?domain=2&user=alice",

@@ -112,6 +112,15 @@ async def test_upstream_servers_are_set(site: Site, admin: Visitor) -> None:
     assert "s" * 16 not in answer.text + form.text
 
 
+async def test_the_first_factor_web_says_what_it_needs(site: Site, admin: Visitor) -> None:
+    """The form warns that everybody can start a login. Without its provider, the page says what is missing."""
+    at = f"/domains/{site.areas.domain}/first-factor/set"
+    page = f"{at}?kind=web"
+    assert "everybody who knows a name can start a login" in text_of(await admin.get(page))
+    refused = await admin.send(at, {"chosen": "web"}, page=page)
+    assert (refused.status_code, "the provider must be own" in text_of(refused)) == (409, True)
+
+
 async def test_a_provider_is_set_checked_and_removed(site: Site, admin: Visitor) -> None:
     """The fields depend on the provider that is chosen in the address. Its secret is never shown again."""
     at = f"/domains/{site.areas.domain}"

@@ -16,9 +16,11 @@ from sallyport.areas.mfa.provider import Strength
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas
-from tests.areas.factors.stepups import LAPTOP, STATION, STRANGER, with_pages
+from tests.areas.factors.stepups import LAPTOP, SITE, STATION, STRANGER, with_pages
 from tests.areas.login.listen.conftest import Wire
 from tests.areas.login.listen.second import a_login, exchange, outcomes
+from tests.areas.login.listen.web import VPN as TUNNEL
+from tests.areas.login.listen.web import at, web_desk
 from tests.nodes.conftest import Pair
 from tests.packets import attributes
 from tests.peers.postgres import needs_postgres
@@ -127,3 +129,31 @@ async def test_a_waiting_login_hears_of_the_other_node(nodes: Nodes) -> None:
             denials = nodes.two.areas.app.factors.denials
             await denials.deny(Denial(nodes.one.areas.domain, "ann", DeniedAt.OWN_PAGES))
     assert found == [StepUpState.DENIED]
+
+
+async def test_the_first_factor_web_over_two_nodes(pair: Pair) -> None:
+    """A login without a checked password begins at one node, and its digits are typed at the other, once. The limits of
+    a station hold over both nodes, and the user at another station still gets a page."""
+    async with web_desk(pair.one) as desk, trio.open_nursery() as nursery:
+        with_pages(pair.two, "oidc")
+        pair.two.app.factors.sign_ins._site = SITE
+        await pair.two.configuration.reload()
+        await pair.two.directory.principals.load()
+        for each in (pair.one, pair.two):
+            await nursery.start(each.notices.run)
+            await nursery.start(each.second.run)
+        two = Wire(pair.two, nursery)
+        _, found = await desk.login()
+        proof = await desk.sign_in()
+        assert (await desk.type(proof.digits, found, wire=two))[0] == ACCESS_ACCEPT
+        assert (await desk.type(proof.digits, found))[0] == ACCESS_REJECT
+        applied = [each[1] for each in await outcomes(pair.one)]
+        assert (applied.count("challenge"), applied.count("accept")) == (1, 1)
+        answers = []
+        for number in range(6):
+            wire = (desk.wire, two)[number % 2]
+            body = at("203.0.113.66", port=f"tunnel {number}")
+            answers.append((await exchange(wire, a_login(body, password="x")))[0])
+        assert answers == [ACCESS_CHALLENGE] * 2 + [ACCESS_REJECT] * 4
+        assert (await exchange(two, a_login(TUNNEL, password="x")))[0] == ACCESS_CHALLENGE
+        nursery.cancel_scope.cancel()

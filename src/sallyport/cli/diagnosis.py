@@ -54,6 +54,8 @@ REMEDIES: Final = {
     "RADIUS client checks passwords",
     "unbound login": "the device must sign its requests and send the address of the station: sallyport provider show "
     "{domain} shows the binding",
+    "no identity provider has confirmed the user": "sallyport doctor says what the first factor web needs",
+    "a request without a checked password is not signed": "turn on Message-Authenticator at the device",
     "code not returned": "where nothing can be typed, sallyport provider set {domain} own --binding address",
     "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",

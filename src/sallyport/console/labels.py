@@ -57,6 +57,7 @@ FIRST_FACTORS: Final[Mapping[str, str]] = {
     "ldap": "LDAP directory",
     "radius": "RADIUS servers",
     "none": "the RADIUS client",
+    "web": "the company's identity provider",
 }
 _PARTS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 

@@ -180,6 +180,23 @@ async def test_not_me_after_the_login_has_continued(areas: Areas) -> None:
     assert "The login has continued already" in text_of(denied)
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["in time", "expired"])
+async def test_not_me_without_a_checked_password(areas: Areas, is_late: bool) -> None:
+    """The page blames no password, tells nobody, and the person gets the next page at once."""
+    site, asked = site_of(areas), replace(question(areas), is_checked=False)
+    page = await opened(site.stepups, asked)
+    async with site.browser() as browser:
+        shown = await browser.send(code=page.code)
+        areas.clock.pass_by(LIFE_US / SECOND * is_late)
+        denied = await browser.send(code=page.code, do="deny")
+    assert "somebody has typed your name" in text_of(shown)
+    assert "Login refused" in text_of(denied)
+    assert "password" not in text_of(shown) + text_of(denied) and "administrator" not in text_of(denied)
+    assert (await site.stepups.state_of(asked.challenge_id, within_s=0))[0] is State.DENIED
+    assert await site.stepups.paused(areas.domain, "ann") == ""
+    await opened(site.stepups, replace(question(areas, 2), is_checked=False))
+
+
 # --- codes that open no page ----------------------------------------------------------------------------------------
 
 

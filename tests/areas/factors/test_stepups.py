@@ -430,7 +430,7 @@ async def test_all_old_step_ups_are_deleted_at_once(areas: Areas) -> None:
     copied = (
         "insert into stepups select cast(:n as text), domain_id, user_key, user_name, cast(:n as text), device, place, "
         "source, station, address, binding, factors, digits, state, factor, strength, browser_hash, wrong_digits, "
-        "wrong_proofs, opened_at, expires_at, 0, 0 from stepups where length(id) = 32"
+        "wrong_proofs, opened_at, expires_at, 0, 0, 1 from stepups where length(id) = 32"
     )
 
     def copy(tx: Tx) -> None:

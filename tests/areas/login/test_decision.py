@@ -23,6 +23,7 @@ mfa_required  second factor denied                               reject     reje
 mfa_required  not me                                             reject     reject     deny    deny
 mfa_required  unbound login                                      reject     reject     deny    deny
 mfa_required  code not returned                                  reject     reject     deny    deny
+mfa_required  no identity provider has confirmed the user        reject     reject     deny    deny
 mfa_required  wrong code, asked again                            challenge  challenge  -       -
 mfa_required  wrong code                                         reject     reject     deny    deny
 mfa_required  not enrolled                                       reject     reject     deny    deny
@@ -47,6 +48,7 @@ FIRST = [
     Reason.NO_CREDENTIALS, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE, Reason.FIRST_FACTOR_CHANGED,
     Reason.FIRST_FACTOR_UNREACHABLE, Reason.DIRECTORY_ENTRY_TOO_LARGE, Reason.CHANGES_PASSWORD, Reason.METHOD_UNFIT,
     Reason.ACCOUNT_UNCLEAR, Reason.DIRECTORY_STALE,
+    Reason.UNCHECKED_UNSIGNED,
     Reason.MAY_NOT_VOUCH, Reason.VOUCHES_UNSIGNED, Reason.ACCOUNT_LOCKED, Reason.ACCOUNT_DISABLED,
     Reason.ACCOUNT_EXPIRED, Reason.PASSWORD_EXPIRED, Reason.PASSWORD_MUST_CHANGE, Reason.LOGON_RESTRICTED,
     Reason.NO_SERVER_CERTIFICATE, Reason.METHOD_NOT_OFFERED, Reason.SERVER_UNTRUSTED, Reason.CERTIFICATE_REFUSED,

@@ -27,13 +27,14 @@ class Fallback(StrEnum):
 
 
 class FirstFactor(StrEnum):
-    """The system that checks the passwords of a domain's logins. `none` means that the RADIUS client has checked
-    them."""
+    """The system that checks the passwords of a domain's logins. `none` means that the RADIUS client has checked them.
+    `web` means that no password is checked: the company's identity provider checks both factors on a page."""
 
     LOCAL = "local"
     LDAP = "ldap"
     RADIUS = "radius"
     NONE = "none"
+    WEB = "web"
 
 
 class UnknownStations(StrEnum):
@@ -81,11 +82,15 @@ DAY_H: Final = 24
 MAX_AGE_H: Final = 720
 """Default and maximum of the age in hours that the data of a cloud directory may have."""
 LOCAL: Final = FirstFactor.LOCAL
+WEB: Final = FirstFactor.WEB
 RULES: Final = UnknownStations.RULES
 MONITOR: Final = Mode.MONITOR
 MODE_TEXT: Final = "monitor only records what enforce would do. enforce requires the second factor."
 FALLBACK_TEXT: Final = "Outcome of a login in enforce mode if no second factor is available: deny or allow."
-FIRST_FACTOR_TEXT: Final = "System that checks passwords. none means that the RADIUS client has checked them."
+FIRST_FACTOR_TEXT: Final = (
+    "System that checks passwords. none means that the RADIUS client has checked them. web means that no password is "
+    "checked: the company's identity provider checks both factors on a page."
+)
 ISSUER_TEXT: Final = "Issuer that authenticator apps show. If it is empty, they show the name of the domain."
 UNKNOWN_TEXT: Final = (
     "Stations that ask for admission by their MAC address and are not on the list: reject, or rules. With rules, an "
@@ -124,7 +129,9 @@ class Domain:
 
     reverts_at: the time in microseconds at which the mode is reverted, or None. revert_set_at: the time at which an
     admin set `reverts_at`. realm_keys: the name and the realms in the form for comparison, in this order; if empty,
-    they are folded here. factor: the first factor as text, for events.
+    they are folded here. factor: the first factor as text, for events. applied_mode, applied_fallback: the mode and the
+    fallback that decide logins. With the first factor `web`, they are always `enforce` and `deny`: monitor mode and the
+    fallback accept logins whose password is right, and here no password is checked.
     """
 
     id: Annotated[int, Wire("Id of the domain.", "domainId", title="Id")]
@@ -199,6 +206,8 @@ class Domain:
     revert_set_at: int | None = None
     realm_keys: tuple[str, ...] = ()
     factor: str = field(init=False)
+    applied_mode: Mode = field(init=False)
+    applied_fallback: Fallback = field(init=False)
 
     @property
     def label(self) -> str:
@@ -211,7 +220,10 @@ class Domain:
         return self.issuer_name or self.name
 
     def __post_init__(self) -> None:
+        is_web = self.first_factor is WEB
         object.__setattr__(self, "factor", self.first_factor.value)
+        object.__setattr__(self, "applied_mode", Mode.ENFORCE if is_web else self.mode)
+        object.__setattr__(self, "applied_fallback", Fallback.DENY if is_web else self.fallback)
         if not self.realm_keys:
             object.__setattr__(self, "realm_keys", (*folded_realms((self.name, *self.realms)).values(),))
 

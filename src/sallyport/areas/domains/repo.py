@@ -289,6 +289,12 @@ def states(tx: Tx, domain_ids: Sequence[int] | None) -> dict[int, State]:
     return {row.id: row for row in rows}
 
 
+def is_web(tx: Tx, domain_id: int) -> bool:
+    """Return whether the first factor of a domain is `web`."""
+    sql = "select 1 from domains where id = :id and first_factor = 'web' and removed_at is null"
+    return tx.value(int, sql, id=domain_id) is not None
+
+
 def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
     """Set a domain's first factor. Raises NotFound."""
     sql = "update domains set first_factor = :factor where id = :id and removed_at is null"

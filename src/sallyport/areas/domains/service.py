@@ -2,17 +2,26 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
-from typing import cast
+from typing import Final, cast
 
 import structlog
 import trio
 
 from sallyport.areas.domains import repo
-from sallyport.areas.domains.domain import SETTINGS, Domain, DomainTable, Fallback, Mode, folded_realms
+from sallyport.areas.domains.domain import (
+    RULES,
+    SETTINGS,
+    WEB,
+    Domain,
+    DomainTable,
+    Fallback,
+    Mode,
+    folded_realms,
+)
 from sallyport.areas.domains.repo import Change, State, Update
 from sallyport.base.answer import answer
 from sallyport.base.clock import SECOND, Clock, iso, now_us
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.text import existing, fold
 from sallyport.base.wire import JSON
 from sallyport.metrics import MAX_NAMES, DomainMetrics
@@ -21,6 +30,11 @@ from sallyport.store.model import T, Tx, Work
 from sallyport.store.snapshot import Configuration
 
 NO_PROVIDER = "this domain has no MFA provider: its fallback ({}) applies to every login"
+NEW_WEB: Final = (
+    "cannot be web for a new domain: add the domain, set its MFA provider own with the factor oidc, and then its first "
+    "factor"
+)
+WITHOUT_EFFECT: Final = "the first factor is web, so {} without effect: each login needs the identity provider"
 
 MINUTE = 60 * SECOND
 
@@ -85,11 +99,14 @@ class Domains:
         realms: Sequence[str] = (),
         **settings: object,
     ) -> int:
-        """Add a domain, and return its id. Raises Conflict if the name or a realm is taken in the tenant.
+        """Add a domain, and return its id. Raises Conflict if the name or a realm is taken in the tenant. Raises
+        Invalid if its first factor is `web`, which needs an MFA provider.
 
         tenant: the internal id of the tenant, or a function that finds or creates the tenant in the same transaction.
         settings: the values of further fields of `Domain`, by name.
         """
+        if settings.get("first_factor") is WEB:
+            raise invalid_field("firstFactor", NEW_WEB)
         at = self._clock()
         keys = await trio.to_thread.run_sync(folded_realms, (name, *realms))
 
@@ -212,7 +229,8 @@ class Domains:
         """Return hints on a domain's mode and MFA provider, such as a missing provider."""
         domain = self.table.present(domain_id)
         alone = domain.mode is Mode.ENFORCE and not self.has_provider(domain_id)
-        return [NO_PROVIDER.format(domain.fallback)] if alone else list(self.provider_hints(domain_id))
+        hints = [NO_PROVIDER.format(domain.fallback)] if alone else list(self.provider_hints(domain_id))
+        return [*hints, *_without_effect(domain)]
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the label and the mode of each domain that has its own label in metrics.
@@ -248,6 +266,20 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     if not found:
         raise NotFound(f"no domain {name_or_id}{existing(name_or_id, (each.name for each in domains))}")
     return found[0]
+
+
+def _without_effect(domain: Domain) -> list[str]:
+    """Return a hint on the settings that a domain with the first factor `web` does not apply."""
+    if domain.first_factor is not WEB:
+        return []
+    found = {
+        "monitor mode": domain.mode is Mode.MONITOR,
+        "fallbackAction allow": domain.fallback is Fallback.ALLOW,
+        "rememberHours": domain.remember_h > 0,
+        "unknownStations rules": domain.unknown_stations is RULES,
+    }
+    names = [name for name, is_set in found.items() if is_set]
+    return [WITHOUT_EFFECT.format(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}")] if names else []
 
 
 def _add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:

@@ -142,7 +142,7 @@ class Revocations:
     def _rules_that_end(self, domain_id: int) -> DomainRules | None:
         """Return the rules of a domain in enforce mode with `disconnectOnRevoke`. Return None for other domains."""
         domain = self._domains.table.by_id.get(domain_id)
-        if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
+        if domain is None or not domain.disconnect_on_revoke or domain.applied_mode is Mode.MONITOR:
             return None
         return self._rules.of(domain_id)
 

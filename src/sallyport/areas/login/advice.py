@@ -115,7 +115,12 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
             ),
             Reason.METHOD_UNFIT: (
                 "The domain's first factor cannot check this kind of login.",
-                "Use PAP, EAP-TTLS-PAP or PEAP-GTC for LDAP, or winbind or an upstream server for MS-CHAPv2.",
+                "Use PAP, EAP-TTLS-PAP or PEAP-GTC for LDAP, or winbind or an upstream server for MS-CHAPv2. With the "
+                "first factor web, use PAP.",
+            ),
+            Reason.UNCHECKED_UNSIGNED: (
+                "With the first factor web, no password proves the request, so that it must be signed.",
+                "Turn on Message-Authenticator at the device.",
             ),
             Reason.MAY_NOT_VOUCH: (
                 "The RADIUS client says that it has checked the password, but it may not.",
@@ -214,6 +219,12 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "station, or the device sends no address that can be compared in a signed request.",
                 "If the user did not log in, somebody else has the password: change it. Otherwise use the binding "
                 "`code`, or let the device sign its requests and send the address of the station.",
+            ),
+            Reason.NOT_CONFIRMED: (
+                "The first factor is web, and the MFA provider cannot confirm a user whose password nobody has "
+                "checked. The detail of the login says why.",
+                "Set the MFA provider own with the factor oidc alone, the binding code or address, and userIs "
+                "directory_id.",
             ),
             Reason.CODE_NOT_RETURNED: (
                 "The binding `code` needs a prompt at which the user types the digits of the page. This kind of login "

@@ -36,6 +36,7 @@ from sallyport.areas.login.second.challenges import Challenges
 from sallyport.areas.login.second.repo import Limit
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
+from sallyport.areas.login.second.web_limits import WebLimits
 from sallyport.areas.login.spool import Spool, paths_of
 from sallyport.areas.login.stations import Stations
 from sallyport.areas.mfa.area import MfaArea
@@ -126,12 +127,15 @@ class LoginArea(Area):
             mfa.metrics,
             factors.pauses,
             factors.denials,
+            WebLimits(parts.notices, clock),
             patience=patience,
             clock=clock,
             hidden=self._hidden,
         )
         kinds = KINDS if kinds is None else kinds
-        self.first_settings = FirstFactorSettings(parts.configuration, parts.vault, kinds, self._first_host, clock)
+        self.first_settings = FirstFactorSettings(
+            parts.configuration, parts.vault, kinds, self._first_host, clock, rules.web_problem
+        )
         self.first = self.first_settings.factors
         self.configured = (FirstFactorKind(self.first_settings),)
         self.people = People(store, self.first, lambda domain_id: domains.table.present(domain_id))  # noqa: PLW0108

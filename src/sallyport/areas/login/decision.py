@@ -6,7 +6,8 @@
     rules          allow: accept; block: reject; mfa_required: depends on the second factor
     second factor  approved: accept; pending: challenge; otherwise: reject. If the user cannot be asked, fallbackAction
                    decides
-    mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
+    mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed.
+                   A domain with the first factor `web` always enforces, and its fallback is always deny
 
 A limit of parallel sessions is checked later, in the transaction that stores the answer (`limit`, `over_limit`).
 """
@@ -15,10 +16,10 @@ from functools import cache
 from secrets import token_bytes
 from typing import Final
 
-from sallyport.areas.domains.domain import Domain, Fallback, Mode
+from sallyport.areas.domains.domain import WEB, Domain, Fallback, Mode
 from sallyport.areas.login.login import Decision, Login, Reason, Verdict
 from sallyport.areas.policy.lockouts.failures import LockoutKind
-from sallyport.areas.policy.rules.rule import UNMATCHED, Action
+from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.eap.packet import FAILURE, end, push_eap_message
 from sallyport.radius.mschap import Unusable, recognise
@@ -83,9 +84,21 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
     return Decision(verdict, applied, would_have_been, reason, mode.value, _outcome(verdict, applied, reason))
 
 
+def decide_in(domain: Domain, first: Reason, action: Action, second: Reason) -> Decision:
+    """Return the decision on a login of a domain, by its mode and its fallback; see `decide`. action: as `action_in`
+    returns it."""
+    return decide(first, action, second, domain.applied_mode, domain.applied_fallback)
+
+
+def action_in(domain: Domain, action: Action) -> Action:
+    """Return the action of a login rule in a domain. With the first factor `web`, the second factor is the only proof,
+    so that `allow` is `mfa_required`."""
+    return MFA_REQUIRED if action is Action.ALLOW and domain.first_factor is WEB else action
+
+
 def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
     """Return the decision to refuse a login that did not pass its first factor. Both modes refuse it."""
-    mode = Mode.MONITOR if domain is None else domain.mode
+    mode = Mode.MONITOR if domain is None else domain.applied_mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
 

@@ -64,6 +64,7 @@ class Reason(StrEnum):
     DIRECTORY_STALE = "the data of the user's directory are too old"
     CHANGES_PASSWORD = "passwords are not changed here"  # noqa: S105
     METHOD_UNFIT = "the domain's first factor cannot check this kind of login"
+    UNCHECKED_UNSIGNED = "a request without a checked password is not signed"
     MAY_NOT_VOUCH = "the RADIUS client may not vouch for passwords"
     VOUCHES_UNSIGNED = "a vouching request is not signed"
     ACCOUNT_LOCKED = "account locked"
@@ -99,6 +100,7 @@ class Reason(StrEnum):
     NOT_ENROLLED = "not enrolled"
     NOT_STRONG_ENOUGH = "not strong enough"
     UNBOUND_LOGIN = "unbound login"
+    NOT_CONFIRMED = "no identity provider has confirmed the user"
     CODE_NOT_RETURNED = "code not returned"
     TAKES_NO_CODE = "this kind of login cannot ask for a code"
     NOT_ANSWERED = "second factor not answered in time"

@@ -18,10 +18,10 @@ import trio
 from sallyport.areas.clients.client import is_check
 from sallyport.areas.devices.sightings import Sightings, new_device
 from sallyport.areas.directory.principals import NOBODY, Principals
-from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, Domain, DomainTable, FirstFactor
-from sallyport.areas.login.decision import LOCKED, ROUND, decide, refuse
+from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, WEB, Domain, DomainTable, FirstFactor
+from sallyport.areas.login.decision import LOCKED, ROUND, action_in, decide_in, refuse
 from sallyport.areas.login.facts import facts_key, facts_of, further_facts
-from sallyport.areas.login.first import cloud
+from sallyport.areas.login.first import web
 from sallyport.areas.login.first.password import (
     check_password,
     check_vouched,
@@ -65,7 +65,7 @@ from sallyport.store.snapshot import Snapshot
 
 KnownFacts = Mapping[str, object]
 """Facts of a login that no device has sent, by the names of the fields of `Facts`."""
-_CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
+_CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE, FirstFactor.WEB})
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -176,6 +176,9 @@ class Pipeline:
             first = self.check_password(login, domain, await self.user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:
             first = check_vouched(login.arrival)
+        elif domain.first_factor is WEB:
+            await self.recall(login, domain)
+            first = web.check(login, domain, self.principals)
         else:
             await self.recall(login, domain)
             began = self.now()
@@ -400,13 +403,9 @@ class Pipeline:
 
     def same_account(self, login: Login, domain: Domain, stamp: str) -> Reason:
         """Return PASSED if the login's user still has the account of a cloud directory that the client certificate has
-        named, and may log in. `login.imported` must be current. stamp: the stamp of the account."""
-        state = None if login.imported is None else login.imported.cloud
-        if state is None or cloud.stamp_of(state) != stamp:
-            return Reason.UNKNOWN_USER
-        state = self.principals.current(state)
-        login.detail = cloud.note_of(state, domain, login.arrival.at) or login.detail
-        return cloud.reason_of(state, domain, login.arrival.at)
+        named, or with which the login began, and may log in. `login.imported` must be current. stamp: the stamp of the
+        account."""
+        return web.check_account(login, domain, self.principals, stamp)
 
     # --- login rules ------------------------------------------------------------------------------------------
 
@@ -417,7 +416,7 @@ class Pipeline:
             arrival = login.arrival
             is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(arrival.request, arrival.client.secret)
             return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
-        login.proven = True
+        login.proven = domain.first_factor is not WEB
         self.note(login)
         action = self.apply_rules(login, domain)
         second = PASSED
@@ -431,14 +430,16 @@ class Pipeline:
                 second = UNAVAILABLE[login.provider]
             elif demanded.strength is not ANY and login.provider.provider.strongest < demanded.strength:
                 second = Reason.NOT_STRONG_ENOUGH
-            elif domain.mode is MONITOR:
+            elif domain.first_factor is WEB and (problem := login.provider.provider.web_problem):
+                second, login.detail = Reason.NOT_CONFIRMED, problem
+            elif domain.applied_mode is MONITOR:
                 second = self.second.enrolments.forecast(login, domain, login.provider, demanded.strength)
                 if domain.remember_h and second is Reason.ASKED:
                     asked = self._asked_now(domain, login.user)
                     second = self.remembered.rehearse(login, domain, asked, demanded.strength)
             else:
                 return None
-        return decide(first, action, second, domain.mode, domain.fallback)
+        return decide_in(domain, first, action, second)
 
     def _asked_now(self, domain: Domain, name: str) -> Asked:
         """Return the user who would be asked for a second factor, with what is in memory."""
@@ -467,7 +468,7 @@ class Pipeline:
             login.role = given = self.roles.given(domain.id, rule.role, login.device, login.arrival.client)
             chosen = combined(given.attributes, chosen)
         login.attributes = combine(found, chosen) if found else chosen
-        return rule.action
+        return action_in(domain, rule.action)
 
     def _result(self, login: Login, rules: DomainRules) -> Result:
         """Return the rule that decides a login, and its `further` facts. Logins with the same facts share the result of
@@ -514,7 +515,10 @@ class Pipeline:
         if is_refused and self._notes_unknown(login, domain, decision):
             return  # invented addresses must not lock out users
         if decision.failure is not None:
-            login.locks = self.lockouts.note_failure(login.attempt(domain), decision.failure)
+            attempt = login.attempt(domain)
+            if domain.first_factor is WEB:  # an attacker who knows a name must not lock the user
+                attempt = replace(attempt, outside=True)
+            login.locks = self.lockouts.note_failure(attempt, decision.failure)
         elif decision.admits and self.lockouts.has_failures:
             self.lockouts.note_success(login.attempt(domain))
 

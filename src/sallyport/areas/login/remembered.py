@@ -1,7 +1,8 @@
 """Remembered stations at the second factor: which logins have a station, and which need no prompt because of it.
 
 A login has a station if its domain remembers stations, its request is signed, and the station is a client certificate,
-or a MAC address that no device makes up and that a switch or an access point has sent. The password is already checked.
+or a MAC address that no device makes up and that a switch or an access point has sent. The password is already checked;
+with the first factor `web`, where nobody checks one, no login has a station.
 Logins that need no second factor never come here.
 
 In monitor mode no user proves a second factor. So this node assumes that each user who would be asked proves it, and
@@ -15,7 +16,7 @@ from typing import Final
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from sallyport.areas.clients.client import is_check
-from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.domain import WEB, Domain
 from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.areas.factors.remembered.service import HOUR_US, RememberedStations
 from sallyport.areas.factors.remembered.station import SeenStation, StationKind
@@ -84,7 +85,12 @@ class Remembering:
 def _seen(login: Login, domain: Domain, asked: Asked, demanded: Strength) -> SeenStation | None:
     """Return the station of a login, or None if it has none that can be remembered."""
     arrival, provider = login.arrival, login.provider
-    if not domain.remember_h or demanded > Strength.TWO_CHANNELS or not isinstance(provider, Attached):
+    if (
+        not domain.remember_h
+        or domain.first_factor is WEB
+        or demanded > Strength.TWO_CHANNELS
+        or not isinstance(provider, Attached)
+    ):
         return None
     if not arrival.request.signed or is_check(arrival.request):
         return None

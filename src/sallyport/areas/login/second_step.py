@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from sallyport.areas.clients.client import is_check
-from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
-from sallyport.areas.login.decision import decide, refuse
+from sallyport.areas.domains.domain import LOCAL, WEB, Domain, FirstFactor
+from sallyport.areas.login.decision import decide_in, refuse
+from sallyport.areas.login.first import web
 from sallyport.areas.login.first.password import check_vouched, typed_code
 from sallyport.areas.login.login import PASSED, Decision, Login, Reason, Verdict
 from sallyport.areas.login.pipeline import Pipeline
@@ -50,7 +51,7 @@ class SecondStep:
         """Ask the user for the second factor that the login rule demands. At a remembered station, the user is not
         asked. If no factor of the user is as strong, send no prompt, and return a refusal. Return None if a newer
         request of the same login has replaced this request. Raises StoreError, SecretError."""
-        asked = await self.user_to_ask(domain, login.user)
+        asked = await self.user_to_ask(login, domain)
         fresh, rule = self._steps.refresh(login, domain), login.rule
         demanded, provider = Strength.ANY if rule is None else rule.definition.strength, login.provider
         remembered = await self._steps.remembered.find(login, fresh, asked, demanded)
@@ -63,12 +64,14 @@ class SecondStep:
                 return SecondFactorResult(Reason.NOT_STRONG_ENOUGH, asked=asked, detail=detail)
         return await self._steps.second.ask(login, self._steps.refresh(login, domain), asked)
 
-    async def user_to_ask(self, domain: Domain, name: str) -> Asked:
+    async def user_to_ask(self, login: Login, domain: Domain) -> Asked:
         """Return the user to ask for a second factor, with the stamps that must be unchanged when the user has
         answered. Raises StoreError, SecretError."""
+        if domain.first_factor is WEB:
+            return Asked(0, web.stamp_of(login.imported), domain.factor)
         if domain.first_factor is not LOCAL:
             return Asked(0, self._steps.first.stamp(domain), domain.factor)
-        user = await self._steps.user(domain, name)
+        user = await self._steps.user(domain, login.user)
         return Asked(0, "", domain.factor) if user is None else Asked(user.id, user.stamp, domain.factor)
 
     async def decide_afresh(
@@ -93,9 +96,9 @@ class SecondStep:
             first = await self._is_same_user(login, domain, result)
             # A correct code proves that the sender is the user; an empty answer proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
-        elif login.cloud:
+        elif login.cloud or domain.first_factor is WEB:
             await self._steps.recall(login, domain)
-            first = self._steps.same_account(login, domain, login.cloud)
+            first = self._steps.same_account(login, domain, login.cloud or result.asked.stamp)
         elif domain.first_factor is LOCAL:
             had_code = login.code is not None
             user = await self._steps.user(domain, login.user)
@@ -107,11 +110,13 @@ class SecondStep:
             first = self._steps.same_factor(domain, result.asked.stamp)
         await self._steps.recall(login, domain)
         action = self._steps.apply_rules(login, domain) if first is PASSED else UNMATCHED
-        second = _proved(login, result) if action is MFA_REQUIRED else result.reason
-        decision = decide(first, action, second, domain.mode, domain.fallback)
+        second = _proved(login, domain, result) if action is MFA_REQUIRED else result.reason
+        decision = decide_in(domain, first, action, second)
         if decision.applied is Verdict.CHALLENGE:
+            # with the first factor `web`, others than the user start logins, and never answer
+            is_uncounted = domain.first_factor is WEB or is_check(login.arrival.request)
             is_link = result.session is not None and result.session.handle == ENROL
-            if not (is_link or is_check(login.arrival.request)):
+            if not (is_link or is_uncounted):
                 login.device.posture.count_challenge(login.arrival.at)
             login.attributes = self._steps.second.challenges.attributes(result)
         login.keep = self._steps.second.keep(result)
@@ -124,6 +129,9 @@ class SecondStep:
             return Reason.FIRST_FACTOR_CHANGED
         if domain.first_factor is FirstFactor.NONE:
             return check_vouched(login.arrival)
+        if domain.first_factor is WEB:
+            await self._steps.recall(login, domain)  # the login may have waited
+            return self._steps.same_account(login, domain, result.asked.stamp)
         if domain.first_factor is not LOCAL:
             return self._steps.same_factor(domain, result.asked.stamp)
         user = await self._steps.user(domain, login.user)
@@ -132,10 +140,22 @@ class SecondStep:
         return self._steps.same_user(login, user, result.asked.stamp)
 
 
-def _proved(login: Login, result: SecondFactorResult) -> Reason:
+def _unconfirmed(login: Login, result: SecondFactorResult) -> str:
+    """Return why no identity provider has confirmed a user whose password nobody has checked, or an empty text. The
+    providers and the rules may have changed since the user was asked."""
+    provider, proof = login.provider, result.proof
+    if not isinstance(provider, Attached) or provider.name != proof.provider or proof.remembered:
+        return "no identity provider was asked"
+    return provider.provider.web_problem
+
+
+def _proved(login: Login, domain: Domain, result: SecondFactorResult) -> Reason:
     """Return the result of the second factor by the login rule that decides now. An approval is refused if it is weaker
     than the rule demands, or if another provider has given it: the rules may have changed since the user was asked."""
     rule, proof = login.rule, result.proof
+    if result.reason is PASSED and domain.first_factor is WEB and (problem := _unconfirmed(login, result)):
+        login.detail = problem
+        return Reason.NOT_CONFIRMED
     if result.reason is not PASSED or rule is None:
         return result.reason
     demanded = rule.definition

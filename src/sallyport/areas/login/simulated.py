@@ -4,7 +4,7 @@ from secrets import token_bytes
 
 from sallyport.areas.clients.client import Client, Signatures
 from sallyport.areas.directory.principals import CloudState
-from sallyport.areas.domains.domain import LOCAL, Domain
+from sallyport.areas.domains.domain import LOCAL, WEB, Domain
 from sallyport.areas.login.first import cloud
 from sallyport.areas.login.login import PASSED, Answered, Login, Reason
 from sallyport.areas.policy.attempt import Arrival
@@ -54,6 +54,8 @@ def refusal_of_user(tx: Tx, domain: Domain, user: str, state: CloudState | None)
     """Return why a user of a domain may no longer log in, or PASSED. Only a domain without a directory of its own knows
     all its users: endpoint users, and accounts of cloud directories. state: that of the user's account there, or
     None."""
+    if domain.first_factor is WEB:
+        return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)
     if domain.first_factor is not LOCAL or rules.has_endpoint_user(tx, domain.id, name_key(user)):
         return PASSED
     return Reason.UNKNOWN_USER if state is None else cloud.reason_of_status(state)

@@ -3,7 +3,7 @@ them."""
 
 from dataclasses import dataclass
 
-from sallyport.areas.domains.domain import RULES, Domain
+from sallyport.areas.domains.domain import RULES, WEB, Domain
 from sallyport.areas.login.decision import decide, refuse
 from sallyport.areas.login.login import PASSED, Decision, Login, Reason
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
@@ -27,6 +27,9 @@ class Stations:
     def decide(self, login: Login, domain: Domain, entry: Entry | None, action: Action) -> Decision:
         """Decide about a station, and set its attributes. The login must have the rule that decides. entry: None if the
         station is not listed. action: the action of the rule."""
+        if domain.first_factor is WEB:  # set while the login waited
+            login.rule = None
+            return refuse(Reason.UNKNOWN_STATION, domain)
         if entry is None:
             return _decide_unknown(login, domain)
         self._apply_entry(login, domain, entry)

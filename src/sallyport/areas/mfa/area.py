@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from sallyport.areas.domains.area import DomainsArea
+from sallyport.areas.domains.domain import WEB
+from sallyport.areas.domains.repo import is_web
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.mfa import operations as api
+from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.configured import ProviderKind
 from sallyport.areas.mfa.host import ConfiguredProvider, EnrolmentRequests, Host, Seeds, StepUpRequests, WalletPrompts
 from sallyport.areas.mfa.providers import available
@@ -60,10 +63,19 @@ class MfaArea(Area):
         kinds = available() if kinds is None else kinds
         self.metrics = MfaMetrics(parts.registry)
         self.service = Providers(parts.configuration, parts.vault, kinds, host, self.metrics, parts.clock)
+        self.service.is_web = is_web
         domains.service.has_provider = self.service.has
-        domains.service.provider_hints = self.service.hints
+        domains.service.provider_hints = self._hints
+        self._domains = domains.service
         self.node_tasks = (self.service.run,)
         self.configured = (ProviderKind(self.service),)
+
+    def _hints(self, domain_id: int) -> Sequence[str]:
+        """Return hints on the providers of a domain, and why the first factor `web` can admit nobody."""
+        attached, is_web = self.service.of(domain_id), self._domains.table.present(domain_id).first_factor is WEB
+        problem = attached.provider.web_problem if is_web and isinstance(attached, Attached) else ""
+        found = [f"the first factor web admits nobody: {problem}"] if problem else []
+        return [*found, *self.service.hints(domain_id)]
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of MFA providers."""

@@ -29,6 +29,7 @@ import trio
 
 from sallyport.areas.mfa.provider import (
     CHECK_USER,
+    NO_WEB,
     Answer,
     Code,
     Enrolled,
@@ -148,6 +149,12 @@ class Guarded:
     def binds_by_code(self) -> bool:
         """Whether the user must type digits of a page. Providers may leave this attribute out."""
         return getattr(self.provider, "binds_by_code", False)
+
+    @property
+    def web_problem(self) -> str:
+        """Why the provider cannot confirm users whose password nobody has checked; empty if it can. Providers may leave
+        this attribute out."""
+        return getattr(self.provider, "web_problem", NO_WEB)
 
     @property
     def strongest(self) -> Strength:

@@ -13,6 +13,9 @@ If the domain allows it, the challenge of a person without any factor has an enr
 for the factor that the person has added. The handle is the id of the step-up, which is that of the login: any node can
 continue it, also after a restart.
 
+With the first factor `web`, nobody has checked a password, so that the sign-in at the identity provider is both
+factors. `web_problem` says what such a domain demands of the configuration.
+
 Wrong digits are counted for the whole login, in the row of the step-up. A proof is used once: `use` marks it before the
 login is approved, and a person can deny the login until then.
 """
@@ -23,7 +26,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from sallyport.areas.mfa.fields import FACTORS, Binding, Fields, OwnFields
+from sallyport.areas.mfa.fields import FACTORS, Binding, Fields, OwnFields, UserIs
 from sallyport.areas.mfa.host import Host, Opened, StepUpState
 from sallyport.areas.mfa.provider import ENROL, Answer, Code, Enrolled, Enrolment, Outcome, Question, Strength
 from sallyport.areas.mfa.totp import Totp
@@ -47,6 +50,12 @@ NO_PAGES: Final = (
 NO_MAIL: Final = (
     "needs mail (set smtp_host), and the binding address or unbound: nothing can be typed back to a login that waits"
 )
+ONLY_OIDC: Final = (
+    "its factors must be oidc alone: the first factor web has no password, and the sign-in is both factors"
+)
+BOUND: Final = "its binding must be code or address: everybody who knows a name can send a link"
+NO_WEB_MAIL: Final = "it must not send pages by mail: everybody who knows a name can cause them"
+BY_DIRECTORY: Final = "its userIs must be directory_id: a user name of the identity provider may change its owner"
 UNBOUND: Final = (
     "the second factor is unbound: whoever sends a link to a user can get in with the user's proof; use the binding "
     "code or address where the devices allow it"
@@ -105,6 +114,19 @@ class Own:
     def shows_links(self) -> bool:
         """Whether a challenge shows an enrolment link to a person without a factor."""
         return self._fields.enrolByChallenge and self._host.own.has_pages
+
+    @property
+    def web_problem(self) -> str:
+        """Why this configuration cannot confirm users whose password nobody has checked; empty if it can."""
+        fields = self._fields
+        problems = {
+            NO_PAGES: not self._host.own.has_pages,
+            ONLY_OIDC: self._accepted != {"oidc"},
+            BOUND: fields.binding is Binding.UNBOUND,
+            NO_WEB_MAIL: fields.pageByMail,
+            BY_DIRECTORY: fields.userIs is not UserIs.DIRECTORY_ID,
+        }
+        return next((text for text, applies in problems.items() if applies), "")
 
     @property
     def strongest(self) -> Strength:
@@ -184,6 +206,11 @@ class Own:
 
     async def start(self, question: Question) -> Answer:
         """Open a page for the login, or ask for a code if the person has only codes."""
+        if not question.is_checked and (problem := self.web_problem):
+            return Answer(Outcome.DENIED, detail=problem)
+        return await self._start(question)
+
+    async def _start(self, question: Question) -> Answer:
         factors = await self._factors(question.user)
         if not factors:
             return await self._offer_link(question)
@@ -201,7 +228,7 @@ class Own:
 
     async def _offer_link(self, question: Question) -> Answer:
         """Show an enrolment link to a person without a factor, if the domain and the device can."""
-        shows = self.shows_links and question.takes_codes
+        shows = self.shows_links and question.takes_codes and question.is_checked
         address = await self._host.enrolments.offer(question) if shows else None
         if address is None:
             return Answer(Outcome.NOT_ENROLLED)

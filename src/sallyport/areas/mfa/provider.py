@@ -21,6 +21,10 @@ CHECK_USER: Final = "sallyport-check"
 """The user name that tests of a provider use. No provider should know this user."""
 
 
+NO_WEB: Final = "the provider must be own, with the factor oidc"
+"""Why most providers cannot confirm users whose password nobody has checked."""
+
+
 class Outcome(StrEnum):
     """The outcomes of a call to a provider."""
 
@@ -110,7 +114,8 @@ class Question:
     expires_at: the expiry of the login, in microseconds, UTC. signed: whether the request is signed, so that its other
     attributes are those that the NAS has sent. address: the IP address of the station in a signed request, or empty.
     place: the name of the RADIUS client and the tags of the device. takes_codes: whether the method carries typed
-    codes. shows_challenges: False if no user has answered the last challenges of the device.
+    codes. shows_challenges: False if no user has answered the last challenges of the device. is_checked: whether the
+    login has passed a first factor. Otherwise everybody who knows the name may have started it.
     """
 
     challenge_id: str
@@ -126,6 +131,7 @@ class Question:
     place: str = ""
     takes_codes: bool = True
     shows_challenges: bool = True
+    is_checked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +193,9 @@ class Provider(Protocol):
     A class may also have `hints: Sequence[str]`, warnings about its configuration, and the static method
     `refuse(fields, host)`, which raises Conflict or Invalid if the service lacks what a configuration needs. It may
     have `binds_by_code: bool`, whether the user must type digits of a page: the reason of a refusal is then another. It
-    may have `shows_links: bool`, whether a challenge shows an enrolment link to a user who is not enrolled.
+    may have `shows_links: bool`, whether a challenge shows an enrolment link to a user who is not enrolled, and
+    `web_problem: str`, why it cannot confirm users whose password nobody has checked; empty if it can. The default is
+    `NO_WEB`.
     """
 
     name: ClassVar[str]

@@ -14,7 +14,7 @@ from pydantic import SecretStr, ValidationError
 from sallyport.areas.mfa import repo
 from sallyport.areas.mfa.circuit import NO_PROVIDER, Attached, Guarded, Health, Meter, Unavailable
 from sallyport.areas.mfa.host import ConfiguredProvider, Fields, Host
-from sallyport.areas.mfa.provider import MAX_TIMEOUT_S, ProviderError, Strength
+from sallyport.areas.mfa.provider import MAX_TIMEOUT_S, NO_WEB, ProviderError, Strength
 from sallyport.areas.mfa.repo import ProviderRow
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, SecretError, invalid_field
@@ -70,7 +70,8 @@ class Providers:
     them. In each method, `name` is the name of a provider; if it is empty, the default provider is meant.
 
     kinds: the provider classes by name. host: a function that returns the services that the provider of a domain may
-    use. used_by: functions that return what names the providers of a domain.
+    use. used_by: functions that return what names the providers of a domain. is_web: returns whether the first factor
+    of a domain is `web`, so that its provider must confirm users whose password nobody has checked.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Providers:
         self._further = configuration.hold(repo.load_further, dict[int, dict[str, ProviderRow]]())
         self._ready: dict[_Key, tuple[ProviderRow, Attached | Unavailable]] = {}
         self.used_by: list[UsedBy] = []
+        self.is_web: Callable[[Tx, int], bool] = lambda _tx, _domain_id: False
         self._send, self._receive = trio.open_memory_channel[Guarded](1000)
 
     # --- for the login path -----------------------------------------------------------------------------------
@@ -187,8 +189,9 @@ class Providers:
         wrong fields. Raises NotFound if the domain was removed.
 
         Raises Conflict if the service lacks what the provider needs, if login rules name the provider that would be
-        replaced, or if the default provider has the kind of a provider that would be beside it. values: the fields of
-        the provider. timeout_s: the time that a user may take to answer, in seconds.
+        replaced, if the first factor `web` cannot use the provider, or if the default provider has the kind of a
+        provider that would be beside it. values: the fields of the provider. timeout_s: the time that a user may take
+        to answer, in seconds.
         """
         # The interface ignores unknown fields of the default provider.
         fields = self.validated(name, values, Unknown.REFUSED if beside else Unknown.NEAR_MISSES_REFUSED)
@@ -259,6 +262,8 @@ class Providers:
                 self._must_be_unused(tx, default)
             repo.save(tx, row)
         _record(tx, "provider.set", row, row.changed_at, audit.changed(self._audited(before), self._audited(row)))
+        if self.is_web(tx, domain_id) and (problem := self.web_problem(tx, domain_id)):
+            raise Conflict(f"the first factor of the domain is web: {problem}")
 
     def shown(self, domain_id: int, name: str = "") -> ShownProvider:
         """Return a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if its
@@ -289,7 +294,7 @@ class Providers:
 
     async def delete(self, domain_id: int, name: str = "") -> None:
         """Remove a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if login
-        rules name it."""
+        rules name it, or if the first factor `web` needs it."""
         await self._configuration.change(lambda tx: self._delete(tx, domain_id, name))
         for each in ("", name):  # close the removed one
             self.of(domain_id, each)
@@ -307,6 +312,8 @@ class Providers:
             raise NotFound(_NO_PROVIDER)
         else:
             self._must_be_unused(tx, row)
+            if self.is_web(tx, domain_id):
+                raise Conflict("the first factor of the domain is web, which needs this provider: change it first")
             repo.delete(tx, domain_id)
         _record(tx, "provider.delete", row, self._clock(), audit.changed(self._audited(row), {}))
 
@@ -346,6 +353,17 @@ class Providers:
         """Return the highest strength that a provider's answers can have, or None if the provider cannot be asked."""
         attached = self.of(domain_id, name)
         return attached.provider.strongest if isinstance(attached, Attached) else None
+
+    def web_problem(self, tx: Tx, domain_id: int, name: str = "") -> str:
+        """Return why a provider cannot confirm users whose password nobody has checked; empty if it can."""
+        row = repo.find(tx, domain_id)
+        if row is None or name not in ("", row.provider):
+            return NO_WEB
+        try:
+            kind, fields = self._open(row)
+        except (SecretError, ValueError, KeyError):
+            return "its configuration cannot be read: set the provider again"
+        return getattr(kind(fields, self._host(domain_id)), "web_problem", NO_WEB)
 
     def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:
         """Return a configuration for the audit trail, with its secrets hidden. If the fields cannot be decrypted, they

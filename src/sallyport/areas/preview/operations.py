@@ -137,5 +137,5 @@ def _tested(answer: RuleTestResult, attributes: list[str]) -> LoginRulesTested:
         attributes=attributes,
         maxSessions=0 if rule is None else rule.definition.max_sessions,
         parallelSessions=parallel.count if parallel is not None and parallel.is_applied else None,
-        sessionLimit="" if parallel is None else explained(parallel, is_monitored=domain.mode is MONITOR),
+        sessionLimit="" if parallel is None else explained(parallel, is_monitored=domain.applied_mode is MONITOR),
     )

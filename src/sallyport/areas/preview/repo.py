@@ -16,7 +16,7 @@ PASSED = (
     Reason.ASKED_AGAIN, Reason.NOT_ME, Reason.UNBOUND_LOGIN, Reason.CODE_NOT_RETURNED, Reason.NOT_STRONG_ENOUGH,
     Reason.NOT_ENROLLED, Reason.TAKES_NO_CODE, Reason.NOT_ANSWERED, Reason.GIVES_UP, Reason.TOO_MANY_PROMPTS,
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
-    Reason.STOPPED, Reason.RATE_LIMITED, Reason.TOO_MANY_SESSIONS,
+    Reason.STOPPED, Reason.RATE_LIMITED, Reason.TOO_MANY_SESSIONS, Reason.NOT_CONFIRMED,
 )  # fmt: skip
 """The reasons of events that record a login with a passed first factor."""
 _FACTS = {

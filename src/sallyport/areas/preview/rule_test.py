@@ -19,9 +19,10 @@ from sallyport.areas.devices import repo as inventory
 from sallyport.areas.devices.rows import DeviceQuery, DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import NOBODY, UNCLEAR
-from sallyport.areas.domains.domain import LOCAL, Domain, FirstFactor
-from sallyport.areas.login.decision import LOCKED, decide, over_limit
+from sallyport.areas.domains.domain import LOCAL, WEB, Domain, FirstFactor
+from sallyport.areas.login.decision import LOCKED, action_in, decide_in, over_limit
 from sallyport.areas.login.facts import facts_of
+from sallyport.areas.login.first import web
 from sallyport.areas.login.first.password import check_vouched
 from sallyport.areas.login.identity import BY_ADDRESS, BY_UNKNOWN_ADDRESS, default_domain, identify, network_of
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
@@ -166,7 +167,7 @@ class RuleTest:
         facts = replace(facts_of(login), **_given(asked))  # type: ignore[arg-type]  # facts of this class
         self._warn_of_claims(domain, facts, warnings)
         rules, rule = self._rules(domain, facts)
-        action = UNMATCHED if rule is None else rule.action
+        action = action_in(domain, UNMATCHED if rule is None else rule.action)
         second = PASSED
         if action is MFA_REQUIRED and not bypass:
             second = await self._forecast(domain, login, row, Demand.of(rule))
@@ -180,7 +181,7 @@ class RuleTest:
                 warnings.append("the rule gives no VLAN or role at this NAS, so it admits no unknown station")
             action = Action.BLOCK if first is Reason.UNKNOWN_STATION else action_for_station(action)
         else:
-            decision = decide(first, action, second, domain.mode, domain.fallback)
+            decision = decide_in(domain, first, action, second)
         role, attributes = login.role, login.attributes
         parallel = None if bypass else await self._parallel(domain, login, rule, row, attributes, warnings)
         if parallel is not None and parallel.is_over and decision.decision is Verdict.ACCEPT:
@@ -286,10 +287,11 @@ class RuleTest:
             login.found = replace(login.found, groups=login.found.groups | user.groups)
             return PASSED
         if domain.first_factor is FirstFactor.NONE:
-            if asked.client:
-                return check_vouched(login.arrival)
-            warnings.append("this domain accepts only RADIUS clients that may vouch for passwords: give the client")
-            return PASSED
+            if not asked.client:
+                warnings.append("this domain accepts only RADIUS clients that may vouch for passwords: give the client")
+            return check_vouched(login.arrival) if asked.client else PASSED
+        if domain.first_factor is WEB:
+            return web.check(login, domain, self._pipeline.principals)
         if not self._pipeline.first.stamp(domain):
             return Reason.FIRST_FACTOR_UNAVAILABLE
         unread = domain.first_factor is FirstFactor.LDAP and login.imported in (None, NOBODY)

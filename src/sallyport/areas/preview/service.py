@@ -7,10 +7,10 @@ from typing import Final, Protocol
 import trio
 
 from sallyport.areas.domains.bodies import Counts, DeviceImpact, Impact, RoleImpact, RuleImpact, Survey, UserImpact
-from sallyport.areas.domains.domain import Domain, Effect, Fallback, Mode
+from sallyport.areas.domains.domain import WEB, Domain, Effect, Fallback, Mode
 from sallyport.areas.domains.enforcement import DEFAULT_DAYS
 from sallyport.areas.domains.service import Domains
-from sallyport.areas.login.decision import decide
+from sallyport.areas.login.decision import action_in, decide
 from sallyport.areas.login.login import Decision, Reason, Verdict
 from sallyport.areas.policy.rules.rule import UNMATCHED, Given, Rule
 from sallyport.areas.policy.rules.service import LoginRules
@@ -233,7 +233,7 @@ class _Terms:
 
     def __init__(self, domain: Domain, fallback: Fallback, second: Standings) -> None:
         self.domain = domain
-        self.fallback = fallback
+        self.fallback = Fallback.DENY if domain.first_factor is WEB else fallback
         self.second = second
 
     def decide(
@@ -243,7 +243,7 @@ class _Terms:
         `Standing.comes_to`."""
         standing = self.second[demand.provider]
         second = standing.comes_to(enrolment, gives_up=gives_up, method=method, strength=demand.strength)
-        decision = decide(first, demand.action, second, Mode.ENFORCE, self.fallback)
+        decision = decide(first, action_in(self.domain, demand.action), second, Mode.ENFORCE, self.fallback)
         is_helped = decision.reason is Reason.NOT_ENROLLED and method in TYPED and standing.shows_links
         return effect_of(decision), GETS_LINK if is_helped else decision.reason.value
 

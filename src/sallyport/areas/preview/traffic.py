@@ -11,6 +11,7 @@ import trio
 from sallyport.areas.clients.client import Client
 from sallyport.areas.devices.rows import UNKNOWN
 from sallyport.areas.devices.tagging import DeviceTags
+from sallyport.areas.directory.entry.status import Status
 from sallyport.areas.directory.principals import NOBODY, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
 from sallyport.areas.login.facts import claims_in
@@ -171,7 +172,9 @@ class TrafficReader:
             columns.add("method")
         scopes = Scopes(
             frozenset(columns),
-            directory=not compared.isdisjoint(("groups", "ous")) or ("users" in compared and not is_local),
+            directory=not compared.isdisjoint(("groups", "ous"))
+            or ("users" in compared and not is_local)
+            or domain.first_factor is FirstFactor.WEB,
         )
         first = await self._store.search(lambda tx: repo.first_at(tx, domain.id))
         begin = max(since, first)
@@ -308,13 +311,22 @@ def _note(
         user = traffic.users[key] = User()
     traffic.logins += group.logins
     user.logins += group.logins
-    user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
+    user.exists = _exists(domain, group, traffic)
     user.variants.add((demand, gives_up, group.method))
     # If several spellings have the same last time, the choice is deterministic.
     user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
     if device is not None and user.exists:
         traffic.seen[device.id] = device
         traffic.demands.setdefault(device.id, set()).add((demand, group.method))
+
+
+def _exists(domain: Domain, group: Group, traffic: Traffic) -> bool:
+    """Return whether the first factor may know the user of a group. With `web`, it is an active account of a cloud
+    directory."""
+    if domain.first_factor is FirstFactor.WEB:
+        state = traffic.members.get(group.user_name, NOBODY).cloud
+        return state is not None and state.status == Status.ACTIVE
+    return bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
 
 
 def parts_of(spans: Sequence[Span], begin: int, end: int) -> Iterator[Sequence[Span]]:

@@ -166,8 +166,9 @@ def _identity(domain: Domain) -> str:
 def warnings_of(profile: Profile, domain: Domain) -> list[str]:
     """Return hints on a profile that cannot work as the domain is set up."""
     found = []
-    if domain.first_factor is FirstFactor.NONE:
-        found.append("the domain's first factor is none, so Sallyport does not answer EAP: set another first factor")
+    if domain.first_factor in (FirstFactor.NONE, FirstFactor.WEB):
+        name = domain.first_factor
+        found.append(f"the domain's first factor is {name}, so Sallyport does not answer EAP: set another first factor")
     if domain.first_factor is FirstFactor.LDAP and profile.method in (Method.PEAP, Method.TTLS_MSCHAPV2):
         found.append("an LDAP server cannot check MSCHAPv2 without winbind: use ttls-pap or tls, or set up winbind")
     if profile.login_by is not LoginBy.PERSON and profile.method.has_password:

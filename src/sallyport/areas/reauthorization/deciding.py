@@ -13,7 +13,7 @@ from sallyport.areas.devices.rows import DeviceRow
 from sallyport.areas.devices.sightings import find_product, new_device
 from sallyport.areas.directory.principals import CloudState, Membership
 from sallyport.areas.domains.domain import Domain, FirstFactor
-from sallyport.areas.login.decision import decide
+from sallyport.areas.login.decision import decide_in
 from sallyport.areas.login.facts import DEVICE_FACT
 from sallyport.areas.login.identity import identify, kept, network_of
 from sallyport.areas.login.login import PASSED, Decision, Found, Login, Reason, Verdict
@@ -189,7 +189,7 @@ class Deciding:
             self._pipeline.refresh(login, domain)
             provider = login.provider
             second = UNAVAILABLE[provider] if isinstance(provider, Unavailable) else Reason.ASKED
-        return decide(PASSED, action, second, domain.mode, domain.fallback)
+        return decide_in(domain, PASSED, action, second)
 
     def _other_attributes(
         self, domain: Domain, before: str, attributes: bytes, *, by_disconnect: bool

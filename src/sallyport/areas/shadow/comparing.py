@@ -244,7 +244,7 @@ class Comparing:
         first = self._first(row, login, domain, user)
         action = steps.apply_rules(login, domain) if first is PASSED else UNMATCHED
         second = self._forecast(login, domain) if action is MFA_REQUIRED else PASSED
-        return decide(first, action, second, Mode.ENFORCE, domain.fallback)
+        return decide(first, action, second, Mode.ENFORCE, domain.applied_fallback)
 
     def _first(self, row: ShadowRow, login: Login, domain: Domain, user: KnownUser) -> Reason:
         """Return the result of the first factor: that of the other server, unless this service knows better."""

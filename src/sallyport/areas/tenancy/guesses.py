@@ -83,11 +83,13 @@ class Guesses:
         return at + spent * self.refill_us
 
 
-def guesses_of_all_nodes(notices: Notices, kind: str, clock: Clock, *, burst: int) -> Guesses:
+def guesses_of_all_nodes(
+    notices: Notices, kind: str, clock: Clock, *, burst: int, refill_us: int = REFILL_US
+) -> Guesses:
     """Return the rate limit for wrong keys of one kind. A wrong key counts on every node, whichever node has received
     it. kind: the name of the kind. clock: a function that returns the time in microseconds."""
     notice = f"wrong_{kind}"
-    guesses = Guesses(burst=burst, tell=partial(notices.send, notice))
+    guesses = Guesses(burst=burst, refill_us=refill_us, tell=partial(notices.send, notice))
     notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), clock() - age_us))
     return guesses
 

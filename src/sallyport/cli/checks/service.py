@@ -100,7 +100,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
         yield from _without_tagged(examination, rules, serving, domain)
         if domain["firstFactor"] == "none":
             yield _trusted_clients(domain, serving)
-        elif domain["firstFactor"] != "local":
+        elif domain["firstFactor"] not in ("local", "web"):
             yield from _unconfigured(examination, domain)
 
 

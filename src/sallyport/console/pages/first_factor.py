@@ -16,9 +16,12 @@ KINDS: Final = (
     ("ldap", "ldap: a directory checks passwords"),
     ("radius", "radius: other RADIUS servers check passwords"),
     ("none", "none: the RADIUS client has checked the password"),
+    ("web", "web: the company's identity provider checks both factors"),
 )
 CONFIGURED: Final = frozenset({"ldap", "radius"})
 """The kinds that have settings."""
+UNTESTED: Final = frozenset({"none", "web"})
+"""The kinds that check no password, so that no password can be tested."""
 MAX_SERVERS: Final = 8
 LDAP: Final = ("baseDN", "bindDN", "bindPassword", "userFilter", "caCertificate", "winbindDomain")
 LDAP_NUMBERS: Final = ("timeoutSeconds", "cacheSeconds", "codeDigits")
@@ -94,8 +97,10 @@ async def set_first(visit: Visit) -> Redirect:
     if chosen in CONFIGURED and not visit.fields.get("stored"):
         body[chosen] = _ldap(visit) if chosen == "ldap" else _radius(visit)
     await visit.call("/ad/SetFirstFactor", body, domain=domain.id)
-    notice = f"The first factor of {domain.name} is {chosen}, from the next login on. Test it now."
-    return Redirect(f"/domains/{domain.id}/first-factor", notice)
+    notice = f"The first factor of {domain.name} is {chosen}, from the next login on."
+    if chosen in UNTESTED:
+        return Redirect(f"/domains/{domain.id}", notice)
+    return Redirect(f"/domains/{domain.id}/first-factor", f"{notice} Test it now.")
 
 
 def _ldap(visit: Visit) -> Row:

@@ -23,6 +23,7 @@ UNASKED: Final = frozenset(
     {
         *(Reason.LOCKED_OUT, Reason.STATION_LOCKED_OUT, Reason.NO_CREDENTIALS, Reason.METHOD_UNFIT),
         *(Reason.FIRST_FACTOR_CHANGED, Reason.TOO_MANY_PROMPTS, Reason.CHALLENGE_OVER, Reason.STOPPED),
+        *(Reason.UNCHECKED_UNSIGNED, Reason.NOT_CONFIRMED),
     }
 )
 """The reasons of logins that may have ended before the factor was asked."""

@@ -162,6 +162,7 @@ async def test_servers_that_egress_denies_are_named(listener: FakeListener) -> N
         KINDS,
         lambda domain_id: replace(areas.login._first_host(domain_id), egress=Egress()),
         areas.clock,
+        areas.rules.web_problem,
     )
     domain = areas.domains.table.by_id[areas.domain]
     servers = [{"host": host, "secret": "s3cret"} for host in ("192.0.2.1", "127.0.0.1", "localhost")]

@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sallyport.areas.domains.domain import FirstFactor
+from sallyport.areas.login.second.prompts import A_MINUTE
 from sallyport.areas.mfa.provider import Outcome
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas, clock
 from tests.areas.login.first.conftest import Book, book
 from tests.areas.login.listen.conftest import Wire, areas
 from tests.areas.login.listen.second import (
+    a_login,
     challenged,
     change_before_approval,
     change_before_code,
@@ -22,6 +24,7 @@ from tests.areas.login.listen.second import (
     wire,
 )
 from tests.areas.login.second.scripted import Script
+from tests.packets import attributes
 
 __all__ = ["areas", "book", "clock", "script", "wire"]
 
@@ -98,3 +101,12 @@ async def test_a_client_that_checks_passwords(
     await areas.clients.update(areas.tenant, client.id, fields)
     assert (await exchange(wire, typed("123456", state, signed=signed)))[0] == code
     assert (await events(areas))[-1].reason == reason
+
+
+async def test_too_many_prompts_keep_their_reason(wire: Wire, script: Script, directory: None) -> None:
+    """A login beyond the limit of prompts is refused for this reason: the directory has not changed."""
+    script.begins = Outcome.CODE
+    for number in range(A_MINUTE):
+        await challenged(wire, attributes(ACCT_SESSION_ID=b"session %d" % number))
+    code, _ = await exchange(wire, a_login())
+    assert (code, (await events(wire.areas))[-1].reason) == (ACCESS_REJECT, "too many prompts")

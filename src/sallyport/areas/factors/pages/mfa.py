@@ -41,9 +41,12 @@ _TITLES: Final = {
     StepUpState.OVER: "This login is over",
 }
 _DENIABLE: Final = frozenset({StepUpState.OPEN, StepUpState.PROVEN, StepUpState.USED, StepUpState.OVER})
-"""The states in which a person can say that the login is not theirs. Another person knows the password in any case."""
+"""The states in which a person can say that the login is not theirs. Another person knows the password, or the name, in
+any case."""
 _REPORTED: Final = "Your administrator is told. Somebody knows your password: change it now."
 _CONTINUED: Final = f"{_REPORTED} The login has continued already: ask your administrator to end its session."
+_CONFIRMED: Final = "Your administrator is told. You have confirmed the login before: ask for the end of its session."
+_OVER: Final = "The login is over, and nobody was let in."
 
 
 Check = Callable[[Shown, PeopleVisit], Awaitable[Strength | Response | None]]
@@ -212,4 +215,6 @@ def _after_denial(denied: Shown) -> str:
     """Return what the page says after a denial. The page of a login that was refused by it says it anyway."""
     if denied.state is StepUpState.DENIED:
         return ""
+    if not denied.is_checked:
+        return _CONFIRMED if denied.state is StepUpState.USED else _OVER
     return _CONTINUED if denied.state is StepUpState.USED else _REPORTED

@@ -34,7 +34,7 @@ class Openings:
                 counted = self._pauses.count(tx, person, new.user_name)
             if self._pauses.is_paused(self._pauses.find(tx, person)):
                 return False, counted
-            if repo.number_of_open(tx, new.domain_id, new.user_key, now) >= MAX_OPEN:
+            if _number_of_open(tx, new, now) >= MAX_OPEN:
                 return False, counted
             repo.add(tx, new)
             return True, counted
@@ -62,3 +62,11 @@ class Openings:
             return found is not None
 
         return await self._store.write(transaction)
+
+
+def _number_of_open(tx: Tx, new: StepUp, now: int) -> int:
+    """Return the number of open step-ups that count for a new one: those of the person, and if nobody has checked a
+    password, those from the same station, so that others cannot use up the limit."""
+    if new.is_checked:
+        return repo.number_of_open(tx, new.domain_id, new.user_key, now)
+    return repo.number_of_open_at(tx, new, now)

@@ -26,7 +26,7 @@ _PLACES: Final = ", ".join(f":{name}" for name in _NAMES)
 def add(tx: Tx, new: StepUp) -> None:
     """Insert a step-up. If there is one with this id, keep it."""
     values = {name: value for name, value in asdict(new).items() if name in _NAMES}
-    values["factors"] = ",".join(new.factors)
+    values |= {"factors": ",".join(new.factors), "is_checked": int(new.is_checked)}
     tx.execute(f"insert into stepups ({_COLUMNS}) values ({_PLACES}) on conflict (id) do nothing", **values)
 
 
@@ -49,12 +49,22 @@ def number_of_open(tx: Tx, domain_id: int, user_key: str, now: int) -> int:
     return tx.value(int, sql, d=domain_id, key=user_key, now=now) or 0
 
 
+def number_of_open_at(tx: Tx, new: StepUp, now: int) -> int:
+    """Return the number of a person's open step-ups from the station of a new one."""
+    sql = (
+        f"select count(*) from stepups where domain_id = :d and user_key = :key and state = '{State.OPEN}' "
+        "and expires_at > :now and station = :station and source = :source"
+    )
+    found = tx.value(int, sql, d=new.domain_id, key=new.user_key, now=now, station=new.station, source=new.source)
+    return found or 0
+
+
 def end_unanswered(tx: Tx, domain_id: int, user_key: str, now: int) -> int:
     """End a person's step-ups that have expired without a proof after a browser had opened their page. Return their
-    number."""
+    number. Those of logins without a checked password do not count: anybody may have opened them."""
     sql = (
         f"update stepups set state = '{State.OVER}' where domain_id = :d and user_key = :key "
-        f"and state = '{State.OPEN}' and expires_at <= :now and browser_hash <> ''"
+        f"and state = '{State.OPEN}' and expires_at <= :now and browser_hash <> '' and is_checked = 1"
     )
     return tx.execute(sql, d=domain_id, key=user_key, now=now)
 
@@ -181,5 +191,6 @@ def _stepup(**row: object) -> StepUp:
         "factors": tuple(filter(None, str(row["factors"]).split(","))),
         "state": State(str(row["state"])),
         "strength": Strength(str(row["strength"])),
+        "is_checked": bool(row["is_checked"]),
     }
     return StepUp(**values)  # type: ignore[arg-type]  # the columns are the fields

@@ -219,11 +219,19 @@ class StepUps:
         All open step-ups of the person end (`Denials`). This happens even if the login has continued or expired
         already, because another person knows the password. It does not bind the step-up: the caller has checked its
         code, and a person at another address than the login must be able to deny it.
+
+        If nobody has checked a password, everybody who knows the name could deny a login of the person. So only this
+        login ends, unless the person has confirmed it by a sign-in at the identity provider.
         """
         stepup = await self._find(stepup_id)
         if stepup is None or stepup.browser_hash not in ("", token_hash(browser)):
             return None
-        await self._denials.deny(Denial(stepup.domain_id, stepup.user_name, DeniedAt.PAGE))
+        if not stepup.is_checked:
+            await self._end(stepup.id, State.DENIED)
+            stepup = await self._find(stepup_id) or stepup
+        # the sign-in at the identity provider has confirmed the person of a login that has continued
+        is_checked = stepup.is_checked or stepup.state is State.USED
+        await self._denials.deny(Denial(stepup.domain_id, stepup.user_name, DeniedAt.PAGE, is_checked))
         denied = await self._find(stepup_id)
         return None if denied is None else await self._shown(denied, self._clock())
 
@@ -265,6 +273,7 @@ class StepUps:
             stepup.opened_at,
             stepup.expires_at,
             stepup.code_mails,
+            stepup.is_checked,
         )
 
     def _sameness(self, stepup: StepUp, browser: str) -> Sameness:

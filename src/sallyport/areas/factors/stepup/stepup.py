@@ -49,7 +49,8 @@ PROBLEMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StepUp:
-    """A step-up as it is stored, see the schema. tenant_id: the tenant of the domain. Times are in microseconds."""
+    """A step-up as it is stored, see the schema. is_checked: whether the login has passed a first factor. tenant_id:
+    the tenant of the domain. Times are in microseconds."""
 
     id: str
     domain_id: int
@@ -74,6 +75,7 @@ class StepUp:
     code_mails: int
     opened_at: int
     expires_at: int
+    is_checked: bool = True
     tenant_id: int = 0
 
     @property
@@ -99,7 +101,8 @@ class Shown:
     empty. factors: the factors with which the person can prove now, in the order of `mfa.fields.FACTORS`. state: OPEN
     if a proof is wanted. digits: the digits to type at the prompt of the device, if the person has given the proof and
     the binding is `code`. problem: a sentence that says why no proof is wanted, or empty. code_mails: the number of
-    mails with a code that were sent. Times are in microseconds. All texts but `problem` may come from packets.
+    mails with a code that were sent. is_checked: whether the login has passed a first factor. Times are in
+    microseconds. All texts but `problem` may come from packets.
     """
 
     id: str
@@ -118,6 +121,7 @@ class Shown:
     opened_at: int
     expires_at: int
     code_mails: int = 0
+    is_checked: bool = True
 
     @property
     def person(self) -> Person:
@@ -187,6 +191,7 @@ def new_stepup(question: Question, fields: OwnFields, code_hash: str, now: int) 
         code_mails=0,
         opened_at=now,
         expires_at=min(question.expires_at, now + LIFE_US),
+        is_checked=question.is_checked,
     )
 
 

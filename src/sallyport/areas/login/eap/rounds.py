@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from sallyport.areas.domains.domain import LOCAL, MONITOR, RULES, Domain
-from sallyport.areas.login.decision import ROUND, decide
+from sallyport.areas.login.decision import ROUND, decide_in
 from sallyport.areas.login.eap.holders import AUTHORITY_CHANGED
 from sallyport.areas.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.areas.login.eap.service import SERVED, Eap, EapServer
@@ -164,7 +164,7 @@ class EapRounds:
         if session is not None:
             self._steps.note(login)
             result = await self._steps.second.resume(login, session.id, session.step, code)
-        elif fresh.mode is MONITOR or self._steps.judge(login, fresh, PASSED) is not None:
+        elif fresh.applied_mode is MONITOR or self._steps.judge(login, fresh, PASSED) is not None:
             return InnerSecondFactor()
         else:
             result = await self._second_step.ask_user(login, domain)
@@ -176,6 +176,6 @@ class EapRounds:
             return InnerSecondFactor(session=result.session, prompt=result.text)
         # A wrong code ends the login. Each further try is then a new login, which counts towards the lock-out.
         reason = Reason.WRONG_CODE if result.reason is Reason.ASKED_AGAIN else result.reason
-        decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
+        decision = decide_in(fresh, PASSED, Action.MFA_REQUIRED, reason)
         refusal = None if decision.applied is Verdict.ACCEPT else decision
         return InnerSecondFactor(reason, refusal, proof=result.proof)

@@ -142,7 +142,8 @@ def first_factor(
     chosen: Row = {kind: fields[kind]} if fields.get(kind) else {}
     warnings = line.run("/ad/SetFirstFactor", {"firstFactor": kind, **chosen}, domain=name)["warnings"]
     line.print_json(_shown(line, name))
-    note_warnings(line, warnings, f"; see: sallyport domain check {quote(name)} --user USER")
+    hint = "" if kind == "web" else f"; see: sallyport domain check {quote(name)} --user USER"
+    note_warnings(line, warnings, hint)
 
 
 @domain.command()

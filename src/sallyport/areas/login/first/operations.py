@@ -63,7 +63,9 @@ class CheckFirstFactor(InDomain):
 class FirstFactorSet(Done):
     """Response body of the operation `SetFirstFactor`."""
 
-    warnings: list[str] = Field(description="Servers that the setting `egress` does not allow; empty without any.")
+    warnings: list[str] = Field(
+        description="Servers that the setting `egress` does not allow, and settings without effect; empty without any."
+    )
 
 
 class FirstFactorChecked(Success):
@@ -96,11 +98,15 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
           requireMessageAuthenticator?, stripRealm?, codeDigits?, namesInnerUser?}: every request is forwarded to other
           RADIUS servers.
         - none: the forwarding server has checked the password. Only for clients with `passwordVerified`.
+        - web: no password is checked. The user signs in at the identity provider of the MFA provider `own`, which
+          checks both factors. 409: this provider, or an enabled login rule, does not fit.
 
         The configuration of `ldap` or `radius` may be left out if it was set before.
         """
         await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
         warnings = service.egress_warnings(body.domainId, body.firstFactor)
+        if body.firstFactor is FirstFactor.WEB:
+            warnings += domains.warnings(body.domainId)
         return FirstFactorSet(message=f"the first factor is {body.firstFactor}", warnings=warnings)
 
     @factors.post("/ad/CheckFirstFactor", roles=ADMINS)

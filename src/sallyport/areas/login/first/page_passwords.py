@@ -58,7 +58,7 @@ class PagePasswords:
         domain = self._steps.domains.value.by_id.get(domain_id)
         if domain is None:
             return _REFUSED
-        if domain.first_factor is FirstFactor.NONE:
+        if domain.first_factor in (FirstFactor.NONE, FirstFactor.WEB):
             return CheckedPassword(PasswordResult.UNSUPPORTED)
         name, secret = user.strip().encode(errors="replace"), password.encode(errors="replace")
         if not (1 <= len(name) <= MAX_NAME and 1 <= len(secret) <= MAX_PASSWORD) or b"\0" in secret:

@@ -51,7 +51,7 @@ class People:
             raise Conflict("several people of the directories have this name")
         if found.name:
             return found.name
-        if domain.first_factor is FirstFactor.LOCAL or not user:
+        if domain.first_factor in (FirstFactor.LOCAL, FirstFactor.WEB) or not user:
             return None
         return user if await self._is_known(domain, user) else None
 

@@ -18,7 +18,7 @@ from sallyport.areas.login.first.fields import Fields, LdapFields, UpstreamField
 from sallyport.areas.login.first.repo import FactorRow
 from sallyport.areas.login.first.service import FirstFactors
 from sallyport.base.clock import Clock
-from sallyport.base.errors import FieldError, Invalid, SecretError
+from sallyport.base.errors import Conflict, FieldError, Invalid, SecretError
 from sallyport.base.validation import refusal
 from sallyport.certs.expiry import pem_texts
 from sallyport.outgoing.egress import is_address
@@ -38,7 +38,8 @@ class FirstFactorSettings:
     """The configurations of the first factors of all domains.
 
     factors: the first factors that use these configurations. kinds: the fields of each kind of first factor. host: a
-    function that returns the services that a domain's checker may use.
+    function that returns the services that a domain's checker may use. web_problem: a function that returns why the
+    first factor of a domain cannot be `web`, or an empty text.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class FirstFactorSettings:
         kinds: Mapping[FirstFactor, type[Fields]],
         host: Callable[[int], Host],
         clock: Clock,
+        web_problem: Callable[[Tx, int], str],
     ) -> None:
         self._configuration = configuration
         self._vault = vault
         self._kinds = kinds
         self._host = host
         self._clock = clock
+        self._web_problem = web_problem
         self.factors = FirstFactors(configuration, self._checker)
 
     def _checker(self, row: FactorRow) -> Checker:
@@ -66,7 +69,8 @@ class FirstFactorSettings:
         return kind.model_validate(json.loads(self._vault.open(row.fields, row.identity)))
 
     async def set(self, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
-        """Set a domain's first factor. It applies from the next login on. Raises Invalid with the wrong fields.
+        """Set a domain's first factor. It applies from the next login on. Raises Invalid with the wrong fields. Raises
+        Conflict if the MFA provider or a login rule of the domain does not fit the first factor `web`.
 
         given: the fields of each kind to configure. A kind may be absent if it was configured before.
         """
@@ -81,7 +85,7 @@ class FirstFactorSettings:
             wrong = FieldError(factor.value, "is needed, because nothing was configured before")
             raise Invalid(f"missing {factor}", (wrong,))
 
-        await self._configuration.change(lambda tx: _write(tx, domain, factor, rows, at))
+        await self._configuration.change(lambda tx: self._save(tx, domain, factor, rows, at))
         self.retire(domain.id, factor)
         log.info("first_factor_set", domain=domain.id, first_factor=factor.value, configured=list(given))
 
@@ -110,6 +114,11 @@ class FirstFactorSettings:
         """Set a domain's first factor, in the transaction of a caller. Raises Invalid."""
         at = self._clock()
         rows = [self._sealed(domain.id, name, self.validated(name, values), at) for name, values in given.items()]
+        self._save(tx, domain, factor, rows, at)
+
+    def _save(self, tx: Tx, domain: Domain, factor: FirstFactor, rows: Sequence[FactorRow], at: int) -> None:
+        if factor is FirstFactor.WEB and (problem := self._web_problem(tx, domain.id)):
+            raise Conflict(f"the first factor cannot be web: {problem}")
         _write(tx, domain, factor, rows, at)
 
     def retire(self, domain_id: int, factor: FirstFactor) -> None:

@@ -74,11 +74,16 @@ class Trials:
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
         """Check a name and a password. mschap: send MS-CHAPv2 instead of PAP.
 
-        Raises Conflict if the domain's first factor is `none`, because that factor checks no password. Raises Invalid,
-        StoreError, SecretError.
+        Raises Conflict if the domain's first factor is `none` or `web`, because these factors check no password. Raises
+        Invalid, StoreError, SecretError.
         """
         if domain.first_factor is FirstFactor.NONE:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
+        if domain.first_factor is FirstFactor.WEB:
+            raise Conflict(
+                "the domain's first factor is web: no password is checked; test the rules (rule test) and the MFA "
+                "provider (provider check) instead"
+            )
         login = self._login(domain, user, password, mschap)
         steps: list[str] = []
         reason = await self._steps.first.while_running(partial(self._reason, login, domain, steps))

@@ -6,6 +6,7 @@
     challenges    keeps the last challenge of each login in memory and in the store
     calls         calls the providers, and repeats failed calls
     prompts       limits the number of prompts for a user
+    web_limits    limits the number of pages for logins whose password nobody has checked
     endings       stores what the end of a prompt means for the next prompts of its user
     forecast      finds out which users have a second factor, and predicts the result of asking, without prompting them
     shared, repo  share prompts and challenges between several nodes

@@ -94,15 +94,15 @@ class Conversation:
     session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that all requests of
     the login have in common, or None if no other request can join the conversation. deadline: the end of the
     conversation by trio's clock. takes_codes: whether the authentication method can carry a typed code. checks_code:
-    whether the conversation begins with a typed code. handle, text: values from the provider's last WAITING answer.
-    error: an error of the store or the service, after which no request gets an answer. is_signed: whether the first
-    request was signed. prompt: the prompt's row in the store as it was last read, or None with the embedded database.
-    owns: whether this node asks the provider. asked: whether this node has begun to ask the provider. elsewhere:
-    whether the newest request waits at another node. only_joins: whether the conversation may join a pending prompt of
-    other nodes, but must not begin a new prompt. began: the begin by trio's clock. is_denied: whether the user has
-    denied this login or another one as not theirs. is_excused: whether the user has answered another prompt since the
-    begin. has_count: whether the store may have prompts that the user has not answered. scope: the cancel scope of the
-    calls to the provider, while they run.
+    whether the conversation begins with a typed code. is_checked: whether the login has passed a first factor. handle,
+    text: values from the provider's last WAITING answer. error: an error of the store or the service, after which no
+    request gets an answer. is_signed: whether the first request was signed. prompt: the prompt's row in the store as it
+    was last read, or None with the embedded database. owns: whether this node asks the provider. asked: whether this
+    node has begun to ask the provider. elsewhere: whether the newest request waits at another node. only_joins: whether
+    the conversation may join a pending prompt of other nodes, but must not begin a new prompt. began: the begin by
+    trio's clock. is_denied: whether the user has denied this login or another one as not theirs. is_excused: whether
+    the user has answered another prompt since the begin. has_count: whether the store may have prompts that the user
+    has not answered. scope: the cancel scope of the calls to the provider, while they run.
     """
 
     def __init__(
@@ -110,6 +110,7 @@ class Conversation:
     ) -> None:
         self.takes_codes = login.method in TYPED
         self.checks_code = login.code is not None
+        self.is_checked = session.question.is_checked
         self.attached = attached
         self.tenant_id = login.arrival.client.tenant_id
         self.session = session

@@ -34,7 +34,7 @@ class Endings:
                 await self._store(conversation, result)
         except StoreError as error:
             conversation.error = error
-        if conversation.owns and result.reason is Reason.DENIED:
+        if conversation.owns and conversation.is_checked and result.reason is Reason.DENIED:
             self._note_refusal(conversation)
 
     async def _store(self, conversation: Conversation, result: SecondFactorResult) -> None:
@@ -42,8 +42,9 @@ class Endings:
         if result.reason is Reason.NOT_ME:
             # The owner of the prompt may have stopped before it has stored the denial, so a follower stores it too.
             if not conversation.is_denied:
-                await self._denials.deny(Denial(question.domain_id, question.user, DeniedAt.PROVIDER))
-        elif not conversation.owns:  # the other node counts this prompt
+                is_checked = conversation.is_checked
+                await self._denials.deny(Denial(question.domain_id, question.user, DeniedAt.PROVIDER, is_checked))
+        elif not (conversation.owns and conversation.is_checked):  # another node, or nobody, counts this prompt
             return
         elif result is NOT_ANSWERED and conversation.handle and not conversation.is_excused:
             await self._pauses.count_unanswered(person, question.user)

@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from sallyport.areas.clients.client import is_check
-from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.domain import WEB, Domain
 from sallyport.areas.factors.denials import Denial, Denials
 from sallyport.areas.factors.pauses.service import Pauses
 from sallyport.areas.login.login import Login, Reason
@@ -33,6 +33,7 @@ from sallyport.areas.login.second.endings import Endings
 from sallyport.areas.login.second.forecast import UNAVAILABLE, Enrolments
 from sallyport.areas.login.second.prompts import Prompts, UserKey
 from sallyport.areas.login.second.session import WRONG_CODES, Asked, ChallengeKind, LoginKey, Session
+from sallyport.areas.login.second.web_limits import WebLimits
 from sallyport.areas.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.areas.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.base.bounded import ExpiringMap
@@ -87,9 +88,9 @@ class SecondFactor:
 
     providers: the providers of all domains. challenges: the challenges that were sent. calls: the calls to providers,
     on a single node or shared by several. pauses, denials: the users who get no prompt at present, and what follows
-    from "not me". patience: a function that returns the time in seconds for which a login may wait before it gets a
-    challenge. hidden: the answer attributes that are encrypted, by (vendor, type), each with its kind of encryption;
-    see `radius.salted`.
+    from "not me". web_limits: the limits of logins whose password nobody has checked. patience: a function that returns
+    the time in seconds for which a login may wait before it gets a challenge. hidden: the answer attributes that are
+    encrypted, by (vendor, type), each with its kind of encryption; see `radius.salted`.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class SecondFactor:
         metrics: MfaMetrics,
         pauses: Pauses,
         denials: Denials,
+        web_limits: WebLimits,
         *,
         patience: Callable[[Login, Attached], float],
         clock: Clock,
@@ -113,6 +115,7 @@ class SecondFactor:
         self._hidden = hidden
         self._endings = Endings(pauses, denials, metrics)
         self._prompts = Prompts(trio.current_time)
+        self._web_limits = web_limits
         self.enrolments = Enrolments(trio.current_time)
         self._nursery: trio.Nursery
         self._calls = calls
@@ -164,9 +167,9 @@ class SecondFactor:
         replaced this request."""
         attached = login.provider
         if isinstance(attached, Unavailable):
-            return SecondFactorResult(UNAVAILABLE[attached])
+            return SecondFactorResult(UNAVAILABLE[attached], asked=asked)
         if self._stopping:
-            return self._stopped()
+            return replace(self._stopped(), asked=asked)
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
         while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
@@ -174,9 +177,13 @@ class SecondFactor:
                 return await self._join(login, same)
             if self._same.get(key) is same:
                 del self._same[key]
-        user = (domain.id, fold_name(login.principal))
-        if not self._prompts.begin(user, domain.tenant_id, has_code=login.code is not None):
-            return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
+        user = None if domain.first_factor is WEB else (domain.id, fold_name(login.principal))
+        if user is None:
+            is_admitted = self._web_limits.admit(login, domain)
+        else:
+            is_admitted = self._prompts.begin(user, domain.tenant_id, has_code=login.code is not None)
+        if not is_admitted:
+            return SecondFactorResult(Reason.TOO_MANY_PROMPTS, asked=asked)
         accept = without_hidden(login.found.accept + login.found.keys, self._hidden)
         session = sessions.new_session(login, domain, attached, asked, accept)
         conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)

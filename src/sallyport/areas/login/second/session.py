@@ -12,7 +12,7 @@ from enum import StrEnum
 from secrets import token_hex
 from typing import Final
 
-from sallyport.areas.domains.domain import Domain
+from sallyport.areas.domains.domain import WEB, Domain
 from sallyport.areas.login.facts import address_of_endpoint
 from sallyport.areas.login.login import Found, Login
 from sallyport.areas.mfa.circuit import Attached
@@ -158,6 +158,7 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
         place=_place(login),
         takes_codes=login.method in TYPED,
         shows_challenges=login.device.posture.challenge_support(login.arrival.at) != "no",
+        is_checked=domain.first_factor is not WEB,
     )
     return Session(
         question,

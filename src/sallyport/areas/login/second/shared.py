@@ -71,7 +71,8 @@ class SharedCalls(Calls):
     # --- beginning and end ------------------------------------------------------------------------------------
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
-        new, codes = self._new(conversation), self._codes if conversation.checks_code else NO_LIMIT
+        counts_codes = conversation.checks_code and conversation.is_checked  # others may start the user's login
+        new, codes = self._new(conversation), self._codes if counts_codes else NO_LIMIT
         prompted = user if conversation.prompts else None
         if codes.codes:
             user = conversation.user

@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from sallyport.areas.domains.domain import RULES, Domain
+from sallyport.areas.domains.domain import RULES, WEB, Domain
 from sallyport.areas.policy.attempt import Arrival
 from sallyport.areas.policy.bypass import repo, unknown_repo
 from sallyport.areas.policy.bypass.match import requested_station, requested_station_by_eap
@@ -90,7 +90,8 @@ class Bypass:
 
     def requested(self, arrival: Arrival, method: str, domain: Domain) -> str:
         """Return the station of a bypass request as 12 hex digits. Return an empty text if the login is no bypass
-        request, or if the station is not listed and the domain does not let rules decide. Raises PacketError if the
+        request, or if the station is not listed and the domain does not let rules decide. Also return it if the
+        domain's first factor is `web`, because no identity provider can confirm a station. Raises PacketError if the
         password field is malformed."""
         return self._decided_here(requested_station, arrival, method, domain)
 
@@ -102,7 +103,7 @@ class Bypass:
         self, find_station: Callable[[Arrival, str], str], arrival: Arrival, method: str, domain: Domain
     ) -> str:
         by_rules = domain.unknown_stations is RULES
-        if not by_rules and domain.id not in self._listed.value.lists:
+        if domain.first_factor is WEB or (not by_rules and domain.id not in self._listed.value.lists):
             return ""
         station = find_station(arrival, method)
         is_decided = station and (by_rules or self.entry(domain.id, station, arrival.at) is not None)

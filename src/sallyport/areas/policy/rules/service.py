@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+from sallyport.areas.domains.repo import is_web
 from sallyport.areas.mfa.provider import Strength
 from sallyport.areas.policy.rules import repo
 from sallyport.areas.policy.rules.facts import Values
@@ -28,8 +29,15 @@ _DEMANDS: Final = frozenset({"action", "provider", "strength"})
 """The fields of a rule that decide what it demands of the second factor."""
 
 
+_WEB: Final = "the first factor of the domain is web"
+_NOT_ALLOWED: Final = "its action must be mfa_required or block: allow would admit everybody who knows a name"
+
+
 class Providers(Protocol):
     """The MFA providers that rules name."""
+
+    def web_problem(self, tx: Tx, domain_id: int, name: str = "") -> str:
+        """Return why a provider cannot confirm users whose password nobody has checked; empty if it can."""
 
     def check_name(self, tx: Tx, domain_id: int, name: str) -> None:
         """Raise Invalid about the field `provider` if a domain has no provider of this name."""
@@ -179,12 +187,33 @@ class LoginRules:
 
     def _with_names(self, tx: Tx, domain_id: int, definition: Definition) -> Definition:
         """Return a definition with the name of its role as it is stored. Raises Invalid if the domain has no such role,
-        or no such MFA provider."""
+        or no such MFA provider, or if the rule does not fit the domain's first factor."""
         if definition.provider:
             self.providers.check_name(tx, domain_id, definition.provider)
+        if is_web(tx, domain_id) and (problem := self._web_problem(tx, domain_id, definition)):
+            name = "provider" if definition.provider else "action"
+            raise invalid_field(name, f"does not fit, since {_WEB}: {problem}")
         if not definition.role:
             return definition
         return definition.changed({"role": self._check_role(tx, domain_id, definition.role)})
+
+    def web_problem(self, tx: Tx, domain_id: int) -> str:
+        """Return why the first factor of a domain cannot be `web`: its MFA provider cannot confirm users whose password
+        nobody has checked, or a rule does not ask this provider. Return an empty text if it can."""
+        if problem := self.providers.web_problem(tx, domain_id):
+            return f"the default MFA provider of the domain does not fit: {problem}"
+        for rule in repo.all_of(tx, domain_id):
+            if problem := self._web_problem(tx, domain_id, rule.definition):
+                return f"rule {rule.id} {rule.name} does not fit: {problem}"
+        return ""
+
+    def _web_problem(self, tx: Tx, domain_id: int, definition: Definition) -> str:
+        """Return why a rule does not fit the first factor `web`, or an empty text."""
+        if not definition.enabled:
+            return ""
+        if definition.action is Action.ALLOW:
+            return _NOT_ALLOWED
+        return self.providers.web_problem(tx, domain_id, definition.provider) if definition.provider else ""
 
     def _check_demand(self, domain_id: int, definition: Definition) -> None:
         """Raise Invalid if a rule that asks for no second factor names a provider or a strength. Also raise it if the
