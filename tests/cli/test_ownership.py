@@ -36,6 +36,8 @@ WRITING = [
     ("profile set office --domain corp --ssid Corp", ""),
     ("profile save office --domain corp --to {data}", ""),
     ("profile save office --domain corp --to {mine}", ""),
+    ("export {data}/office --schema", ""),
+    ("export {mine}/office --schema", ""),
     ("event export --domain default --output {data}/events.csv", ""),
     ("wallet init --service https://192.0.2.1 --email a@example.org --wallet-id 1 --file {data}/wallet.json", "k\nt\n"),
     ("db backup {data}/copy.db", ""),
@@ -112,7 +114,7 @@ def test_every_command_with_an_output_file_is_tested() -> None:
         for each in command.params
         if isinstance(each.type, click.Path) and not isinstance(each.type, InputFile) and each.name != "config"
     }
-    reading = {"wallet list", "wallet poll", "wallet accept", "wallet present", "wallet ignore"}
+    reading = {"apply", "wallet list", "wallet poll", "wallet accept", "wallet present", "wallet ignore"}
     missing = {each for each in named - ELSEWHERE - reading if not any(w.startswith(each) for w, _ in WRITING)}
     assert missing == set()
 

@@ -56,6 +56,16 @@ def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None =
         raise ConfigError(f"{path}: {error.strerror}") from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents, if they are missing. They belong to the owner of the lowest folder that exists.
+    Raises ConfigError."""
+    try:
+        with as_owner(_nearest(path)):
+            path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
 def sync(path: Path) -> None:
     """Wait until the content of a file, or the entries of a directory, are on disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -67,7 +77,12 @@ def sync(path: Path) -> None:
 
 def free(path: Path) -> int:
     """Return the free space of the disk that contains a path, or would contain it, in octets. Raises OSError."""
+    return shutil.disk_usage(_nearest(path)).free
+
+
+def _nearest(path: Path) -> Path:
+    """Return a path, or the lowest folder above it that exists."""
     nearest = path.absolute()
     while not nearest.exists():
         nearest = nearest.parent
-    return shutil.disk_usage(nearest).free
+    return nearest

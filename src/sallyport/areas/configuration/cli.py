@@ -11,9 +11,10 @@ import click
 from sallyport.areas.configuration.files import SUFFIX, FileKind, Tenant, read_folder
 from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.references import References
-from sallyport.areas.configuration.writing import write_file
+from sallyport.areas.configuration.writing import PUBLIC, write_file
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
+from sallyport.host import disk
 from sallyport.shell.command import CommandLine, entries
 from sallyport.shell.options import NUMBER, as_json
 
@@ -38,7 +39,7 @@ def export(
 ) -> None:
     """Write the configuration as TOML files into a folder. Comments and the order of existing files stay. Secrets are
     written as `keep`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    disk.make_folder(folder)
     described = line.rows("configuration.kinds")
     kinds = {str(each["kind"]): FileKind.of(each) for each in described}
     tenants = _tenants(line, org, tenant)
@@ -53,7 +54,7 @@ def export(
     if schema:
         for each in described:
             path = folder / f"{each['kind']}.schema.json"
-            path.write_text(json.dumps(each["schema"], indent=2) + "\n")
+            disk.write(path, f"{json.dumps(each['schema'], indent=2)}\n".encode(), mode=PUBLIC)
             written.append(path.name)
     line.note(f"written: {', '.join(written)}" if written else "nothing has changed")
 

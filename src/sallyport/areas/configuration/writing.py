@@ -1,8 +1,9 @@
 """Write the files of an export. Files of people keep their comments and their order: only values that differ change."""
 
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -13,6 +14,10 @@ from sallyport.areas.configuration.item import KEEP
 from sallyport.base.errors import StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import Row
+from sallyport.host import disk
+
+PUBLIC: Final = 0o644
+"""The mode of a new file. It contains no secret."""
 
 
 def text_of(kind: FileKind, objects: Sequence[Row], present: str) -> str:
@@ -41,12 +46,14 @@ def text_of(kind: FileKind, objects: Sequence[Row], present: str) -> str:
 
 def write_file(path: Path, kind: FileKind, objects: Sequence[Row]) -> bool:
     """Write the file of a kind, and return whether it has changed. Without objects, a file that is missing stays
-    missing. Raises StartError, OSError."""
-    before = path.read_text() if path.exists() else ""
+    missing. A file that exists keeps its owner and its mode. Raises StartError, ConfigError, OSError."""
+    present = path if path.exists() else None
+    before = present.read_text() if present else ""
     after = text_of(kind, objects, before)
     if after == before or (not after and not before):
         return False
-    path.write_text(after)
+    mode = stat.S_IMODE(present.stat().st_mode) if present else PUBLIC
+    disk.write(path, after.encode(), mode=mode, like=present)
     return True
 
 
