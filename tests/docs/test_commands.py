@@ -226,6 +226,7 @@ TESTED_BY = {
     "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
     "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
     "docs/guides/entra-second-factor.md": "tests/service/test_people.py",
+    "docs/guides/shadow.md": "tests/docs/test_shadow_guide.py",
     "docs/operate/mail.md": "tests/cli/test_check.py",
 }
 """The tests of pages that need a real server or device. The file of the test names the page."""

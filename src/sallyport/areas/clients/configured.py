@@ -59,6 +59,7 @@ def _stored(client: Client, domains: Mapping[int, str]) -> Stored:
     fields |= {
         "secret": {"hex": client.secret.octets.hex()},
         "domains": [domains[domain_id] for domain_id in client.domain_ids],
+        "tags": list(client.tags),
     }
     if client.mac_password is not None:
         fields["macPassword"] = {"hex": client.mac_password.reveal().hex()}
