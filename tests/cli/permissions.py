@@ -40,13 +40,15 @@ def leaves(
 
 
 def arguments(command: click.Command, file: str) -> list[str]:
-    """Return a value of the right type for each required parameter. A path gets the value `file`."""
+    """Return a value of the right type for each required parameter. A path gets the value `file`, and a path of a
+    folder gets the folder of this file."""
     given: list[str] = []
     for each in command.params:
         is_file = isinstance(each.type, click.Path | click.File)
         if not each.required and not (is_file and isinstance(each, click.Option)):
             continue
-        value = file if is_file else _value(each.type)
+        is_folder = isinstance(each.type, click.Path) and not each.type.file_okay
+        value = str(Path(file).parent) if is_folder else file if is_file else _value(each.type)
         if isinstance(each, click.Argument):
             given.append(value)
         else:

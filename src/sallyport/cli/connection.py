@@ -37,7 +37,8 @@ AGAIN_S: Final = 0.05
 LOCKED: Final = "it does not answer commands: if it is just starting, try again in a moment; otherwise stop it"
 """The end of the error message if another process holds the lock of the data directory."""
 READING: Final = re.compile(
-    r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|sessions$|identities$|domain$)"
+    r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|sessions$|identities$|domain$"
+    r"|kinds$|state$|groups_by_sid$)"
     r"|(?<!set)(list|users|detail|history|(agent|presentation)status)$",
     re.IGNORECASE,
 )

@@ -139,7 +139,7 @@ def csv_(line: CommandLine, *, file: Path, target: Target, columns: Sequence[Row
 
 
 @import_.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @_decide
 @_common
 @click.pass_obj

@@ -129,7 +129,7 @@ class ShadowComparison(Model):
 
     logins: int = Field(description="Number of logins that were compared.")
     differing: int = Field(description="Number of logins whose result is not `same`.")
-    counts: ShadowCounts = Field(description="The number of logins with each result.")
+    counts: ShadowCounts = Field(description="Number of these logins with each result.")
     groups: list[ShadowGroup] = Field(
         description="The logins that are not the same, by cause: laxer ones first, then stricter and unknown ones."
     )

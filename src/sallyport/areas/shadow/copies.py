@@ -29,7 +29,7 @@ from sallyport.areas.shadow.service import ShadowLogins
 from sallyport.areas.shadow.shadow_login import MAX_TEXT, Kind, OldAnswer
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import PacketError, StoreError
+from sallyport.base.errors import NotFound, PacketError, StoreError
 from sallyport.base.fair import FairShares
 from sallyport.radius.attributes import (
     ACCT_STATUS_TYPE,
@@ -120,6 +120,8 @@ class Copies:
         for domain_id, logins in by_domain.items():
             try:
                 await self._service.record(domain_id, logins)
+            except NotFound:
+                continue  # the domain was removed meanwhile
             except StoreError as error:
                 log.warning("shadow_copies_not_recorded", copies=len(logins), error=str(error))
 

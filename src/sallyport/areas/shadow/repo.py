@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Final
 
 from sallyport.areas.shadow.shadow_login import MAX_KEPT, TOGETHER_US, Cause, Kind, OldAnswer, ShadowRow
+from sallyport.base.errors import NotFound
 from sallyport.base.mac import station_key
 from sallyport.base.text import fold
 from sallyport.store import counters
@@ -70,12 +71,17 @@ class _Near:
 
 def record(tx: Tx, domain_id: int, logins: Sequence[NewShadow], now: int) -> int:
     """Record shadow logins of a domain, and return how many are new. A copy without an answer is paired with the record
-    of the same login that has one. now: the time in microseconds."""
-    if tx.value(int, "select 1 from domains where id = :d and removed_at is null", d=domain_id) is None:
-        return 0
+    of the same login that has one. now: the time in microseconds. Raises NotFound."""
+    _check_domain(tx, domain_id)
     asked = [each for each in logins if not each.answer]  # first, so that an answer beside them finds them
     answered = [each for each in logins if each.answer]
     return sum(_record(tx, domain_id, part, now) for part in (asked, answered) if part)
+
+
+def _check_domain(tx: Tx, domain_id: int) -> None:
+    """Raise NotFound if a domain was removed."""
+    if tx.value(int, "select 1 from domains where id = :d and removed_at is null", d=domain_id) is None:
+        raise NotFound("no such domain")
 
 
 def _record(tx: Tx, domain_id: int, logins: Sequence[NewShadow], now: int) -> int:
@@ -185,7 +191,8 @@ def _delete(tx: Tx, domain_id: int, condition: str, most: int, **given: int) -> 
 
 
 def delete_some(tx: Tx, domain_id: int, most: int) -> int:
-    """Delete up to `most` shadow logins of a domain, and return their number."""
+    """Delete up to `most` shadow logins of a domain, and return their number. Raises NotFound."""
+    _check_domain(tx, domain_id)
     return _delete(tx, domain_id, "", most)
 
 

@@ -39,7 +39,7 @@ class ShadowLogins:
 
     async def record(self, domain_id: int, logins: Sequence[NewShadow]) -> int:
         """Record shadow logins of a domain in several short transactions, and return how many are new. Raises
-        StoreError."""
+        NotFound, StoreError."""
         added = 0
         for part in _parts(sorted(logins, key=lambda each: each.at)):
             added += await self._store.write(partial(repo.record, domain_id=domain_id, logins=part, now=self._clock()))
