@@ -111,7 +111,7 @@ class ConfigurationMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._failed = Gauge(
             "sallyport_configuration_not_applied",
-            "1 if the folder of the setting `apply` could not be applied, otherwise 0.",
+            "Whether the folder of the setting `apply` could not be applied: 1 or 0.",
             registry=registry,
         )
 

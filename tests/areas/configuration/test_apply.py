@@ -194,3 +194,13 @@ async def test_many_objects_take_effect_together(areas: Areas) -> None:
     plan = await engine.run(areas.tenant, items(many))
     assert len(plan.changes) == 10
     assert len(areas.clients.of_tenant(areas.tenant)) == len(many)
+
+
+async def test_an_exported_rule_stays_disabled(areas: Areas) -> None:
+    """Also if no rule shows the defaults, because a rule that allows is not valid with the required fields alone."""
+    rule = {"domain": "lab", "name": "guests", "action": "allow", "enabled": False, "everyone": True}
+    folder = [("domain", {"domainName": "lab"}), ("rule", rule)]
+    await engine_of(areas).run(areas.tenant, items(folder))
+    exported_rule = next(fields for kind, fields in await export(areas) if kind == "rule")
+    assert exported_rule["enabled"] is False
+    assert await signs(areas, await export(areas)) == []

@@ -35,13 +35,15 @@ def _entry(kind: AnyKind, stored: Stored, defaults: Mapping[str, object]) -> dic
         values = validated(kind, stored.fields).values
     except Invalid:
         values = {}
+    models = kind.body.model_fields
     fields = dict[str, object]()
     for name, value in stored.fields.items():
-        is_default = name in defaults and name in values and values[name] == defaults[name]
-        if not is_default and value not in _NOTHING and value is not False:
+        if name in defaults and name in values:
+            is_default = values[name] == defaults[name]
+        else:  # no object with only the required fields is valid, as a rule that allows needs a scope
+            is_default = name in models and value == models[name].default
+        if not is_default and (value not in _NOTHING or (name in defaults and value is not None)):
             fields[name] = _hidden(name, value, secrets)
-        elif not is_default and name in defaults and value is not None:
-            fields[name] = value
     return fields
 
 
