@@ -42,7 +42,9 @@ def sign_in_at_npm(page: Page, name: str) -> None:
     page.locator("[name=login]").fill(name)
     page.locator("[name=password]").fill("any")
     page.locator("[type=submit]").click()
-    if page.locator("[name=prompt][value=consent]").count():
+    consent = page.locator("[name=prompt][value=consent]")
+    consent.or_(page.locator("main")).wait_for(state="attached")  # only a page of the service has `main`
+    if consent.count():
         page.locator("[type=submit]").click()
 
 
