@@ -187,9 +187,10 @@ def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> N
     assert json.loads(stopped.ok("domain", "list", "--json"))[0]["domainName"] == "default"
 
 
-def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningService) -> None:
+@pytest.mark.parametrize("octets", [4096, 1], ids=["closed", "reset"])
+def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningService, octets: int) -> None:
     """If the connection is closed before the answer, the exit status is 1, because it is unknown whether the operation
-    was done.
+    was done. A service that has not read the whole request resets the connection.
     """
     stopped.data_dir.mkdir()
     (stopped.data_dir / "lock").touch()
@@ -200,7 +201,7 @@ def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningServi
             [PROGRAM, "domain", "list"], env=stopped.environ, stderr=subprocess.PIPE, text=True
         ) as process:
             connection, _ = listener.accept()
-            connection.recv(4096)
+            connection.recv(octets)
             connection.close()
             _, error = process.communicate(timeout=20)
     assert process.returncode == 1

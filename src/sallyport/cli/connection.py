@@ -251,6 +251,8 @@ def _answer(sock: socket.socket, asked: Row) -> Row:
     try:
         sock.sendall(json.dumps(asked).encode() + b"\n")
         line = sock.makefile("rb").readline()
+    except ConnectionError:  # the service has ended before it read everything, or with more to send
+        line = b""
     except OSError as error:
         raise StartError(f"the running service does not answer: {error}") from error
     if not line:
