@@ -186,7 +186,7 @@ def list_pauses(line: CommandLine, *, domain: str | None, form: Form | None) -> 
 @option(EndPromptPause, "userName", "--user")
 @pass_body
 def end(line: CommandLine, body: Row, *, domain: str) -> None:
-    """Let a user get prompts again. First make sure that nobody else has the password."""
+    """Let a user get prompts again. First make sure that no other person knows the password."""
     line.note(str(line.run("/ad/EndPromptPause", body, domain=domain)["message"]))
 
 

@@ -271,7 +271,7 @@ class LoginArea(Area):
         return self._winbind if allowed is None or organization in allowed else None
 
     def _lock(self, tx: Tx, denial: Denial) -> None:
-        """Lock a user who has denied a login, if the setting of the domain says so."""
+        """Lock the user of a denied login, if the domain has this setting."""
         domain = self._domains.table.by_id.get(denial.domain_id)
         if domain is not None and domain.lock_on_not_me:
             self._lockouts.write_held(tx, domain, denial.user)

@@ -1,6 +1,6 @@
 """Self-service of people: the pages `/me`.
 
-    session     values: a sign-in, and what it permits
+    session     values: a sign-in and its rights
     repo        SQL of sign-ins
     sessions    begins, proves and ends sign-ins
     service     the factors of a signed-in person: adds and removes them, and tells the person by mail

@@ -392,5 +392,5 @@ class MePages:
 
 
 async def _no_form(visit: PeopleVisit, session: PersonSession) -> Answer:
-    """Stand for a form that does not exist."""
+    """Answer an unknown form with 404."""
     raise NotFound("there is no such form")

@@ -1,6 +1,6 @@
 """Pauses of prompts: after "not me", or after prompts without an answer, a person gets no prompt for some minutes.
 
-Otherwise an attacker who has the password could send prompts until the person approves one (MFA fatigue). A pause is in
+Otherwise an attacker with the password could send prompts until the person approves one (MFA fatigue). A pause is in
 the store, so that a restart or another node does not forget it. It is read only before a prompt: a login without one
 costs nothing. A code that is typed with the password needs no prompt, so it is checked during a pause too.
 

@@ -50,7 +50,7 @@ def operations(service: Pauses, gate: Gate) -> Operations:
 
     @pauses.post("/ad/EndPromptPause", roles=OPERATORS)
     async def end_prompt_pause(body: EndPromptPause, caller: Caller) -> Done:
-        """Let a user get prompts again. First make sure that nobody else has the user's password."""
+        """Let a user get prompts again. First make sure that no other person knows the user's password."""
         found = await service.end(body.domainId, body.userName)
         return Done(message=f"prompts of {found.user_name} resumed" if found else "the user's prompts were not paused")
 

@@ -27,7 +27,7 @@ class PauseReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A person who gets no prompt at present, or who has not answered the last prompt."""
+    """A person without prompts at present, or with an unanswered prompt."""
 
     domain_id: int
     user_key: str

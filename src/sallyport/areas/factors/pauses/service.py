@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 class Pauses:
-    """The pauses of all domains. Call `run` on one node: it deletes what is forgotten."""
+    """The pauses of all domains. Call `run` on one node: it deletes ended pauses."""
 
     def __init__(self, store: Store, metrics: PauseMetrics, clock: Clock = now_us) -> None:
         self._store = store
@@ -103,7 +103,7 @@ class Pauses:
         return await self._store.write(transaction)
 
     def forget(self, tx: Tx, person: Person) -> None:
-        """Delete the pause of a user who is unlocked."""
+        """Delete the pause of an unlocked user."""
         repo.delete(tx, person)
 
     # --- over time --------------------------------------------------------------------------------------------

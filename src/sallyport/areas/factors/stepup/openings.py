@@ -12,8 +12,8 @@ from sallyport.store.model import Store, Tx
 class Openings:
     """Opens step-ups.
 
-    After "not me", an attacker with the password must not get the next page at once. And a page that a browser has
-    opened, and on which nobody has proved a factor, counts as a prompt without an answer.
+    After "not me", an attacker with the password must not get the next page at once. A page that a browser has opened
+    without a proof counts as a prompt without an answer.
     """
 
     def __init__(self, store: Store, pauses: Pauses, clock: Clock) -> None:
@@ -65,8 +65,8 @@ class Openings:
 
 
 def _number_of_open(tx: Tx, new: StepUp, now: int) -> int:
-    """Return the number of open step-ups that count for a new one: those of the person, and if nobody has checked a
-    password, those from the same station, so that others cannot use up the limit."""
+    """Return the number of open step-ups that count for a new one: those of the person. Without a
+    checked password they are those from the same station, so that other people cannot use up the limit."""
     if new.is_checked:
         return repo.number_of_open(tx, new.domain_id, new.user_key, now)
     return repo.number_of_open_at(tx, new, now)

@@ -213,7 +213,7 @@ class StepUps:
         return left
 
     async def deny(self, stepup_id: str, browser: str) -> Shown | None:
-        """Refuse the login, because the person says that it is not theirs. Return the step-up, or None if another
+        """Refuse the login of another person ("This is not me"). Return the step-up, or None if another
         browser has opened it. Raises StoreError.
 
         All open step-ups of the person end (`Denials`). This happens even if the login has continued or expired
