@@ -62,6 +62,17 @@ def test_nps_is_imported_once(service: Service, tmp_path: Path) -> None:
     assert kept["tags"] == {"site": "Berlin"}
 
 
+def test_rules_that_are_read_before_are_named(service: Service, tmp_path: Path) -> None:
+    """A rule of the domain with a lower priority would decide before the policies of the old server. A disabled one is
+    not named, nor one behind them."""
+    domain, file = add_domain(service, "with rules"), exported(tmp_path / "nps.xml")
+    for name, options in (("Mine", ()), ("Off", ("--disabled",)), ("Behind", ("--priority", "5000"))):
+        service.ok("rule", "add", name, "--domain", domain, "--action", "allow", "--user", "ann", *options)
+    planned = json.loads(service.ok("import", "nps", file, "--domain", domain, "--json"))
+    (found,) = [each for each in planned["findings"] if "read before the imported ones" in each["text"]]
+    assert "imported ones: Mine: disable" in found["text"] and found["weight"] == "note"
+
+
 def test_devices_of_other_servers_are_imported(service: Service, tmp_path: Path) -> None:
     """The files of ISE and ClearPass, and any table, become RADIUS clients."""
     domain = add_domain(service, "devices moved")

@@ -245,6 +245,24 @@ def test_sids_become_names_of_groups(tmp_path: Path) -> None:
     assert [each.name for each in rules(resolved(found, {}, {"B": Decision.SKIP}))] == ["A", "NPS: no policy matches"]
 
 
+def test_the_refusals_of_an_unknown_group_need_a_decision(tmp_path: Path) -> None:
+    """NPS rejects a login of the group by another method. A policy behind it that grants would admit this login."""
+    policies = [policy("A", 1, [f'NTGROUPS("{STAFF}")']), policy("B", 2, [f'NTGROUPS("{GUESTS}")'])]
+    profiles = [profile("A", msNPAuthenticationType2=4), profile("B")]
+    found = read(tmp_path, export(policies=policies, profiles=profiles))
+    unknown = resolved(found, {GUESTS: "Guests"})
+    assert [each.name for each in unknown.named(Weight.UNDECIDED)] == ["A: otherwise"]
+    decided = resolved(found, {GUESTS: "Guests"}, {"A": Decision.BLOCK})
+    assert [(each.name, each.fields.get("enabled", True)) for each in rules(decided)[:3]] == [
+        ("A", False), ("A: otherwise", True), ("B", True),
+    ]  # fmt: skip
+    for nobody_behind in (
+        export(policies=policies[:1], profiles=profiles),
+        export(policies=policies, profiles=profiles),
+    ):
+        assert not resolved(read(tmp_path, nobody_behind), {}).named(Weight.UNDECIDED)
+
+
 def test_realms_that_are_forwarded_become_domains(tmp_path: Path) -> None:
     """A connection request policy for a realm becomes a domain. Upstream servers are findings without their secrets."""
     server = named("10.9.0.1", properties({"Address": "10.9.0.1", "Authentication_Secret": "upstream-secret"}))

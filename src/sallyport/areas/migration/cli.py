@@ -12,7 +12,8 @@ import click
 from sallyport.areas.migration.child import translate
 from sallyport.areas.migration.groups import resolved, sids_of
 from sallyport.areas.migration.tables import FIELDS, TAG
-from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
+from sallyport.areas.migration.translation import FIRST_PRIORITY, Decision, Finding, Options, Translation, Weight
+from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY
 from sallyport.areas.users import commands as users
 from sallyport.base.errors import NotFound, StartError
 from sallyport.base.text import counted, fold
@@ -21,6 +22,8 @@ from sallyport.shell.command import CommandLine, entries
 from sallyport.shell.options import NUMBER, Group, InputFile, Pair, as_json
 
 FINDINGS: Final = ("weight", "name", "source", "text")
+FEW: Final = 5
+"""Maximum number of rules that a finding names."""
 _COLOURS: Final = {"+": "green", "~": "yellow", "-": "red"}
 _KEYS: Final = {"domain": "domainName", "bypass": "station", "role": "role"}
 _file = click.argument("file", type=InputFile())
@@ -170,6 +173,7 @@ def _run(line: CommandLine, form: str, path: Path, options: Options, target: Tar
     found = translate(form, path, replace(options, domain=domain))
     if sids_of(found):
         found = resolved(found, {**_groups(line, domain, sids_of(found)), **options.groups}, options.decisions)
+    found = replace(found, findings=[*found.findings, *_read_before(line, domain, target, found)])
     people = [each for each in found.items if each.kind == "user"]
     arguments: Row = {"org": target.org, "tenant": target.tenant, "items": _merged(line, target, found)}
     plan = line.row("configuration.apply", **arguments)
@@ -211,6 +215,27 @@ def _groups(line: CommandLine, domain: str, sids: Sequence[str]) -> dict[str, st
     except NotFound:
         return {}
     return {sid: str(name) for sid, name in found.items()}
+
+
+def _read_before(line: CommandLine, domain: str, target: Target, found: Translation) -> list[Finding]:
+    """Return a finding if the domain has enabled rules of its own that are read before the imported ones."""
+    imported = {fold(each.name) for each in found.items if each.kind == "rule"}
+    if not imported:
+        return []
+    present = line.row("configuration.export", org=target.org, tenant=target.tenant, only=["rule"])["rule"]
+    names = [
+        str(each["name"])
+        for each in entries(present)
+        if fold(str(each["domain"])) == fold(domain)
+        and int(str(each.get("priority", DEFAULT_PRIORITY))) <= FIRST_PRIORITY
+        and each.get("enabled", True)
+        and fold(str(each["name"])) not in imported
+    ]
+    if not names:
+        return []
+    text = f"these rules of the domain are read before the imported ones: {', '.join(names[:FEW])}"
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return [Finding(Weight.NOTE, domain, "", f"{text}{more}: disable them if the old server has no such rules")]
 
 
 def _of_user(fields: Mapping[str, object]) -> Row:

@@ -23,14 +23,16 @@ def sids_of(translation: Translation) -> list[str]:
 def resolved(translation: Translation, names: Mapping[str, str], decisions: Mapping[str, Decision] = {}) -> Translation:
     """Return a translation with the names of groups. names: by SID. decisions: see `Options`.
 
-    If a SID has no name, a rule that allows is disabled, together with the rule that blocks what it does not permit. A
-    rule that blocks for itself needs a decision, because it would block fewer users.
+    If a SID has no name, a rule that allows is disabled. A rule that blocks needs a decision, because without it a rule
+    behind it may admit what it blocks. Only the block behind a disabled rule that allows needs none if no rule behind
+    it allows.
     """
     items, findings = list[Item](), list(translation.findings)
     allowing = {
         item.name.removesuffix(INCOMPLETE) for item in translation.items if item.fields.get("action") == "allow"
     }
-    for item in translation.items:
+    last_allow = max((at for at, each in enumerate(translation.items) if _allows(each, names)), default=-1)
+    for at, item in enumerate(translation.items):
         sids = _sids(item)
         if not sids:
             items.append(item)
@@ -39,8 +41,10 @@ def resolved(translation: Translation, names: Mapping[str, str], decisions: Mapp
         groups = [names.get(sid, sid) for sid in sids]
         given: dict[str, object] = {"groups": list(dict.fromkeys(groups))}
         if unknown and item.fields.get("enabled", True):
-            follows = item.fields["action"] == "allow" or item.name.partition(OTHERWISE)[0] in allowing
-            decision = None if follows else decisions.get(item.name)
+            policy = item.name.partition(OTHERWISE)[0]
+            is_last = at > last_allow and policy != item.name and policy in allowing
+            follows = item.fields["action"] == "allow" or is_last
+            decision = None if follows else decisions.get(policy)
             is_open = not follows and decision is None
             findings.append(_finding(item, unknown, decision, Weight.UNDECIDED if is_open else Weight.DISABLED))
             if decision is Decision.SKIP:
@@ -50,6 +54,12 @@ def resolved(translation: Translation, names: Mapping[str, str], decisions: Mapp
                 given["everyone"] = True
         items.append(with_fields(item, **given))
     return Translation(items, findings)
+
+
+def _allows(item: Item, names: Mapping[str, str]) -> bool:
+    """Return whether a rule is enabled and allows, and all its groups have names."""
+    fields = item.fields
+    return fields.get("action") == "allow" and bool(fields.get("enabled", True)) and names.keys() >= {*_sids(item)}
 
 
 def _sids(item: Item) -> Collection[str]:
@@ -70,5 +80,6 @@ def _finding(item: Item, unknown: Collection[str], decision: Decision | None, we
         return Finding(Weight.NOTE, item.name, item.source, f"{text}; blocks users of all groups, as decided")
     text += ": give --group 'SID=NAME'"
     if weight is Weight.UNDECIDED:
-        text += f", --decide '{item.name}=block' (all groups) or --decide '{item.name}=skip'"
+        policy = item.name.partition(OTHERWISE)[0]
+        text += f", --decide '{policy}=block' (all groups) or --decide '{policy}=skip'"
     return Finding(weight, item.name, item.source, text)
