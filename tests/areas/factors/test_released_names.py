@@ -103,8 +103,9 @@ async def moved(areas: Areas) -> None:
 
 
 async def local(areas: Areas) -> None:
-    """Remove the person of a domain whose logins are those of endpoint users."""
+    """Remove the person of a domain in which an endpoint user has this name."""
     await areas.store.write(lambda tx: set_first_factor(tx, areas.domain, FirstFactor.LOCAL))
+    await areas.add_user(areas.domain, "ann", b"hello")
     await imported(areas, REMOVED)
 
 
@@ -113,3 +114,11 @@ async def test_the_same_person_keeps_the_factors(listed: Areas, change: Callable
     """A disabled person, another spelling, and a move to another directory release no name."""
     await change(listed)
     assert await held(listed, "ann") == ALL
+
+
+async def test_a_later_endpoint_user_does_not_get_the_factors(listed: Areas) -> None:
+    """A domain that changes to endpoint users has none of this name when the directory removes the person."""
+    await listed.store.write(lambda tx: set_first_factor(tx, listed.domain, FirstFactor.LOCAL))
+    await imported(listed, REMOVED)
+    await listed.add_user(listed.domain, "ann", b"hello")
+    assert await held(listed, "ann") == set()

@@ -31,7 +31,11 @@ _EACH: Final = [
     *(f"exists (select 1 from {table}{_OF_NAME})" for table, _ in TABLES),  # noqa: S608
     f"exists (select 1{_SEEDED})",
 ]
-_HELD: Final = f"select 1 from domains where id = :d and first_factor <> 'local' and ({' or '.join(_EACH)})"  # noqa: S608
+_OF_ENDPOINT_USER: Final = (
+    "first_factor = 'local' and exists (select 1 from endpoint_users where domain_id = :d and name_key = :key "  # noqa: S608
+    f"and source <> '{DIRECTORY}')"
+)
+_HELD: Final = f"select 1 from domains where id = :d and not ({_OF_ENDPOINT_USER}) and ({' or '.join(_EACH)})"  # noqa: S608
 
 
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
@@ -49,7 +53,7 @@ def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
 
 def release_name(tx: Tx, domain_id: int, name: str, at: int) -> None:
     """Delete the rows of each table under a case-folded name, and the seed of the app. A person of a directory has had
-    the name. If the first factor is `local`, the name belongs to an endpoint user, who keeps the rows."""
+    the name. If the first factor is `local`, an endpoint user of this name keeps the rows."""
     if not tx.rows(_HELD, d=domain_id, key=name):
         return
     for table, _ in TABLES:
