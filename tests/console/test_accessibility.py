@@ -8,16 +8,15 @@ from playwright.sync_api import Page, expect
 from pyotp import TOTP, parse_uri
 
 from sallyport.console.pages import ALL
+from tests.console.axe import violations_of
 from tests.console.chromium import Chromium
 from tests.console.visitor import PASSWORD
-from tests.peers.npm_verifiers import AXE, needs_axe
+from tests.peers.npm_verifiers import needs_axe
 from tests.peers.programs import needs
 from tests.running_service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium"), needs_axe]
 
-LOOKS = (("light", 1280), ("dark", 360))
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 UNKNOWN = "127.0.0.77"
 PAGES = [
     *(re.sub(r"\{[^}]*\}", "1", page.path) for area in ALL for page in area.pages if not page.is_quiet),
@@ -40,21 +39,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         yield service
 
 
-def violations(page: Page, base: str, name: str, seed: str, axe: str, paths: list[str]) -> list[str]:
+def violations(page: Page, base: str, name: str, seed: str, paths: list[str]) -> list[str]:
     """Sign in as an installation administrator, and return the violations of the sign-in and of the pages."""
     found = list[str]()
 
     def check(path: str) -> None:
         expect(page.get_by_text("This takes a moment.")).to_have_count(0)  # a slow page is shown when it is ready
-        page.evaluate(axe)
-        for scheme, width in LOOKS:
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 800})
-            result = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
-            found.extend(
-                f"{path} {scheme} {width}: {each['id']} {each['nodes'][0]['html'][:200]}"
-                for each in result["violations"]
-            )
+        found.extend(violations_of(page, path, must_fit=False))
 
     page.goto(f"{base}/sign-in")
     check("/sign-in")
@@ -75,6 +66,6 @@ def test_no_page_has_a_violation(chromium: Chromium, service: RunningService, pa
     name = f"root-{part}"
     made = service.ok("admin", "add", name, "--password", "-", input=f"{PASSWORD}\n")
     seed = parse_uri(made.splitlines()[-1]).secret
-    base, axe = f"http://127.0.0.1:{service.ports.http}", AXE.read_text("utf-8")
-    found, _ = chromium.logged(violations, base, name, seed, axe, PAGES[part::PARTS])
+    base = f"http://127.0.0.1:{service.ports.http}"
+    found, _ = chromium.logged(violations, base, name, seed, PAGES[part::PARTS])
     assert found == []

@@ -18,9 +18,10 @@ from sallyport.web.connections import Limits
 from sallyport.web.server import Tls
 from tests.areas import Areas, SetClock, running_areas
 from tests.areas.factors.people import PASSWORD, app_of
-from tests.areas.factors.test_pages_chromium import LONG, LOOKS, RULES, arrive
+from tests.areas.factors.test_pages_chromium import LONG, arrive
+from tests.console.axe import violations_of
 from tests.console.chromium import Chromium
-from tests.peers.npm_verifiers import AXE, needs_axe
+from tests.peers.npm_verifiers import needs_axe
 from tests.peers.programs import needs
 from tests.web.serving import serving
 
@@ -126,21 +127,12 @@ async def test_an_app_needs_no_javascript(
         assert "You have an authenticator app" in await trio.to_thread.run_sync(work)
 
 
-def violations(page: Page, link: str, axe: str) -> list[str]:
+def violations(page: Page, link: str) -> list[str]:
     """Return the violations of every kind of page."""
     found = list[str]()
 
     def check(name: str) -> None:
-        page.evaluate(axe)
-        for scheme, width in LOOKS:
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 800})
-            result = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
-            found.extend(
-                f"{name} {scheme} {width}: {each['id']} {each['nodes'][0]['html']}" for each in result["violations"]
-            )
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.append(f"{name} {width}: the page is wider than the window")
+        found.extend(violations_of(page, name))
 
     arrive(page)
     page.goto(link)
@@ -176,9 +168,8 @@ def violations(page: Page, link: str, axe: str) -> list[str]:
 @needs_axe
 async def test_no_page_has_a_violation(tmp_path: Path, clock: SetClock, certificate: Tls, chromium: Chromium) -> None:
     """People with a keyboard or a screen reader can use each page. Hostile texts of packets stay texts."""
-    axe = AXE.read_text("utf-8")
     async with served(tmp_path, clock, certificate) as (areas, link):
         await areas.store.write(add_login(areas))
-        found, logged = await trio.to_thread.run_sync(partial(chromium.logged, violations, link, axe))
+        found, logged = await trio.to_thread.run_sync(partial(chromium.logged, violations, link))
     assert found == []
     assert all("the server responded with a status of 40" in each for each in logged), logged

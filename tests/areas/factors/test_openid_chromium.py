@@ -16,10 +16,11 @@ from sallyport.web.server import Tls
 from tests.areas import Areas
 from tests.areas.factors.sign_ins import Bench
 from tests.areas.factors.stepups import STATION, node, opened, question
-from tests.areas.factors.test_pages_chromium import LOOKS, RULES, served
+from tests.areas.factors.test_pages_chromium import served
+from tests.console.axe import violations_of
 from tests.console.chromium import Chromium
 from tests.console.provider import providing
-from tests.peers.npm_verifiers import AXE, needs_axe
+from tests.peers.npm_verifiers import needs_axe
 from tests.peers.programs import needs
 
 pytestmark = [pytest.mark.peer, needs("chromium")]
@@ -45,19 +46,12 @@ def signs_in(page: Page, link: str) -> tuple[str, str, str]:
     return digits, again, path
 
 
-def violations(page: Page, link: str, axe: str) -> list[str]:
+def violations(page: Page, link: str) -> list[str]:
     """Return the violations of the page with the link to the company."""
     page.set_extra_http_headers({"X-Forwarded-For": STATION})
     page.goto(link)
     page.get_by_role("button", name="Continue").click()
-    page.evaluate(axe)
-    found = list[str]()
-    for scheme, width in LOOKS:
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        page.set_viewport_size({"width": width, "height": 800})
-        result = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
-        found += [f"{scheme} {width}: {each['id']}" for each in result["violations"]]
-    return found
+    return violations_of(page, "company")
 
 
 @pytest.mark.system
@@ -78,5 +72,5 @@ async def test_a_person_signs_in_at_the_company(areas: Areas, certificate: Tls, 
         digits, again, path = await trio.to_thread.run_sync(work)
         assert await site.stepups.check_digits(asked.challenge_id, Code(digits))
         assert (again, path) == (digits, f"{url}/mfa/openid/{areas.domain}")
-        found = await trio.to_thread.run_sync(partial(chromium.run, violations, links[1], AXE.read_text("utf-8")))
+        found = await trio.to_thread.run_sync(partial(chromium.run, violations, links[1]))
         assert found == []

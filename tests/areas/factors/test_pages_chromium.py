@@ -26,15 +26,14 @@ from tests.areas import Areas
 from tests.areas.factors.authenticator import Authenticator
 from tests.areas.factors.pages import SEED, Site, register, site_of
 from tests.areas.factors.stepups import ELSEWHERE, STATION, opened, question
+from tests.console.axe import violations_of
 from tests.console.chromium import Chromium
-from tests.peers.npm_verifiers import AXE, needs_axe
+from tests.peers.npm_verifiers import needs_axe
 from tests.peers.programs import needs
 from tests.web.serving import serving
 
 pytestmark = [pytest.mark.peer, needs("chromium")]
 CODE, ADDRESS, UNBOUND = (OwnFields(binding=each) for each in Binding)
-LOOKS = (("light", 1280), ("dark", 360))
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 LONG = "ÄÖ-" * 80
 Passkey = Mapping[str, object]
 
@@ -176,21 +175,12 @@ async def test_the_page_works_without_javascript(areas: Areas, certificate: Tls,
     assert "This code is wrong. You have 2 tries left." in wrong and "return to your device" in done
 
 
-def violations(page: Page, url: str, axe: str, codes: Sequence[str], passkey: Passkey) -> list[str]:
+def violations(page: Page, url: str, codes: Sequence[str], passkey: Passkey) -> list[str]:
     """Return the violations of every kind of page: form, link, login, digits, refused, no code, other address."""
     found = list[str]()
 
     def check(name: str) -> None:
-        page.evaluate(axe)
-        for scheme, width in LOOKS:
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 800})
-            result = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
-            found.extend(
-                f"{name} {scheme} {width}: {each['id']} {each['nodes'][0]['html']}" for each in result["violations"]
-            )
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                found.append(f"{name} {width}: the page is wider than the window")
+        found.extend(violations_of(page, name))
 
     def open_page(code: str) -> None:
         page.goto(f"{url}/mfa/{code}")
@@ -224,7 +214,6 @@ def violations(page: Page, url: str, axe: str, codes: Sequence[str], passkey: Pa
 @needs_axe
 async def test_no_page_has_a_violation(areas: Areas, certificate: Tls, chromium: Chromium) -> None:
     """People with a keyboard or a screen reader can use each page. Long names from packets do not widen it."""
-    axe = AXE.read_text("utf-8")
     async with served(areas, certificate) as (site, url):
         device = await register(areas, site.passkeys)
         asked = [
@@ -232,7 +221,7 @@ async def test_no_page_has_a_violation(areas: Areas, certificate: Tls, chromium:
         ]
         fields = (CODE, CODE, ADDRESS)
         codes = [plain((await opened(site.stepups, *each)).code) for each in zip(asked, fields, strict=True)]
-        work = partial(chromium.logged, violations, url, axe, codes, passkey_of(device))
+        work = partial(chromium.logged, violations, url, codes, passkey_of(device))
         found, logged = await trio.to_thread.run_sync(work)
     assert found == []
     assert all("the server responded with a status of 40" in each for each in logged), logged
