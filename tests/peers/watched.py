@@ -47,7 +47,7 @@ def watched_service(directory: Path) -> Iterator[Watched]:
             use_a_wrong_secret(service, prometheus)
             pass_on(service)
             import_people(service, directory)
-            check_revocation(service, directory)
+            check_revocation(service, directory, prometheus)
             service.ok("db", "backup", str(directory / "copy.db"))
             prometheus.wait_for("sum(sallyport_client_requests_total{client='forgetful'}) >= 12")
             prometheus.wait_for("sallyport_backup_last_success_timestamp_seconds > 0")
@@ -97,7 +97,7 @@ def pass_on(service: RunningService) -> None:
         device.login("ann", "hello")
 
 
-def check_revocation(service: RunningService, directory: Path) -> None:
+def check_revocation(service: RunningService, directory: Path, prometheus: Prometheus) -> None:
     """Log in with a certificate of an authority that publishes a list and answers OCSP, until it answers no more. The
     list of another authority is never there."""
     now = datetime.now(UTC).replace(microsecond=0)
@@ -117,7 +117,7 @@ def check_revocation(service: RunningService, directory: Path) -> None:
         other.write_text(Issuer.new("Other CA").pem)
         of_domain = ("--domain", "certificates", "--file", str(other), "--crl-address", f"{web.url}/missing.crl")
         service.ok("authority", "add", "unpublished", *of_domain)
-        service.ok("authority", "lists", "published", "--fetch")
+        prometheus.wait_for("sallyport_revocation_list_next_update_timestamp_seconds > 0")
         network = by_certificate(directory, client, service.data_dir / "certs" / "ca.pem")
         output = eapol_test(directory, service.ports.auth, "the right secret", network, "-A", "127.77.0.3")
     assert SUCCESS in output

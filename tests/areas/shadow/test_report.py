@@ -241,7 +241,8 @@ async def test_a_removed_domain_keeps_none(office: Office) -> None:
     await office.log(Packet("ann"))
     await office.areas.clients.delete(office.areas.tenant, office.areas.client_named("vpn").id)
     await office.areas.removal.remove(office.areas.domain)
-    assert await office.log(Packet("bob")) == 0
+    with pytest.raises(NotFound):
+        await office.log(Packet("bob"))
     with pytest.raises(NotFound):
         await office.report()
 
