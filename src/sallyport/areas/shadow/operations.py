@@ -53,7 +53,7 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
         Enforce mode is assumed. The result of the first factor is that of the other server: nothing is asked, and
         nothing is counted. With `device`, the answer shows what changes for one NAS.
         """
-        wanted = Wanted(body.result, body.reason, body.rule, body.cases)
+        wanted = Wanted(body.result, body.reason, body.rule, body.oldReason, body.oldPolicy, body.cases)
         found = await service.report(body.domainId, Filter(body.device, body.user), wanted)
         return Plain(_report(found, domains.table.present(body.domainId)))
 
