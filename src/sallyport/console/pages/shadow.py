@@ -57,7 +57,8 @@ async def nas(visit: Visit) -> Context:
     return {
         "title": f"Switch {device} over" if device else "Switch one NAS over", "domain": domain, "device": device,
         "found": found, "client": await _client(visit, device), "table": _logins(visit, domain, found),
-        "devices": [*map(_without_zeros, entries(found["devices"]))], "device_columns": known, **_parts(visit, NAS, domain, found),
+        "devices": [*map(_without_zeros, entries(found["devices"]))], "device_columns": known,
+        **_parts(visit, NAS, domain, found),
     }  # fmt: skip
 
 
