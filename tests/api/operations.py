@@ -342,5 +342,8 @@ OPERATIONS = (
     ),
 )
 
-FORMS = (Operation("/api/v1/integrations/directory/importLdif", OPERATOR),)
+FORMS = (
+    Operation("/api/v1/integrations/directory/importLdif", OPERATOR),
+    Operation("/ad/ImportConfiguration", ADMIN),
+)
 """Operations that take a form with a file. Their refusals are tested in a test file of their own."""

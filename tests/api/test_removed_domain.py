@@ -41,6 +41,7 @@ OF_TENANT = {
 }
 """Operations on objects of the tenant, which remain when the domain is removed, and on another domain."""
 WITHOUT_EFFECT = {
+    "/ad/ImportConfiguration": "the example only makes a plan",
     "/network_device/UpdateClient": "the example changes the client's name and none of its domains",
     "/api/v1/endpointUsers/updateEpmUserInfo": "the example changes nothing",
     "/api/v1/epmGroupManagement/editEPMGroupStatus": "the group has this status already",

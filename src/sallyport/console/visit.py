@@ -231,12 +231,15 @@ class Visit:
         found = await self.services.managed.listed(self.caller.tenant_id)
         return [{"kind": each.kind, "domain": each.domain, "name": each.name} for each in found]
 
-    async def upload(self, path: str) -> Row:
+    async def upload(self, path: str, sent: dict[str, str] | None = None) -> Row:
         """Run an operation of the API that takes a file, with the form of this request, and return its answer as `call`
-        does. The form token must be before the file. Raises Refused, StoreError."""
+        does. The form token must be before the file. sent: gets the fields before the file. Raises Refused, StoreError,
+        OSError."""
 
         def check(fields: dict[str, str]) -> None:
             check_token(fields.pop(TOKEN, ""), self.key)
+            if sent is not None:
+                sent.update(fields)
 
         return _object(await self.services.upload(path, self.request, self.caller, check))
 

@@ -42,6 +42,7 @@ from sallyport.areas.mfa.area import MfaArea
 from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.fields import OwnFields
 from sallyport.areas.mfa.host import ConfiguredProvider
+from sallyport.areas.migration.area import MigrationArea
 from sallyport.areas.passwords.area import PasswordsArea
 from sallyport.areas.policy.bypass.area import BypassArea
 from sallyport.areas.policy.lockouts.area import LockoutsArea
@@ -270,6 +271,9 @@ class App:
             )
         )
         self.configured = add(ConfigurationArea(parts, self.areas, tenancy))
+        self.migration = add(
+            MigrationArea(parts, self.configured.engine, domains, self.directory.directories.groups_by_sid)
+        )
         self.installation = add(InstallationArea(parts, self.areas, tenancy, domains, self.login, self.version))
 
     def _own_fields(self, domain_id: int) -> OwnFields | None:

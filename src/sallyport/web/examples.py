@@ -150,6 +150,16 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ),
     ("POST", "/ad/CompareShadowLogins", _domain()),
     ("POST", "/ad/DeleteShadowLogins", _domain()),
+    (
+        "POST",
+        "/ad/ImportConfiguration",
+        _domain(
+            file="Name,Address,Secret\nswitch-1,192.0.2.77,correct horse battery\n",
+            fileName="devices.csv",
+            format="csv",
+            columns="name=Name\naddress=Address\nsecret=Secret",
+        ),
+    ),
     ("POST", "/ad/PreviewReauthorization", _domain()),
     ("POST", "/ad/StartReauthorization", _domain()),
     ("POST", "/ad/ListReauthorizations", _domain()),

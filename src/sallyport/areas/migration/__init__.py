@@ -11,7 +11,10 @@
     checking     checks rules against the RADIUS dictionary
     groups       replaces SIDs of groups by the names of groups
     child        runs a reader in a process with limits of time and memory; `reader` is its program
+    merging      what an import needs of the store
     cli          the commands: plan first, then `--yes`
+    uploads      uploaded files, which have no name
+    service      the plan of an uploaded file, and the second upload that writes it
 
 A reader is pure: it gets a file and options, and returns a `Translation`. Each element of the file is in an object or
 in a finding. The objects are compared with the store and written by `areas.configuration`, as those of files.

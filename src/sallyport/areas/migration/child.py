@@ -5,22 +5,28 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final
 
 from sallyport.areas.migration.translation import Options, Translation
 from sallyport.base.errors import Invalid
 
 MODULE: Final = "sallyport.areas.migration.reader"
+LAST: Final = 1 << 20
+"""Maximum number of octets of the errors of a reader that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderLimits:
-    """The limits of a reader. cpu_s: the CPU time in seconds. octets: the size of the address space."""
+    """The limits of a reader. cpu_s: the CPU time in seconds. octets: the size of the address space. answer: the octets
+    of the result; this process parses them at once."""
 
     cpu_s: int = 120
     octets: int = 1 << 30
+    answer: int = 1 << 28
 
 
 LIMITS: Final = ReaderLimits()
@@ -28,19 +34,48 @@ LIMITS: Final = ReaderLimits()
 
 def translate(form: str, path: Path, options: Options, limits: ReaderLimits = LIMITS) -> Translation:
     """Return what a file of another server says. form: a key of `reader.READERS`. Raises Invalid."""
-    done = subprocess.run(  # noqa: S603  an own module
-        [sys.executable, "-I", "-m", MODULE, form, str(path.absolute()), str(limits.cpu_s), str(limits.octets)],
-        input=json.dumps(options.as_json()).encode(),
-        capture_output=True,
-        check=False,
-        env={},
-    )
+    return _translated(form, path.absolute(), path.name, options, limits)
+
+
+def translate_open(form: str, file: BinaryIO, name: str, options: Options, limits: ReaderLimits) -> Translation:
+    """Return what an open file says, which need not have a place in a folder. name: its name for messages. Raises
+    Invalid."""
+    path = Path(f"/proc/self/fd/{file.fileno()}")
+    found = _translated(form, path, name, options, limits, (file.fileno(),))
+    items = [replace(each, source=_named(each.source, path, name)) for each in found.items]
+    return Translation(items, [replace(each, source=_named(each.source, path, name)) for each in found.findings])
+
+
+def _named(source: str, path: Path, name: str) -> str:
+    """Return the place in a file with the name of the file."""
+    return f"{name}:{source.removeprefix(f'{path.name}:')}" if source.startswith(f"{path.name}:") else source
+
+
+def _translated(
+    form: str, path: Path, name: str, options: Options, limits: ReaderLimits, descriptors: Sequence[int] = ()
+) -> Translation:
+    """Run the reader. descriptors: of open files that it reads."""
+    command = [sys.executable, "-I", "-m", MODULE, form, str(path), str(limits.cpu_s), str(limits.octets)]
+    with TemporaryFile() as errors, TemporaryFile() as asked:
+        asked.write(json.dumps(options.as_json()).encode())
+        asked.seek(0)
+        with subprocess.Popen(  # noqa: S603  an own module
+            command, stdin=asked, stdout=subprocess.PIPE, stderr=errors, env={}, pass_fds=descriptors
+        ) as process:
+            assert process.stdout is not None  # noqa: S101  it is a pipe
+            answer = process.stdout.read(limits.answer + 1)
+            if len(answer) > limits.answer:
+                process.kill()
+        errors.seek(0)
+        problem = errors.read(LAST)
+    if len(answer) > limits.answer:
+        raise Invalid(f"{name}: the file describes too much at once: export it in parts, or use `sallyport import`")
     try:
-        result = json.loads(done.stdout)
+        result = json.loads(answer)
     except ValueError:
-        raise Invalid(f"{path.name}: {_why(done.returncode, done.stderr, limits)}") from None
+        raise Invalid(f"{name}: {_why(process.returncode, problem, limits)}") from None
     if "error" in result:
-        raise Invalid(f"{path.name}: {result['error']}")
+        raise Invalid(f"{name}: {result['error']}")
     return Translation.parse(result)
 
 

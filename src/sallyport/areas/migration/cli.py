@@ -11,21 +11,18 @@ import click
 
 from sallyport.areas.migration.child import translate
 from sallyport.areas.migration.groups import resolved, sids_of
+from sallyport.areas.migration.merging import admitting, merged, present_kinds, row_of
 from sallyport.areas.migration.tables import FIELDS, TAG
-from sallyport.areas.migration.translation import FIRST_PRIORITY, Decision, Finding, Options, Translation, Weight
-from sallyport.areas.policy.rules.rule import DEFAULT_PRIORITY
+from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
 from sallyport.areas.users import commands as users
 from sallyport.base.errors import NotFound, StartError
-from sallyport.base.text import counted, fold
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, entries
 from sallyport.shell.options import NUMBER, Group, InputFile, Pair, as_json
 
 FINDINGS: Final = ("weight", "name", "source", "text")
-FEW: Final = 5
-"""Maximum number of rules that a finding names."""
 _COLOURS: Final = {"+": "green", "~": "yellow", "-": "red"}
-_KEYS: Final = {"domain": "domainName", "bypass": "station", "role": "role"}
 _file = click.argument("file", type=InputFile())
 _timezone = click.option("--timezone", default="", help="Time zone of the old server, such as Europe/Berlin.")
 _decide = click.option(
@@ -173,10 +170,13 @@ def _run(line: CommandLine, form: str, path: Path, options: Options, target: Tar
     found = translate(form, path, replace(options, domain=domain))
     if sids_of(found):
         found = resolved(found, {**_groups(line, domain, sids_of(found)), **options.groups}, options.decisions)
-    found = replace(found, findings=[*found.findings, *_read_before(line, domain, target, found)])
+    own: Row = {"org": target.org, "tenant": target.tenant}
+    kinds = present_kinds(found)
+    present = line.row("configuration.export", **own, only=list[JSON](kinds)) if kinds else {}
+    found = merged(found, domain, {kind: entries(objects) for kind, objects in present.items()})
     people = [each for each in found.items if each.kind == "user"]
-    arguments: Row = {"org": target.org, "tenant": target.tenant, "items": _merged(line, target, found)}
-    arguments["manages"] = False
+    items: list[JSON] = [row_of(each) for each in found.items if each.kind != "user"]
+    arguments: Row = {**own, "items": items, "manages": False}
     plan = line.row("configuration.apply", **arguments)
     undecided = found.named(Weight.UNDECIDED)
     applied = target.yes and not undecided
@@ -218,62 +218,8 @@ def _groups(line: CommandLine, domain: str, sids: Sequence[str]) -> dict[str, st
     return {sid: str(name) for sid, name in found.items()}
 
 
-def _read_before(line: CommandLine, domain: str, target: Target, found: Translation) -> list[Finding]:
-    """Return a finding if the domain has enabled rules of its own that are read before the imported ones."""
-    imported = {fold(each.name) for each in found.items if each.kind == "rule"}
-    if not imported:
-        return []
-    present = line.row("configuration.export", org=target.org, tenant=target.tenant, only=["rule"])["rule"]
-    names = [
-        str(each["name"])
-        for each in entries(present)
-        if fold(str(each["domain"])) == fold(domain)
-        and int(str(each.get("priority", DEFAULT_PRIORITY))) <= FIRST_PRIORITY
-        and each.get("enabled", True)
-        and fold(str(each["name"])) not in imported
-    ]
-    if not names:
-        return []
-    text = f"these rules of the domain are read before the imported ones: {', '.join(names[:FEW])}"
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return [Finding(Weight.NOTE, domain, "", f"{text}{more}: disable them if the old server has no such rules")]
-
-
 def _of_user(fields: Mapping[str, object]) -> Row:
     return {"userName": str(fields["userName"]), "password": str(fields["password"])}
-
-
-def _merged(line: CommandLine, target: Target, found: Translation) -> list[JSON]:
-    """Return the objects with the fields that present objects of the same name have beside those of the file. The tags
-    of a client stay, if the file has no tag with the same key."""
-    kinds = sorted({each.kind for each in found.items} & {"domain", "client", "bypass", "role"})
-    present = (
-        line.row("configuration.export", org=target.org, tenant=target.tenant, only=list[JSON](kinds)) if kinds else {}
-    )
-    known = {
-        (kind, fold(str(each.get("domain", ""))), fold(str(each[_KEYS.get(kind, "name")]))): each
-        for kind, objects in present.items()
-        for each in entries(objects)
-    }
-    merged = list[JSON]()
-    for item in found.items:
-        if item.kind == "user":
-            continue
-        fields = cast(Row, dict(item.fields))
-        key = _KEYS.get(item.kind, "name")
-        before = known.get((item.kind, fold(str(fields.get("domain", ""))), fold(str(fields.get(key, "")))), {})
-        tags = _tags(before.get("tags"), fields.get("tags"))
-        fields = {**before, **fields, **({"tags": tags} if tags else {})}
-        merged.append({"kind": item.kind, "name": item.name, "fields": fields, "source": item.source})
-    return merged
-
-
-def _tags(before: JSON, now: JSON) -> list[JSON]:
-    new = [str(each) for each in now] if isinstance(now, list) else []
-    keys = {each.partition("=")[0] for each in new}
-    given = [f"{key}={value}" for key, value in before.items()] if isinstance(before, dict) else before
-    old = [str(each) for each in given] if isinstance(given, list) else []
-    return [*(each for each in old if each.partition("=")[0] not in keys), *new]
 
 
 def _print(line: CommandLine, plan: Row, found: Translation, people: int) -> None:
@@ -287,10 +233,7 @@ def _print(line: CommandLine, plan: Row, found: Translation, people: int) -> Non
     findings: list[Row] = [each.as_json() for each in found.findings]
     if findings:
         line.print_rows(findings, FINDINGS)
-    allows = sum(
-        each.fields.get("action") == "allow" and bool(each.fields.get("enabled", True)) for each in found.items
-    )
-    if allows:
+    if allows := admitting(found):
         line.note(f"{counted(allows, 'rule')} will admit logins without a second factor, as the old server does")
     counts = cast(dict[str, int], plan["counts"])
     line.note(

@@ -31,6 +31,7 @@ def main() -> None:
     """Run the child process."""
     form, path, cpu_s, octets = sys.argv[1:]
     os.umask(0o077)
+    os.nice(10)  # logins come first
     resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
     resource.setrlimit(resource.RLIMIT_AS, (int(octets), int(octets)))
     try:

@@ -1,0 +1,113 @@
+"""The operation ImportConfiguration: a file of another RADIUS server becomes a plan, and then objects."""
+
+from typing import Final
+
+from sallyport.areas.configuration.item import Sign
+from sallyport.areas.migration.bodies import (
+    LISTED,
+    ImportConfiguration,
+    ImportFinding,
+    ImportPlanned,
+    ImportStep,
+)
+from sallyport.areas.migration.merging import admitting
+from sallyport.areas.migration.service import Import, Planned
+from sallyport.areas.migration.translation import Decision, Finding, Options, Weight
+from sallyport.areas.migration.uploads import NamelessFiles
+from sallyport.base.errors import invalid_field
+from sallyport.base.text import counted
+from sallyport.web.operation import Operations
+from sallyport.web.scope import ADMINS, Caller, Gate
+from sallyport.web.upload import Upload
+
+MAX_SIZE: Final = 16 << 20
+_ORDER: Final = (Weight.UNDECIDED, Weight.LEFT_OUT, Weight.DISABLED, Weight.NOTE)
+
+
+def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
+    imports = Operations("Configuration", gate)
+
+    @imports.upload("/ad/ImportConfiguration", roles=ADMINS, form=ImportConfiguration, keeper=files, limit=MAX_SIZE)
+    async def import_configuration(upload: Upload[ImportConfiguration], caller: Caller) -> ImportPlanned:
+        """Import the configuration of another RADIUS server from a file of at most 16 MiB: NPS (`nps`), Cisco ISE
+        (`ise`), Aruba ClearPass (`clearpass`) or any table (`csv`).
+
+        The first request returns a plan: the objects that are new or change, and what cannot be expressed. Nothing is
+        written. A second request with the same file, the same options and the name of the plan writes it. The file is
+        never kept, so it is sent twice. References to files and to the environment are not resolved. `sallyport import`
+        reads larger files, and folders of FreeRADIUS.
+
+        409: the file, the options or the configuration have changed since the plan was made, or a policy needs a
+        decision.
+        """
+        form = upload.form
+        name = "".join(filter(str.isprintable, form.fileName or upload.file_name))[:100] or "file"
+        by = None if caller.is_installation else caller.role
+        try:
+            planned = await service.plan(
+                caller.tenant_id, form.domainId, form.format, files.file(upload.kept), name, _options(form), by
+            )
+        finally:
+            await files.discard(upload.kept)
+        if form.plan:
+            await service.write(planned, form.plan)
+        return _shown(planned, applied=bool(form.plan))
+
+    return imports
+
+
+def _options(form: ImportConfiguration) -> Options:
+    """Return the options of a form, without the name of the domain. Raises Invalid."""
+    try:
+        decisions = {name: Decision(text) for name, text in _pairs(form.decisions, "decisions").items()}
+    except ValueError:
+        raise invalid_field("decisions", "must have lines NAME=block or NAME=skip") from None
+    groups = {sid.upper(): name for sid, name in _pairs(form.groups, "groups").items()}
+    columns = _pairs(form.columns, "columns")
+    return Options("", form.timezone, groups, decisions, form.noDialInPermissions, columns)
+
+
+def _pairs(text: str, field: str) -> dict[str, str]:
+    """Return the names and values of lines NAME=VALUE. A line without a value is left out. Raises Invalid."""
+    found = dict[str, str]()
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, sign, value = line.rpartition("=") if field == "decisions" else line.partition("=")
+        if not sign:
+            raise invalid_field(field, f"has the line {line[:50]!r} without =")
+        if value.strip():
+            found[name.strip()] = value.strip()
+    return found
+
+
+def _shown(planned: Planned, *, applied: bool) -> ImportPlanned:
+    plan, found = planned.plan, planned.found
+    steps = plan.changes
+    signs = [each.sign for each in plan.steps]
+    findings = sorted(found.findings, key=_rank)
+    return ImportPlanned(
+        message=f"{counted(len(steps), 'object')} imported" if applied else "nothing is changed yet",
+        applied=applied,
+        plan=planned.name,
+        added=signs.count(Sign.ADDED),
+        changed=signs.count(Sign.CHANGED),
+        unchanged=signs.count(Sign.UNCHANGED),
+        admitting=admitting(found),
+        steps=[
+            ImportStep(
+                sign="+" if each.sign is Sign.ADDED else "~",
+                kind=each.kind.name,
+                name=each.name,
+                source=each.source,
+                fields=dict(each.fields) if each.sign is Sign.CHANGED else {},
+            )
+            for each in steps[:LISTED]
+        ],
+        findings=[ImportFinding.model_validate(each.as_json()) for each in findings[:LISTED]],
+        findingCount=len(findings),
+        undecided=list(dict.fromkeys(each.name for each in found.named(Weight.UNDECIDED))),
+        unknownGroups=planned.unknown_groups,
+    )
+
+
+def _rank(finding: Finding) -> int:
+    return _ORDER.index(finding.weight)
