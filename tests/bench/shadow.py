@@ -16,7 +16,7 @@ from tests.running_service import RunningService, running_service
 
 from .directory_file import logins as logins_while
 from .directory_file import most_memory, percentiles
-from .settings import Settings
+from .settings import BenchmarkError, Settings
 from .spread import Aim, compared
 
 LOGINS, USERS = 100_000, 1_000
@@ -40,9 +40,10 @@ def measure(directory: Path, *, logins: int, users: int) -> str:
 
             def turn(name: str, *command: str) -> Turn:
                 began = time.monotonic()
-                running = pool.submit(service.ok, *command)
+                running = pool.submit(service.program, *command)
                 taken = logins_while(client, lambda: not running.done())
-                running.result()
+                if running.result().returncode:
+                    raise BenchmarkError(f"{name}: {running.result().stderr}")
                 return name, time.monotonic() - began, taken
 
             report = ("shadow", "report", *IN_DOMAIN)

@@ -9,7 +9,7 @@ from sallyport.areas.migration import clearpass, freeradius, tables
 from sallyport.areas.migration.child import LIMITS, ReaderLimits, translate
 from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
 from sallyport.base.errors import Invalid
-from tests.areas.migration import client, export, rules, texts
+from tests.areas.migration import client, export, policy, profile, rules, texts
 
 OPTIONS = Options("corp")
 ISE = (
@@ -222,6 +222,23 @@ def test_200_mb_are_read_or_refused(tmp_path: Path) -> None:
         file.write(f"<SDO_Schema{tail}")
     with pytest.raises(Invalid, match="more than 400000 elements"):
         translate("nps", path, OPTIONS)
+
+
+def test_policies_with_the_same_answer_share_a_role(tmp_path: Path) -> None:
+    """The answer of a rule becomes a role with the name of the first policy that has it. A rule whose answer has too
+    many octets for a role keeps its attributes."""
+    long = {"msCiscoAV": [f"ip:inacl#{number}=permit ip any any {'x' * 100}" for number in range(9)]}
+    answers = [{"msRADIUSFilterId": "a"}, {"msRADIUSFilterId": "b"}, {"msRADIUSFilterId": "a"}, {}, long]
+    port = 'MATCH("NAS-Identifier=^{}$")'.format
+    names = [f"P{number}" for number in range(len(answers))]
+    policies = [policy(name, number, [port(number)]) for number, name in enumerate(names)]
+    profiles = [profile(name, **given) for name, given in zip(names, answers, strict=True)]
+    found = translate("nps", written(tmp_path, "nps.xml", export(policies=policies, profiles=profiles)), OPTIONS)
+    assert [each.fields.get("role") for each in rules(found)] == ["P0", "P1", "P0", None, None, None]
+    assert "replyAttributes" not in rules(found)[0].fields and "replyAttributes" in rules(found)[4].fields
+    assert dict(of_kind(found, "role")["P1"].fields) == {
+        "domain": "corp", "role": "P1", "sets": [{"replyAttributes": [{"name": "Filter-Id", "value": "b"}]}],
+    }  # fmt: skip
 
 
 def test_rules_are_checked_against_the_dictionary(tmp_path: Path) -> None:

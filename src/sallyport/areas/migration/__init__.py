@@ -9,6 +9,7 @@
     clearpass    Aruba ClearPass: network devices
     freeradius   FreeRADIUS: clients, huntgroups, the users file (`freeradius_users`), lists of MAC addresses
     checking     checks rules against the RADIUS dictionary
+    roles        turns the attributes of the answer into roles
     groups       replaces SIDs of groups by the names of groups
     child        runs a reader in a process with limits of time and memory; `reader` is its program
     cli          the commands: plan first, then `--yes`
