@@ -69,7 +69,13 @@ def folder(tmp_path: Path, users: str = USERS) -> Path:
         "mods-config/files/authorize": users,
         "mods-config/preprocess/huntgroups": "core NAS-IP-Address == 192.0.2.1\ncore NAS-IP-Address == 192.0.2.2\n",
         "mods-config/files/authorized_macs": "00-11-22-33-44-66\n        Tunnel-Private-Group-Id = 31\nprinter\n",
-        "sites-enabled/default": "authorize { if (User-Name == bob) { reject } }",
+        "sites-enabled/default": "authorize {\n  if (User-Name == bob) {\n    reject\n  }\n}\n# if\n",
+        "mods-enabled/ldap": "ldap corp {\n  password = ldap-secret-1\n}\n",
+        "mods-config/files/accounting": "# nothing\n\nDEFAULT Realm == LOCAL\n",
+        "mods-config/files/pre-proxy": "# nothing\n",
+        "mods-config/perl/example.pl": "print;\n",
+        "policy.d/filter": "filter_username {\n}\n",
+        "proxy.conf": "proxy server {\n}\nrealm partner.example {\n  secret = proxy-secret-1\n}\n",
     }.items():
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
@@ -170,6 +176,23 @@ def test_a_folder_of_freeradius(tmp_path: Path) -> None:
     for part in ("dora", "is a hash", "host", "printer", "sites-enabled", "unlang", "uses [", "Fall-Through"):
         assert part in said
     assert "core-secret-1" not in said and "b0b" not in said
+
+
+def test_each_other_part_of_freeradius_is_a_finding(tmp_path: Path) -> None:
+    """unlang, modules, realms and the other files have findings with file and line. No finding shows a value, and a
+    file outside of the folder is not read."""
+    top = folder(tmp_path)
+    (tmp_path / "outside").write_text("if (User-Name == eve) {\n")
+    (top / "sites-enabled/link").symlink_to(tmp_path / "outside")
+    found = freeradius.translate(top, OPTIONS)
+    assert {(each.source, each.name) for each in found.findings} >= {
+        ("sites-enabled/default:2", "if"), ("sites-enabled/default:3", "reject"), ("mods-enabled/ldap:1", "ldap corp"),
+        ("mods-config/files/accounting:3", "mods-config/files/accounting"), ("mods-config/perl", "mods-config/perl"),
+        ("policy.d", "policy.d"), ("proxy.conf:3", "realm partner.example"),
+        ("sites-enabled/link", "sites-enabled/link"),
+    }  # fmt: skip
+    said = texts(found)
+    assert "pre-proxy" not in said and "secret-1" not in said and "User-Name ==" not in said
 
 
 def test_an_entry_that_rejects_needs_a_decision(tmp_path: Path) -> None:
