@@ -57,7 +57,12 @@ def test_a_plan_is_written_with_the_same_file(tenant: Tenant) -> None:
     content = table(f"core,{address},correct horse", "host,switch.example.org,another secret")
     plan = planned(tenant, content)
     assert (plan["applied"], plan["added"], clients(tenant)) == (False, 1, [])
-    assert plan["steps"][0]["source"] == "old.csv:2"
+    (step,) = plan["steps"]
+    assert (
+        step["source"] == "old.csv:2"
+        and step["fields"]["address"] == [None, f"{address}/32"]
+        and "secret" not in step["fields"]
+    )
     (finding,) = plan["findings"]
     assert (finding["weight"], finding["source"]) == ("left out", "old.csv:3")
     done = send(tenant, content, plan=plan["plan"])
@@ -87,9 +92,11 @@ def test_an_export_of_nps_needs_decisions(tenant: Tenant) -> None:
     """A group that no directory knows keeps its rule disabled, or needs a decision if the rule denies."""
     octets = NPS.read_bytes()
     plan = planned(tenant, octets, format="nps", fileName="nps.xml", timezone="Europe/Berlin")
+    assert all(each["source"].startswith("nps.xml") for each in (*plan["steps"], *plan["findings"]))
     assert plan["unknownGroups"] and {each["kind"] for each in plan["steps"]} >= {"client", "rule"}
-    if plan["undecided"]:
-        assert problem(send(tenant, octets, format="nps", fileName="nps.xml", plan=plan["plan"]))[0] == 409
+    assert plan["undecided"] == ["No guests", "Staff on Wi-Fi"]
+    refused = send(tenant, octets, format="nps", fileName="nps.xml", timezone="Europe/Berlin", plan=plan["plan"])
+    assert problem(refused) == (409, "2 policies must be decided first")
     fields = {
         "format": "nps",
         "fileName": "nps.xml",

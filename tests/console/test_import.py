@@ -28,7 +28,8 @@ async def test_the_wizard(areas: Areas, admin: Visitor) -> None:
     text = text_of(plan)
     assert "Nothing is written yet" in text and "nps.xml:" in text and "left out" in text
     asked = {name: unescape(value) for name, value in _AREA.findall(plan.text)}
-    assert "S-1-5-" in asked["groups"]
+    assert "S-1-5-" in asked["groups"] and asked["decisions"] == "No guests=\nStaff on Wi-Fi="
+    assert "action: allow" in text and "ruleOrder: identity -> listed" in text and "enabled: False" in text
     fields = {
         **first,
         "groups": re.sub(r"=$", "=staff", asked["groups"], flags=re.MULTILINE),

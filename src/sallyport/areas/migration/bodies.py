@@ -58,7 +58,9 @@ class ImportStep(Model):
     kind: str = Field(description="Kind of object, such as `client`.")
     name: str = Field(description="Name of the object.")
     source: str = Field(description="File and line.")
-    fields: dict[str, object] = Field(description="For `~`: the values before and after, by field, without secrets.")
+    fields: dict[str, object] = Field(
+        description="The values before and after, by field, without secrets; of a new object, those that are not the default."
+    )
 
 
 class ImportFinding(Model):

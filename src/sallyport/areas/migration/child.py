@@ -48,7 +48,8 @@ def translate_open(form: str, file: BinaryIO, name: str, options: Options, limit
 
 def _named(source: str, path: Path, name: str) -> str:
     """Return the place in a file with the name of the file."""
-    return f"{name}:{source.removeprefix(f'{path.name}:')}" if source.startswith(f"{path.name}:") else source
+    file, colon, line = source.partition(":")
+    return f"{name}{colon}{line}" if file == path.name else source
 
 
 def _translated(

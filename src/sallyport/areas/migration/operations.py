@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.areas.configuration.item import Sign
+from sallyport.areas.configuration.item import Sign, Step
 from sallyport.areas.migration.bodies import (
     LISTED,
     ImportConfiguration,
@@ -12,10 +12,11 @@ from sallyport.areas.migration.bodies import (
 )
 from sallyport.areas.migration.merging import admitting
 from sallyport.areas.migration.service import Import, Planned
-from sallyport.areas.migration.translation import Decision, Finding, Options, Weight
+from sallyport.areas.migration.translation import OTHERWISE, Decision, Finding, Options, Weight
 from sallyport.areas.migration.uploads import NamelessFiles
 from sallyport.base.errors import invalid_field
 from sallyport.base.text import counted
+from sallyport.store.audit import HIDDEN
 from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, Caller, Gate
 from sallyport.web.upload import Upload
@@ -98,15 +99,22 @@ def _shown(planned: Planned, *, applied: bool) -> ImportPlanned:
                 kind=each.kind.name,
                 name=each.name,
                 source=each.source,
-                fields=dict(each.fields) if each.sign is Sign.CHANGED else {},
+                fields=dict(each.fields) if each.sign is Sign.CHANGED else _given(each),
             )
             for each in steps[:LISTED]
         ],
         findings=[ImportFinding.model_validate(each.as_json()) for each in findings[:LISTED]],
         findingCount=len(findings),
-        undecided=list(dict.fromkeys(each.name for each in found.named(Weight.UNDECIDED))),
+        undecided=list(dict.fromkeys(each.name.partition(OTHERWISE)[0] for each in found.named(Weight.UNDECIDED))),
         unknownGroups=planned.unknown_groups,
     )
+
+
+def _given(step: Step) -> dict[str, object]:
+    """Return the values of a new object that are not the default, without secrets."""
+    defaults = {name: field.default for name, field in step.kind.body.model_fields.items()}
+    found = {name: values for name, values in step.fields.items() if values[1] not in (None, "", [], {}, HIDDEN)}
+    return {name: values for name, values in found.items() if values[1] != defaults.get(name)}
 
 
 def _rank(finding: Finding) -> int:

@@ -70,11 +70,14 @@ async def plan_or_write(visit: Visit) -> Context | Redirect:
 
 
 def _changes(fields: JSON) -> list[JSON]:
-    """Return the changed values of an object as lines."""
-    given = fields if isinstance(fields, dict) else {}
-    return [
-        f"{name}: {' -> '.join(map(text_of, values))}" for name, values in given.items() if isinstance(values, list)
-    ]
+    """Return the values of an object as lines. A new object has no values before."""
+    given = {
+        name: values
+        for name, values in (fields if isinstance(fields, dict) else {}).items()
+        if isinstance(values, list)
+    }
+    texts = {name: [text_of(each) for each in values if each is not None] for name, values in given.items()}
+    return [f"{name}: {' -> '.join(each)}" for name, each in texts.items()]
 
 
 def _lines(sent: str, missing: JSON) -> str:
