@@ -53,6 +53,8 @@ def test_nps_is_imported_once(service: Service, tmp_path: Path) -> None:
         ("Rest", "block", True), ("NPS: no policy matches", "block", True),
     ]  # fmt: skip
     assert own[0]["groups"] == ["Staff"] and own[2]["media"] == ["Ethernet"]
+    assert (own[0]["role"], own[0]["replyAttributes"]) == ("Staff", [])
+    assert "Filter-Id = staff" in service.ok("role", "show", "Staff", "--domain", domain)
     (shown,) = [each for each in json.loads(service.ok("domain", "list", "--json")) if each["domainName"] == "moved"]
     assert (shown["ruleOrder"], shown["issuerName"]) == ("listed", "Moved")
     service.ok("client", "set", "NPS switch", "--tag", "site=Berlin")
