@@ -55,7 +55,7 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
         Enforce mode is assumed. The result of the first factor is that of the other server: nothing is asked, and
         nothing is counted. With `device`, the answer shows what changes for one NAS.
         """
-        wanted = Wanted(body.result, body.reason, body.rule, body.cases)
+        wanted = Wanted(body.result, body.reason, body.rule, body.oldReason, body.oldPolicy, body.cases)
         found = await service.report(body.domainId, Filter(body.device, body.user), wanted)
         domain = domains.table.present(body.domainId)
         return Plain(await trio.to_thread.run_sync(_report, found, domain))  # sorts up to 50,000 users
