@@ -344,6 +344,6 @@ OPERATIONS = (
 
 FORMS = (
     Operation("/api/v1/integrations/directory/importLdif", OPERATOR),
-    Operation("/ad/ImportConfiguration", ADMIN),
+    Operation("/ad/ImportConfiguration", ADMIN, {"format": "nps"}),
 )
 """Operations that take a form with a file. Their refusals are tested in a test file of their own."""

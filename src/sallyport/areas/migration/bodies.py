@@ -59,7 +59,8 @@ class ImportStep(Model):
     name: str = Field(description="Name of the object.")
     source: str = Field(description="File and line.")
     fields: dict[str, object] = Field(
-        description="The values before and after, by field, without secrets; of a new object, those that are not the default."
+        description="The values before and after, by field, without secrets; of a new object, those that are not the "
+        "default."
     )
 
 
