@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from sallyport.cli.local import Local
 
 ANSWER_S = 60.0
-COPY_S = 3600.0  # a backup or restore may take a long time on a slow disk
+LONG_ANSWER_S = 3600.0
+LONG: Final = ("db.", "configuration.apply", "/ad/CompareShadowLogins")
+"""The beginnings of what may take minutes: a backup on a slow disk, a plan of many objects, a report of 200,000 logins.
+They get LONG_ANSWER_S instead of ANSWER_S."""
 IN_MEMORY = frozenset({"listen.senders", "log.level"})
 """Commands that read or change the memory of the running service. They fail if no service runs."""
 MIGRATE: Final = "db.migrate"
@@ -247,7 +250,8 @@ def process_id(settings: Settings) -> int | None:
 def _answer(sock: socket.socket, asked: Row) -> Row:
     """Send a request, and return the answer of the running service. Raises StartError if the service does not
     answer."""
-    sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
+    is_long = str(asked.get("command") or asked.get("path")).startswith(LONG)
+    sock.settimeout(LONG_ANSWER_S if is_long else ANSWER_S)
     try:
         sock.sendall(json.dumps(asked).encode() + b"\n")
         line = sock.makefile("rb").readline()
