@@ -8,6 +8,7 @@ of their ids.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -59,7 +60,9 @@ class Kind(ABC, Generic[BodyT]):
     file does not have. keeps: fields that keep their values if a file does not have them. removed_first: whether
     objects are removed before others are added, so that addresses and names are free. Otherwise, they are removed at
     the end, when nothing refers to them. parts: models of objects within the body that its schema does not have. level:
-    kinds with a lower level are written first, because others refer to their objects.
+    kinds with a lower level are written first, because others refer to their objects. changed_by: the operations that
+    change present objects, with the field of their body that selects the objects: by id, by `key`, or all of a domain
+    (`domainId`). harmless: fields of these operations that change nothing that a file has; files never stop them.
     """
 
     name: ClassVar[str]
@@ -71,6 +74,8 @@ class Kind(ABC, Generic[BodyT]):
     removed_first: ClassVar[bool] = True
     parts: Sequence[type[BaseModel]] = ()
     level: ClassVar[int] = 1
+    changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    harmless: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:

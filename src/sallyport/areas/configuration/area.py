@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sallyport.areas.configuration import operations as api
+from sallyport.areas.configuration.managed import ManagedObjects
 from sallyport.areas.configuration.service import Engine
 from sallyport.areas.configuration.startup import Startup
 from sallyport.areas.configured import AnyKind
@@ -19,6 +20,7 @@ class ConfigurationArea(Area):
         self._areas = areas
         self._tenancy = tenancy
         self.engine = Engine(parts.configuration, self._kinds, parts.clock)
+        self.managed = ManagedObjects(parts.store, self._kinds)
         self.metrics = ConfigurationMetrics(parts.registry)
         self.startup = Startup(parts.settings.apply, self.engine, tenancy, self.metrics, parts.clock)
         self.leader_tasks = (self.startup.run,)

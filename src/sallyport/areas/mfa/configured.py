@@ -1,6 +1,7 @@
 """MFA providers in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from sallyport.areas.configured import Change, Kind, Stored, as_text
@@ -20,6 +21,9 @@ class ProviderKind(Kind[WholeProvider]):
     key = "provider"
     refers = "domain"
     removed_first = False
+    changed_by = MappingProxyType(
+        {"/ad/SetMFAProvider": "domainId", "/ad/AddMFAProvider": "provider", "/ad/DeleteMFAProvider": "provider"}
+    )
 
     def __init__(self, service: Providers) -> None:
         self._service = service

@@ -1,6 +1,7 @@
 """First factors of domains in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from sallyport.areas.configured import Change, Fields, Kind, Stored, as_text
@@ -20,6 +21,7 @@ class FirstFactorKind(Kind[SetFirstFactor]):
     key = "firstFactor"
     refers = "domain"
     keeps = frozenset({"ldap", "radius"})
+    changed_by = MappingProxyType({"/ad/SetFirstFactor": "domainId"})
 
     def __init__(self, service: FirstFactorSettings) -> None:
         self._service = service

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 from pydantic import SecretBytes
 
@@ -23,6 +24,13 @@ class BypassKind(Kind[ImportedStation]):
     level = 2
     key = "station"
     refers = "domain"
+    changed_by = MappingProxyType(
+        {
+            "/ad/AddBypassStation": "station",
+            "/ad/ImportBypassStations": "stations",
+            "/ad/DeleteBypassStation": "station",
+        }
+    )
 
     def __init__(self, service: Bypass) -> None:
         self._service = service
