@@ -17,8 +17,8 @@ from sallyport.base.wire import JSON, Row
 from sallyport.cli.handover import handed_over
 from sallyport.cli.installation import NOTHING_HERE, Installation, places
 from sallyport.host.owner import denied
+from sallyport.settings.master_key import given_keys
 from sallyport.settings.settings import Settings
-from sallyport.settings.values import MASTER_KEY
 from sallyport.store.data_folder import check_lock
 
 if TYPE_CHECKING:
@@ -169,9 +169,12 @@ class Connection:
         restores = asked.get("command") == RESTORE
         for each in found.places:
             is_shared = bool(each.settings.database_url)  # a machine without a node needs only the master key
-            if each.exists(keyed=restores or is_shared) or (is_shared and MASTER_KEY in os.environ):
+            if each.exists(keyed=restores or is_shared) or (
+                is_shared and given_keys(os.environ, each.settings.data_dir)
+            ):
                 return each
-        if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
+        is_keyed = restores and found.places and given_keys(os.environ, found.places[0].settings.data_dir)
+        if asked.get("command") == MIGRATE or is_keyed:
             self.read()  # raises an error if these settings would be ignored
             return found.places[0]
         absence = found.places[0].absence if found.places else NOTHING_HERE
