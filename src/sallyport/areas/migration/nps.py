@@ -376,7 +376,7 @@ def _rest(found: _Import, root: Element) -> None:
             or element.tag.startswith(SERVICE)
             or any(each.is_read for each in element.children)
         ):
-            waiting += element.unread()
+            waiting += element.children
         elif _has_content(element):
             found.find(Weight.LEFT_OUT, element, "the element has no place in Sallyport")
     found.findings.sort(key=lambda each: int(each.source.rpartition(":")[2]) if ":" in each.source else 0)

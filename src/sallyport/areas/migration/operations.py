@@ -22,7 +22,7 @@ from sallyport.web.scope import ADMINS, Caller, Gate
 from sallyport.web.upload import Upload
 
 MAX_SIZE: Final = 16 << 20
-_ORDER: Final = (Weight.UNDECIDED, Weight.LEFT_OUT, Weight.DISABLED, Weight.NOTE)
+_ORDER: Final = (Weight.UNDECIDED, Weight.DISABLED, Weight.NOTE, Weight.LEFT_OUT)
 
 
 def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
