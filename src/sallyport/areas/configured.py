@@ -51,15 +51,27 @@ class Change(Generic[BodyT]):
         return self.domains[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """The name of an object in a field of another one, of the same domain if it belongs to one."""
+
+    field: str
+    kind: str
+    name: str
+
+
 class Kind(ABC, Generic[BodyT]):
     """A kind of objects that files may describe.
 
     name: the name of the kind and of its file. body: the model of its fields. key: the field that names an object.
-    refers: the field with the name of its domain, or with the names of its domains. without: fields of the body that a
-    file does not have. keeps: fields that keep their values if a file does not have them. removed_first: whether
-    objects are removed before others are added, so that addresses and names are free. Otherwise, they are removed at
-    the end, when nothing refers to them. parts: models of objects within the body that its schema does not have. level:
-    kinds with a lower level are written first, because others refer to their objects.
+    refers: the field with the name of its domain, or with the names of its domains. is_ordered: whether the order of
+    the domains matters. without: fields of the body that a file does not have. keeps: fields that keep their values if
+    a file does not have them. texts: fields whose values may be texts of files (`file:`), such as certificates.
+    has_text_secrets: whether the model takes secrets as texts. parts: models of objects within the body that its schema
+    does not have. removed_first: whether objects are removed before others are added, so that addresses and names are
+    free. Otherwise, they are removed at the end, when nothing refers to them. level: kinds with a lower level are
+    written first, because others refer to their objects. mentioned: the names of the kinds whose objects a body names,
+    apart from domains (`mentions`).
     """
 
     name: ClassVar[str]
@@ -69,8 +81,12 @@ class Kind(ABC, Generic[BodyT]):
     without: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
     removed_first: ClassVar[bool] = True
+    is_ordered: ClassVar[bool] = True
+    texts: ClassVar[frozenset[str]] = frozenset()
+    has_text_secrets: ClassVar[bool] = False
     parts: Sequence[type[BaseModel]] = ()
     level: ClassVar[int] = 1
+    mentioned: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
@@ -89,13 +105,26 @@ class Kind(ABC, Generic[BodyT]):
         return fold(str(fields.get(self.key, "")))
 
     def check(self, body: BodyT, before: Stored | None) -> None:
-        """Raise Invalid if a body cannot be stored. before: the present object, or None."""
+        """Raise Invalid if a new or changed body cannot be stored. before: the present object, or None."""
 
     async def admit(self, body: BodyT, domain_id: int) -> None:
         """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain."""
 
+    def mentions(self, body: BodyT) -> Iterable[Mention]:
+        """Yield the objects that a body names, apart from domains."""
+        return ()
+
+    async def release(self, changes: Sequence[Change[BodyT]]) -> None:
+        """Do what takes several short transactions before changes are written, such as the deletion of the many rows
+        that depend on objects. changes: without the ids of domains."""
+
     def written(self) -> None:
         """React to changes that are committed."""
+
+    @property
+    def needs_domains(self) -> bool:
+        """Whether an object must have one of several domains."""
+        return self.refers == "domains" and self.body.model_fields["domainIds"].is_required()
 
     def fields(self) -> list[str]:
         """Return the names of the fields of the body that a file may have."""

@@ -10,6 +10,7 @@ from sallyport.areas.configuration.item import KEEP, Item, Prune, Sign
 from sallyport.areas.configuration.service import SLICE, Engine
 from sallyport.base.errors import Conflict, Invalid
 from tests.areas import Areas, SetClock, running_areas
+from tests.areas.configuration.made import POLICY, authority, trust
 
 CLIENT = {"name": "vpn", "address": "192.0.2.1", "secret": "correct horse battery", "domains": ["corp"]}
 FOLDER = [
@@ -33,6 +34,8 @@ FOLDER = [
         },
     ),
     ("bypass", {"domain": "lab", "station": "020000000002", "until": "2030-01-01T00:00:00Z", "role": "staff"}),
+    POLICY,
+    *trust(),
 ]
 
 
@@ -91,6 +94,56 @@ async def test_two_installations_from_one_folder_are_equal(areas: Areas, tmp_pat
         for each in (areas, other):
             await engine_of(each).run(each.tenant, items(FOLDER))
         assert await export(areas) == await export(other)
+
+
+async def test_a_private_key_is_kept(areas: Areas) -> None:
+    """The export of a server certificate has its chain and `keep`. One that has expired meanwhile may stay."""
+    engine = engine_of(areas)
+    await engine.run(areas.tenant, items(FOLDER))
+    folder = await export(areas)
+    (first, second) = [fields for kind, fields in folder if kind == "server_certificate"]
+    assert first["privateKey"] == KEEP and "BEGIN CERTIFICATE" in str(first["certificate"])
+    assert "realm" not in first and second["realm"] == "LAB.example"
+    areas.clock.pass_by(400 * 86_400)
+    assert await signs(areas, folder) == []
+    changed = [(kind, {**fields, "domain": "corp"}) for kind, fields in folder if fields is first]
+    with pytest.raises(Invalid, match=r"privateKey: is `keep`"):
+        await engine.plan(areas.tenant, items(changed))
+
+
+async def test_a_profile_keeps_what_followed_from_its_domain(areas: Areas) -> None:
+    """A file without the method and the outer identity keeps them. Other fields that it leaves out are reset."""
+    engine = engine_of(areas)
+    profile = {"domain": "corp", "name": "wifi", "ssids": ["office"]}
+    await engine.run(areas.tenant, items([("profile", {**profile, "method": "tls", "hidden": True})]))
+    (step,) = (await engine.plan(areas.tenant, items([("profile", profile)]))).changes
+    assert step.fields == {"hidden": [True, False]}
+    with pytest.raises(Invalid, match="give an SSID"):
+        await engine.plan(areas.tenant, items([("profile", {"domain": "corp", "name": "cable"})]))
+
+
+async def test_an_authority_is_removed(areas: Areas) -> None:
+    """An authority that has left the files is removed. Each authority has a domain."""
+    engine = engine_of(areas)
+    both = [("authority", {"name": f"a{n}", "domains": ["corp"], "certificates": authority(n)}) for n in (1, 2)]
+    await engine.run(areas.tenant, items(both))
+    assert [each.name for each in areas.app.authorities.service.of_tenant(areas.tenant)] == ["a1", "a2"]
+    await engine.run(areas.tenant, items(both[1:]), prune=Prune.ALL)
+    assert [each.name for each in areas.app.authorities.service.of_tenant(areas.tenant)] == ["a2"]
+    with pytest.raises(Invalid, match="domains"):
+        await engine.plan(areas.tenant, items([("authority", {"name": "a3", "certificates": authority(3)})]))
+
+
+async def test_names_of_other_objects_are_checked_before_anything_changes(areas: Areas) -> None:
+    """A rule that names a role or a provider which neither the store nor the files have is a problem of the plan."""
+    rule = {"domain": "corp", "name": "a", "action": "mfa_required", "users": ["x"]}
+    wrong = [("rule", {**rule, "role": "Staff"}), ("rule", {**rule, "name": "b", "provider": "duo"})]
+    with pytest.raises(Invalid) as found:
+        await engine_of(areas).plan(areas.tenant, items(wrong))
+    assert "role: there is no role corp/Staff" in str(found.value)
+    assert "provider: there is no provider corp/duo" in str(found.value)
+    role = ("role", {"domain": "corp", "role": "STAFF", "sets": []})
+    await engine_of(areas).plan(areas.tenant, items([*wrong[:1], role]))
 
 
 async def test_a_change_names_its_fields_without_secrets(areas: Areas) -> None:

@@ -12,6 +12,7 @@ from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.planning import identity_of
 from sallyport.areas.configuration.service import Engine
 from tests.areas import SetClock, running_areas
+from tests.areas.configuration.made import authority, server
 from tests.areas.configuration.test_apply import engine_of, export, items, signs
 
 Object = tuple[str, Mapping[str, object]]
@@ -119,6 +120,60 @@ KINDS = {
                 optional={"timeoutSeconds": st.integers(1, 5), "startTls": st.just(False)},
             ),
         },
+    ),
+}
+KINDS |= {
+    "authority": st.integers(1, 3).flatmap(
+        lambda number: objects(
+            "authority",
+            {
+                "name": st.just(f"A{number}"),
+                "domains": st.lists(OF_DOMAIN, min_size=1, unique=True),
+                "certificates": st.just(authority(number)),
+            },
+            kinds=st.just(["machines"]),
+            realms=st.lists(st.sampled_from(["a.example", "É.example"]), unique=True),
+            groups=st.lists(NAMES, max_size=2),
+            sidPrefixes=st.just(["s-1-5-21-1"]),
+            names=st.sampled_from([["sid"], ["upn", "cn"], ["cn", "upn"]]),
+            strongOnly=st.booleans(),
+            revocation=st.sampled_from(["soft", "hard"]),
+            crlAddresses=st.just(["http://pki.example.com/ca.crl"]),
+            ocspAddress=st.sampled_from(["", "http://ocsp.example.com"]),
+            useCertificateAddresses=st.booleans(),
+        )
+    ),
+    "server_certificate": st.integers(1, 2).flatmap(
+        lambda number: objects(
+            "server_certificate",
+            {
+                "domain": OF_DOMAIN,
+                "certificate": st.just(server(number)[0]),
+                "privateKey": st.just(server(number)[1]),
+            },
+        )
+    ),
+    "profile": objects(
+        "profile",
+        {"domain": OF_DOMAIN, "name": NAMES, "ssids": st.lists(NAMES, min_size=1, max_size=2)},
+        hidden=st.booleans(),
+        security=st.sampled_from(["wpa2", "wpa3"]),
+        wired=st.booleans(),
+        method=st.sampled_from(["tls", "peap", "ttls-pap"]),
+        loginBy=st.sampled_from(["person", "both"]),
+        outerIdentity=st.sampled_from(["", "anonymous@x.example"]),
+        serverNames=st.lists(st.sampled_from(["A.example.com", "b.example.com"]), unique=True),
+        anchors=st.sampled_from(["", authority(1)]),
+    ),
+    "password_policy": objects(
+        "password_policy",
+        {"policyName": NAMES},
+        templateName=NAMES,
+        minLen=st.integers(0, 20).map(str),
+        firstChar=st.sampled_from(["", "Uppercase", "digit"]),
+        allowUpperLower=st.sampled_from(["", "yes", "Yes", "true"]),
+        ocredit=st.integers(-2, 2).map(str),
+        usercheck=st.sampled_from(["", "yes", "0"]),
     ),
 }
 SETTINGS = objects(

@@ -64,6 +64,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
                     "refers": kind.refers,
                     "fields": list[JSON](kind.names()),
                     "secrets": list[JSON](sorted(secret_names(kind))),
+                    "texts": list[JSON](sorted(kind.texts)),
                     "schema": cast(JSON, schema_of(kind)),
                 }
                 for kind in engine.kinds()

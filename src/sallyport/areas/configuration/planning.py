@@ -6,13 +6,13 @@ validated in the same way.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from sallyport.areas.configuration.item import KEEP, Item, Plan, Prune, Sign, Step
 from sallyport.areas.configuration.schemas import secret_names
-from sallyport.areas.configured import IDS, AnyKind, Change, Fields, Stored
+from sallyport.areas.configured import IDS, AnyKind, Change, Fields, Stored, as_text
 from sallyport.base.errors import MISSING, Invalid, invalid_field
 from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.text import counted, existing, fold
@@ -24,17 +24,18 @@ MAX_PROBLEMS: Final = 20
 """Maximum number of problems that an error lists."""
 FEW: Final = 3
 """Part of the objects of a kind that `--prune` may remove: one of three."""
-_PLACEHOLDERS: Final = {"orgId": 0, "tenantId": 0, "domainId": 0, "domainIds": []}
+_PLACEHOLDERS: Final = {"orgId": 0, "tenantId": 0, "domainId": 0, "domainIds": [0]}
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What the store has of a tenant. objects, managed: by kind."""
+    """What the store has of a tenant. objects, managed: by kind. mentioned: the kinds whose objects others name."""
 
     version: int
     domains: Mapping[int, str]
     objects: Mapping[str, Sequence[Stored]]
     managed: Mapping[str, Collection[str]]
+    mentioned: Sequence[AnyKind] = ()
 
 
 @dataclass(slots=True)
@@ -44,7 +45,10 @@ class _Problems:
     found: list[str] = field(default_factory=list)
 
     def add(self, item: Item, text: str) -> None:
-        self.found.append(f"{item.source}: {item.kind} {item.name}: {text}")
+        self.add_at(item.source, item.kind, item.name, text)
+
+    def add_at(self, source: str, kind: str, name: str, text: str) -> None:
+        self.found.append(f"{source}: {kind} {name}: {text}")
 
     def add_error(self, item: Item, error: Invalid) -> None:
         for each in error.errors:
@@ -87,6 +91,7 @@ def plan(
             released[kind.name] = [each for each in present.managed.get(kind.name, ()) if each not in files]
         managed[kind.name] = [each for each in files if each not in present.managed.get(kind.name, ())]
         steps += own
+    _check_mentions(steps, present, problems)
     problems.check()
     return Plan(tenant_id, present.version, steps, managed, {kind: each for kind, each in released.items() if each})
 
@@ -101,6 +106,26 @@ def _by_kind(
         elif not part:
             problems.add(item, f"no such kind{existing(item.kind, found)}")
     return found
+
+
+def _check_mentions(steps: Sequence[Step], present: Present, problems: _Problems) -> None:
+    """Add a problem for each name of an object that neither the store nor the files have."""
+    kinds = {kind.name: kind for kind in present.mentioned}
+    known = dict[str, set[str]]()
+    for name, kind in kinds.items():
+        known[name] = {identity_of(kind, each.fields) for each in present.objects[name]}
+    for step in steps:
+        own = known.setdefault(step.kind.name, set())
+        (own.discard if step.sign is Sign.REMOVED else own.add)(step.identity)
+    for step in steps:
+        body = step.change.body if step.change else None
+        for each in step.kind.mentions(body) if body is not None else ():
+            kind, fields = kinds[each.kind], {kinds[each.kind].key: each.name}
+            if kind.refers == "domain":
+                fields["domain"] = step.domains[0]
+            if identity_of(kind, fields) not in known[kind.name]:
+                text = f"{each.field}: there is no {kind.name} {shown_name(kind, fields)}"
+                problems.add_at(step.source, step.kind.name, step.name, text)
 
 
 def _check_few(kind: AnyKind, gone: Sequence[Step], count: int, prune: Prune) -> None:
@@ -161,12 +186,13 @@ class _Planner:
         if missing:
             return None
         wanted = validated(kind, {**_kept(kind, stored), **fields})
-        kind.check(wanted.body, stored)
         if unknown := [name for name in wanted.domains if fold(name) not in self._domains]:
             known = existing(unknown[0], self._domains.values())
             self._problems.add(item, f"{kind.refers}: no domain named {unknown[0]}{known}")
             return None
         changes = _changes(before.values if before else {}, wanted.values)
+        if changes or stored is None:
+            kind.check(wanted.body, stored)
         sign = Sign.ADDED if stored is None else Sign.CHANGED if changes else Sign.UNCHANGED
         change = Change(stored, wanted.body, frozenset(changes))
         return Step(sign, kind, item.name, item.source, identity, changes, wanted.domains, change)
@@ -192,11 +218,13 @@ class _Planner:
 def validated(kind: AnyKind, fields: Fields) -> _Object:
     """Return the validated fields of an object. Raises Invalid."""
     own = {name: value for name, value in fields.items() if name != kind.refers}
+    if kind.has_text_secrets:
+        own = cast(dict[str, object], as_text(own))
     if unknown := [name for name in own if name in IDS or name in kind.without]:
         raise Invalid.about("is not a field of a file", *unknown)
     domains = domains_of(kind, fields)
-    if kind.refers == "domain" and len(domains) != 1:
-        raise invalid_field("domain", MISSING)
+    if (kind.refers == "domain" and len(domains) != 1) or (kind.needs_domains and not domains):
+        raise invalid_field(kind.refers, MISSING)
     given = {name: value for name, value in _PLACEHOLDERS.items() if name in kind.body.model_fields}
     try:
         body = kind.body.model_validate({**own, **given}, context=FieldCheck(Unknown.REFUSED))
@@ -204,7 +232,7 @@ def validated(kind: AnyKind, fields: Fields) -> _Object:
         raise refusal(error) from None
     values = kind.values(body)
     if kind.refers:
-        values[kind.refers] = [fold(name) for name in domains]
+        values[kind.refers] = [fold(name) for name in domains] if kind.is_ordered else {*map(fold, domains)}
     return _Object(body, values, domains)
 
 

@@ -5,8 +5,9 @@ changes are one transaction. More are written in several ones, so that none dela
 the end. If the service stops in between, the next `apply` writes the rest.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -55,11 +56,22 @@ class Engine:
     async def present(self, tenant_id: int, only: Collection[str] = ()) -> Present:
         """Return what the store has of a tenant. Raises NotFound, StoreError."""
         kinds = self.kinds(only)
+        return await self._configuration.store.read(
+            lambda tx: _present(tx, tenant_id, kinds, repo.managed(tx, tenant_id))
+        )
+
+    async def _concerned(self, tenant_id: int, names: Collection[str], prune: Prune) -> Present:
+        """Return what the store has of the kinds with some names, of those that they mention, and of those that may
+        lose objects."""
+        by_name = {kind.name: kind for kind in self._kinds()}
 
         def read(tx: Tx) -> Present:
-            domains = repo.domains(tx, tenant_id)
-            objects = {kind.name: [_plain(each) for each in kind.read(tx, tenant_id, domains)] for kind in kinds}
-            return Present(repo.version(tx), domains, objects, repo.managed(tx, tenant_id))
+            managed = repo.managed(tx, tenant_id)
+            own = {name for name in (*names, *(managed if prune is not Prune.NOTHING else ())) if name in by_name}
+            mentioned = {name for each in own for name in by_name[each].mentioned}
+            kinds = [kind for name, kind in by_name.items() if name in own | mentioned]
+            present = _present(tx, tenant_id, kinds, managed)
+            return replace(present, mentioned=[by_name[name] for name in mentioned])
 
         return await self._configuration.store.read(read)
 
@@ -71,8 +83,8 @@ class Engine:
         prune: the objects to remove. only: the kinds to plan; all if empty. Raises StoreError. Raises Invalid, whose
         message has a line for each problem.
         """
-        present, kinds = await self.present(tenant_id, only), self.kinds(only)
-        given = list(items)
+        given, kinds = list(items), self.kinds(only)
+        present = await self._concerned(tenant_id, {each.kind for each in given}, prune)
         ids = {fold(name): number for number, name in present.domains.items()}
         made = await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
         for step in made.changes:
@@ -88,6 +100,8 @@ class Engine:
         parts = self._parts(plan)
         if not parts:
             return
+        for kind in {step.kind for step in plan.changes}:
+            await kind.release([each.change for each in plan.changes if each.kind is kind and each.change])
         for part in parts[:-1]:
             await self._configuration.store.write(part)
         await self._configuration.change(parts[-1])
@@ -148,6 +162,12 @@ class Engine:
                     audit.record(tx, "configuration.apply", at=at, tenant_id=plan.tenant_id, target=target)
 
         return write
+
+
+def _present(tx: Tx, tenant_id: int, kinds: Sequence[AnyKind], managed: Mapping[str, Collection[str]]) -> Present:
+    domains = repo.domains(tx, tenant_id)
+    objects = {kind.name: [_plain(each) for each in kind.read(tx, tenant_id, domains)] for kind in kinds}
+    return Present(repo.version(tx), domains, objects, managed)
 
 
 def _plain(stored: Stored) -> Stored:

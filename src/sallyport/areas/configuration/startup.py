@@ -94,7 +94,7 @@ class Startup:
 
     def _read(self, folder: Path, tenant: Tenant | None) -> dict[Tenant, list[Item]]:
         kinds = [
-            FileKind(kind.name, kind.key, kind.refers, kind.names(), secret_names(kind))
+            FileKind(kind.name, kind.key, kind.refers, kind.names(), secret_names(kind), kind.texts)
             for kind in self._engine.kinds()
         ]
         found = read_folder(folder, kinds, tenant, References(folder, self._environ))

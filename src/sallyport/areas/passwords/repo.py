@@ -52,6 +52,12 @@ def page(tx: Tx, tenant_id: int, page: Page) -> tuple[list[Policy], int]:
     return found, _count(tx, tenant_id)
 
 
+def of_tenant(tx: Tx, tenant_id: int) -> list[Policy]:
+    """Return all policies of a tenant, ordered by id."""
+    sql = f"select {_COLUMNS} from password_policies where tenant_id = :tenant order by id"
+    return tx.all(_policy, sql, tenant=tenant_id)
+
+
 def _count(tx: Tx, tenant_id: int) -> int:
     return tx.value(int, "select count(*) from password_policies where tenant_id = :tenant", tenant=tenant_id) or 0
 
