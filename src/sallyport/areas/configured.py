@@ -67,11 +67,12 @@ class Kind(ABC, Generic[BodyT]):
     refers: the field with the name of its domain, or with the names of its domains. is_ordered: whether the order of
     the domains matters. without: fields of the body that a file does not have. keeps: fields that keep their values if
     a file does not have them. texts: fields whose values may be texts of files (`file:`), such as certificates.
-    has_text_secrets: whether the model takes secrets as texts. parts: models of objects within the body that its schema
-    does not have. removed_first: whether objects are removed before others are added, so that addresses and names are
-    free. Otherwise, they are removed at the end, when nothing refers to them. level: kinds with a lower level are
-    written first, because others refer to their objects. mentioned: the names of the kinds whose objects a body names,
-    apart from domains (`mentions`).
+    has_text_secrets: whether the model takes secrets as texts. destinations: fields that say where a secret beside them
+    is sent. If one of them changes, the secret must be given again, so that an author of files cannot obtain it. parts:
+    models of objects within the body that its schema does not have. removed_first: whether objects are removed before
+    others are added, so that addresses and names are free. Otherwise, they are removed at the end, when nothing refers
+    to them. level: kinds with a lower level are written first, because others refer to their objects. mentioned: the
+    names of the kinds whose objects a body names, apart from domains (`mentions`).
     """
 
     name: ClassVar[str]
@@ -84,6 +85,7 @@ class Kind(ABC, Generic[BodyT]):
     is_ordered: ClassVar[bool] = True
     texts: ClassVar[frozenset[str]] = frozenset()
     has_text_secrets: ClassVar[bool] = False
+    destinations: ClassVar[frozenset[str]] = frozenset()
     parts: Sequence[type[BaseModel]] = ()
     level: ClassVar[int] = 1
     mentioned: ClassVar[frozenset[str]] = frozenset()
@@ -116,7 +118,7 @@ class Kind(ABC, Generic[BodyT]):
 
     async def release(self, changes: Sequence[Change[BodyT]]) -> None:
         """Do what takes several short transactions before changes are written, such as the deletion of the many rows
-        that depend on objects. changes: without the ids of domains."""
+        that depend on objects. changes: those of present objects."""
 
     def written(self) -> None:
         """React to changes that are committed."""

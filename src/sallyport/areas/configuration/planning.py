@@ -180,9 +180,9 @@ class _Planner:
         identity = self._free(taken, identity_of(kind, item.fields))
         before, stored = self._present.get(identity, (None, None))
         missing = list[str]()
-        fields = _merged(item.fields, stored.fields if stored else {}, secret_names(kind), missing)
+        fields = _merged(_with_keeps(kind, item.fields, stored), stored.fields if stored else {}, kind, missing)
         for name in missing:
-            self._problems.add(item, f"{name}: is `{KEEP}`, but nothing is stored: give a file: or an env: reference")
+            self._problems.add(item, f"{name}: give a file: or an env: reference")
         if missing:
             return None
         wanted = validated(kind, {**_kept(kind, stored), **fields})
@@ -254,37 +254,46 @@ def shown_name(kind: AnyKind, fields: Fields) -> str:
     return "/".join([*domains_of(kind, fields), own]) if kind.refers == "domain" else own
 
 
+def _with_keeps(kind: AnyKind, fields: Fields, stored: Stored | None) -> Fields:
+    """Return fields with KEEP for each stored secret that a file may leave out."""
+    left_out = (kind.keeps & secret_names(kind)) - fields.keys()
+    return {**{name: KEEP for name in left_out if stored and stored.fields.get(name)}, **fields}
+
+
 def _kept(kind: AnyKind, stored: Stored | None) -> Fields:
     """Return the stored values of the fields that a file may leave out."""
     return {name: stored.fields[name] for name in kind.keeps if name in stored.fields} if stored else {}
 
 
-def _merged(fields: Fields, stored: object, secrets: Collection[str], missing: list[str], path: str = "") -> Fields:
+def _merged(fields: Fields, stored: object, kind: AnyKind, missing: list[str], path: str = "") -> Fields:
     """Return fields in which each secret that is KEEP has its stored value. missing: gets the paths of secrets that are
-    not stored."""
+    not stored, or that would be sent to another place, each with the reason."""
     before = stored if isinstance(stored, Mapping) else {}
-    found = dict[str, object]()
+    secrets, found = secret_names(kind), dict[str, object]()
     for name, value in fields.items():
         here = f"{path}{name}"
         if name in secrets and value == KEEP:
             found[name] = before.get(name)
+            moved = sorted(each for each in kind.destinations if (fields.get(each) or "") != (before.get(each) or ""))
             if not found[name]:
-                missing.append(here)
+                missing.append(f"{here}: is `{KEEP}`, but nothing is stored")
+            elif moved:
+                missing.append(f"{here}: is `{KEEP}`, but {moved[0]} changes, so that it would be sent elsewhere")
         elif isinstance(value, Mapping):
-            found[name] = _merged(value, before.get(name), secrets, missing, f"{here}.")
+            found[name] = _merged(value, before.get(name), kind, missing, f"{here}.")
         elif isinstance(value, list):
-            found[name] = _merged_list(value, before.get(name), secrets, missing, here)
+            found[name] = _merged_list(value, before.get(name), kind, missing, here)
         else:
             found[name] = value
     return found
 
 
 def _merged_list(
-    entries: Sequence[object], stored: object, secrets: Collection[str], missing: list[str], path: str
+    entries: Sequence[object], stored: object, kind: AnyKind, missing: list[str], path: str
 ) -> list[object]:
     before = stored if isinstance(stored, Sequence) else ()
     return [
-        _merged(each, before[index] if index < len(before) else None, secrets, missing, f"{path}[{index}].")
+        _merged(each, before[index] if index < len(before) else None, kind, missing, f"{path}[{index}].")
         if isinstance(each, Mapping)
         else each
         for index, each in enumerate(entries)

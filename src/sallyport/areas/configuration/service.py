@@ -100,14 +100,23 @@ class Engine:
         parts = self._parts(plan)
         if not parts:
             return
-        for kind in {step.kind for step in plan.changes}:
-            await kind.release([each.change for each in plan.changes if each.kind is kind and each.change])
+        await self._release(plan)
         for part in parts[:-1]:
             await self._configuration.store.write(part)
         await self._configuration.change(parts[-1])
         for kind in {step.kind for step in plan.changes}:
             kind.written()
         log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
+
+    async def _release(self, plan: Plan) -> None:
+        domains = await self._configuration.store.read(lambda tx: repo.domains(tx, plan.tenant_id))
+        ids = {fold(name): number for number, name in domains.items()}
+        present = dict[AnyKind, list[AnyChange]]()
+        for step in plan.changes:
+            if step.change is not None and step.change.before is not None:
+                present.setdefault(step.kind, []).append(_with_domains(step, ids))
+        for kind, changes in present.items():
+            await kind.release(changes)
 
     async def run(
         self, tenant_id: int, items: Sequence[Item], *, prune: Prune = Prune.NOTHING, only: Collection[str] = ()

@@ -20,6 +20,7 @@ class ProviderKind(Kind[WholeProvider]):
     key = "provider"
     refers = "domain"
     removed_first = False
+    destinations = frozenset({"url", "host", "domain"})
 
     def __init__(self, service: Providers) -> None:
         self._service = service

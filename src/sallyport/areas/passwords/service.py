@@ -9,6 +9,7 @@ from sallyport.areas.passwords.engine import Failure
 from sallyport.areas.passwords.policy import Assignment, Fields, Policy, complete, contradictions, rules_of, values
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -166,6 +167,29 @@ class PasswordPolicies:
             self._note(tx, "policy.assign", tenant_id, policy, {}, machine)
         elif not assignment.adds and repo.unassign(tx, policy.id, assignment.instance_id):
             self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
+
+    def names(self, tx: Tx, tenant_id: int) -> dict[int, str]:
+        """Return the names of a tenant's policies, by id. Policies without a name are left out."""
+        return {each.id: each.name for each in repo.of_tenant(tx, tenant_id) if each.name}
+
+    def of_instances(self, tx: Tx, tenant_id: int) -> dict[int, list[str]]:
+        """Return the names of the policies of each machine of a tenant, by the id of the machine."""
+        found = dict[int, list[str]]()
+        for instance_id, name in repo.assignments(tx, self.names(tx, tenant_id)):
+            found.setdefault(instance_id, []).append(name)
+        return found
+
+    def assign_exactly(self, tx: Tx, tenant_id: int, instance_id: int, names: Collection[str]) -> None:
+        """Assign these policies to a machine, and no others that have names. Raises NotFound."""
+        known = self.names(tx, tenant_id)
+        ids = {fold(name): number for number, name in known.items()}
+        try:
+            wanted = {ids[fold(name)] for name in names}
+        except KeyError as error:
+            raise NotFound(f"there is no password policy {error.args[0]}") from None
+        present = {*repo.ids_of(tx, [instance_id])} & known.keys()
+        for policy_id in sorted(wanted ^ present):
+            self.assign_in(tx, tenant_id, Assignment(policy_id, instance_id, policy_id in wanted))
 
     async def validate(
         self,

@@ -20,6 +20,7 @@ class FirstFactorKind(Kind[SetFirstFactor]):
     key = "firstFactor"
     refers = "domain"
     keeps = frozenset({"ldap", "radius"})
+    destinations = frozenset({"servers", "host", "startTls", "caCertificate"})
 
     def __init__(self, service: FirstFactorSettings) -> None:
         self._service = service
