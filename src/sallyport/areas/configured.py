@@ -109,8 +109,9 @@ class Kind(ABC, Generic[BodyT]):
     def check(self, body: BodyT, before: Stored | None) -> None:
         """Raise Invalid if a new or changed body cannot be stored. before: the present object, or None."""
 
-    async def admit(self, body: BodyT, domain_id: int) -> None:
-        """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain."""
+    async def admit(self, body: BodyT, tenant_id: int, domain_id: int) -> None:
+        """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain; 0 for a new
+        one."""
 
     def mentions(self, body: BodyT) -> Iterable[Mention]:
         """Yield the objects that a body names, apart from domains."""
@@ -119,6 +120,9 @@ class Kind(ABC, Generic[BodyT]):
     async def release(self, changes: Sequence[Change[BodyT]]) -> None:
         """Do what takes several short transactions before changes are written, such as the deletion of the many rows
         that depend on objects. changes: those of present objects."""
+
+    def verify(self, tx: Tx, tenant_id: int) -> None:
+        """Raise Conflict if the objects of a tenant do not fit each other after all changes of all kinds."""
 
     def written(self) -> None:
         """React to changes that are committed."""

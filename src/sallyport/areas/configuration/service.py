@@ -88,10 +88,9 @@ class Engine:
         ids = {fold(name): number for number, name in present.domains.items()}
         made = await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
         for step in made.changes:
-            known = step.domains and ids.get(fold(step.domains[0]))
-            if known and step.change is not None and step.change.body is not None:
+            if step.domains and step.change is not None and step.change.body is not None:
                 with _placed(step.kind, [step]):
-                    await step.kind.admit(step.change.body, known)
+                    await step.kind.admit(step.change.body, tenant_id, ids.get(fold(step.domains[0]), 0))
         return made
 
     async def apply(self, plan: Plan) -> None:
@@ -165,6 +164,8 @@ class Engine:
                 with _placed(kind, steps):
                     kind.write(tx, plan.tenant_id, [_with_domains(step, ids) for step in steps])
             if is_last:
+                for kind in self._kinds() if plan.changes else ():
+                    kind.verify(tx, plan.tenant_id)
                 repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
                 if plan.changes:
                     target = counted(len(plan.changes), "object")
