@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.areas.configuration.exporting import exported
 from sallyport.areas.configuration.item import KEEP, Item, Prune, Sign
-from sallyport.areas.configuration.service import SLICE, Engine
+from sallyport.areas.configuration.service import Engine
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.base.errors import Conflict, Invalid
 from tests.areas import Areas, SetClock, running_areas
@@ -298,25 +298,6 @@ async def test_break_glass_stays_outside(areas: Areas) -> None:
     assert domains.named(areas.tenant, "corp").mode == "monitor"
     await domains.restore()
     assert domains.named(areas.tenant, "corp").mode == "enforce"
-
-
-async def test_many_objects_take_effect_together(areas: Areas) -> None:
-    """More than 500 changes are several transactions. If one fails, those before have no effect, and the next folder
-    adds the rest."""
-    engine = engine_of(areas)
-    other = await areas.tenancy.ensure_tenant(1, 9)
-    await engine.run(other, items([("client", {**CLIENT, "address": "203.0.113.77", "domains": []})]))
-    many = [
-        ("client", {**CLIENT, "name": f"c{n}", "address": f"10.0.{n // 250}.{n % 250}", "secret": {"hex": "61" * 16}})
-        for n in range(2 * SLICE + 10)
-    ]
-    taken = ("client", {**CLIENT, "name": "taken", "address": "203.0.113.77"})
-    with pytest.raises(Conflict, match=r"client\.toml: address is not available"):
-        await engine.run(areas.tenant, items([*many, taken]))
-    assert not areas.clients.of_tenant(areas.tenant)
-    plan = await engine.run(areas.tenant, items(many))
-    assert len(plan.changes) == 10
-    assert len(areas.clients.of_tenant(areas.tenant)) == len(many)
 
 
 async def test_an_exported_rule_stays_disabled(areas: Areas) -> None:

@@ -96,6 +96,23 @@ def plan(
     return Plan(tenant_id, present.version, steps, managed, {kind: each for kind, each in released.items() if each})
 
 
+def undoing(
+    tenant_id: int, kinds: Sequence[AnyKind], before: Mapping[str, Mapping[str, Fields | None]], present: Present
+) -> Plan:
+    """Return the plan that restores objects. before: what they were, by kind and the form for comparison of their
+    names; None for those that did not exist. Raises Invalid."""
+    problems, steps = _Problems(), list[Step]()
+    names = {fold(name): name for name in present.domains.values()}
+    for kind in kinds:
+        own = before.get(kind.name, {})
+        planner = _Planner(kind, present, names, problems)
+        items = [Item(kind.name, shown_name(kind, fields), fields, "undo") for fields in own.values() if fields]
+        added = {identity for identity, fields in own.items() if fields is None}
+        steps += [*planner.steps(items), *(each for each in planner.others(()) if each.identity in added)]
+    problems.check()
+    return Plan(tenant_id, present.version, steps, {}, {})
+
+
 def _by_kind(
     kinds: Sequence[AnyKind], items: Iterable[Item], problems: _Problems, *, part: bool
 ) -> dict[str, list[Item]]:
