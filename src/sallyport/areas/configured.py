@@ -26,10 +26,12 @@ class Stored:
     """An object as the store has it.
 
     id: the key of its row. fields: its fields as a file has them, with all values. A secret is {"hex": octets}.
+    is_implied: whether it is there without having been added. Then an export leaves it out, and it is never removed.
     """
 
     id: int | str
     fields: Fields
+    is_implied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ _NOTHING: Sequence[object] = (None, "", [], {})
 def exported(kind: AnyKind, objects: Sequence[Stored]) -> list[dict[str, object]]:
     """Return the fields of objects for a file."""
     defaults = _defaults(kind, objects)
-    return [_entry(kind, each, defaults) for each in objects]
+    return [_entry(kind, each, defaults) for each in objects if not each.is_implied]
 
 
 def _defaults(kind: AnyKind, objects: Sequence[Stored]) -> Mapping[str, object]:

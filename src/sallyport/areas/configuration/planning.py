@@ -228,7 +228,7 @@ class _Planner:
                 Change(stored, None),
             )
             for identity, (_, stored) in self._present.items()
-            if identity not in files
+            if identity not in files and not stored.is_implied
         ]
 
 

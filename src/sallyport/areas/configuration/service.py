@@ -269,7 +269,7 @@ def _present(tx: Tx, tenant_id: int, kinds: Sequence[AnyKind], managed: Mapping[
 
 def _plain(stored: Stored) -> Stored:
     """Return an object whose values are those of JSON."""
-    return Stored(stored.id, to_jsonable_python(stored.fields))
+    return Stored(stored.id, to_jsonable_python(stored.fields), stored.is_implied)
 
 
 @contextmanager

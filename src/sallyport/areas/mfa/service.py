@@ -202,6 +202,8 @@ class Providers:
             if beside and default is not None and default.provider == name:
                 raise Conflict(f"{name} is the default provider of the domain: change it with SetMFAProvider")
             self.write(tx, domain_id, name, fields, timeout_s, beside=beside)
+            if self.is_web(tx, domain_id) and (problem := self.web_problem(tx, domain_id)):
+                raise Conflict(f"the first factor of the domain is web: {problem}")
 
         await self._configuration.change(transaction)
         log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)

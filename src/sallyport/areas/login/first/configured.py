@@ -30,7 +30,8 @@ class FirstFactorKind(Kind[SetFirstFactor]):
     def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
         for domain in domains_repo.load(tx).by_tenant.get(tenant_id, ()):
             own, factor = self._service.read(tx, domain.id), domain.first_factor.value
-            yield Stored(domain.id, {"domain": domain.name, "firstFactor": factor, **_compact(own)})
+            is_implied = not own and domain.first_factor is FirstFactor.LOCAL
+            yield Stored(domain.id, {"domain": domain.name, "firstFactor": factor, **_compact(own)}, is_implied)
 
     def identity(self, fields: Fields) -> str:
         return ""
