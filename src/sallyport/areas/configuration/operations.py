@@ -87,9 +87,10 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
     @local("configuration.apply")
     async def apply(wanted: Apply) -> JSON:
         items = [Item(each.kind, each.name, each.fields, each.source) for each in wanted.items]
-        if not wanted.apply:
-            plan = await engine.plan(await _present(wanted), items, prune=wanted.prune, only=wanted.only)
-        else:
+        present = await _present(wanted)
+        if not wanted.apply or not present:  # wrong files add no tenant
+            plan = await engine.plan(present, items, prune=wanted.prune, only=wanted.only)
+        if wanted.apply:
             tenant_id = await tenancy.ensure_tenant(wanted.org, wanted.tenant)
             plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only)
         return _shown(plan)
