@@ -74,7 +74,8 @@ class Kind(ABC, Generic[BodyT]):
     models of objects within the body that its schema does not have. removed_first: whether objects are removed before
     others are added, so that addresses and names are free. Otherwise, they are removed at the end, when nothing refers
     to them. level: kinds with a lower level are written first, because others refer to their objects. mentioned: the
-    names of the kinds whose objects a body names, apart from domains (`mentions`).
+    names of the kinds whose objects a body names, apart from domains (`mentions`). weight: the time that a change
+    takes, in units of that of a RADIUS client.
     """
 
     name: ClassVar[str]
@@ -90,6 +91,7 @@ class Kind(ABC, Generic[BodyT]):
     destinations: ClassVar[frozenset[str]] = frozenset()
     parts: Sequence[type[BaseModel]] = ()
     level: ClassVar[int] = 1
+    weight: ClassVar[int] = 1
     mentioned: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod

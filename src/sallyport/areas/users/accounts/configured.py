@@ -33,6 +33,7 @@ class UserKind(Kind[ImportedUser]):
     key = "userName"
     refers = "domain"
     without = frozenset({"password", "motp"})
+    weight = 3
     removed_first = False
     mentioned = frozenset({"instance", "group"})
 

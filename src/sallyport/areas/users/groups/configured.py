@@ -37,6 +37,7 @@ class GroupKind(Kind[ConfiguredGroup]):
     key = "groupName"
     refers = "domain"
     without = frozenset({"instanceIds"})
+    weight = 3
     removed_first = False
     mentioned = frozenset({"instance", "password_policy"})
 
