@@ -18,7 +18,10 @@ TIMED = $(shell grep -rl --include='test_*.py' 'mark\.serial' tests)
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-postgres test-system dist bench lint docs deb lock peers peers-system clean
+# The tools that look at what is shipped, in an environment of their own.
+SUPPLY := build/supply/.ready
+
+.PHONY: demo test test-postgres test-system dist sbom audit bench lint docs deb lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -45,6 +48,14 @@ test-system: $(READY) peers-system
 # The wheel and the source distribution in dist/: checked, installed into an empty environment, and logged in through.
 dist: $(READY)
 	$(BIN)/python -m tests.deploy.distribution dist
+
+# What the wheel, the Debian package and the image contain, as CycloneDX files in dist/.
+sbom: $(READY) $(SUPPLY)
+	$(BIN)/python -m tests.deploy.sbom dist build/supply/bin/cyclonedx-py
+
+# Whether a locked version has a known vulnerability. Where the database cannot be reached, it says so and succeeds.
+audit: $(READY) $(SUPPLY)
+	$(BIN)/python -m tests.deploy.audit build/supply/bin/pip-audit
 
 lint: $(READY)
 	$(CHECKS)
@@ -73,13 +84,19 @@ $(READY): $(SERVICE) tests/requirements.lock
 	@tests/setup $(PYTHON)
 	@touch $@
 
+$(SUPPLY): tests/deploy/requirements.lock
+	@rm -rf build/supply
+	@$(PYTHON) -m venv build/supply
+	@build/supply/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $<
+	@touch $@
+
 # The Debian package, for the release of Debian that builds it, in dist/.
 deb:
 	@src/sallyport/deploy/debian/build-package
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
-# builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres` has
-# a file of its own.
+# builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres` and the tools of `make sbom` and
+# `make audit` have files of their own.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header --no-annotate
 lock:
@@ -87,6 +104,7 @@ lock:
 	$(COMPILE) --constraints tests/requirements.lock --group build pyproject.toml -o requirements.lock
 	sed -n 's/^postgres = \["\(.*\)"\].*/\1/p' pyproject.toml | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-postgres.lock
+	$(COMPILE) --upgrade --group pyproject.toml:supply -o tests/deploy/requirements.lock
 
 # Removes what the other targets have made. A data directory is not among them: only `sallyport server uninstall --purge`
 # removes data.

@@ -84,6 +84,16 @@ MFA: Final = Board(
             (Query("sum by (reason) (increase(sallyport_mfa_prompt_pauses_total{$here}[1h]))", "{{reason}}"),),
         ),
         Graph(
+            "Proofs on pages",
+            "Logins that their person has confirmed on a page, by factor and strength of the proof.",
+            (
+                Query(
+                    "sum by (factor, strength) (increase(sallyport_stepup_proofs_total{$here}[1h])) or on () vector(0)",
+                    "{{factor}} ({{strength}})",
+                ),
+            ),
+        ),
+        Graph(
             "Codes at /mfa that failed",
             "Wrong codes, codes of an address after too many wrong ones, and codes during a flood of wrong codes.",
             (Query("sum by (result) (increase(sallyport_stepup_code_failures_total{$here}[5m]))", "{{result}}"),),

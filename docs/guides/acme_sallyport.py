@@ -7,10 +7,20 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from sallyport.areas.mfa.host import Fields, Host
-from sallyport.areas.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
-from sallyport.outgoing.fields import SecretKey, ServerUrl
-from sallyport.outgoing.http import json_object, text_at
+from sallyport.plugins import (
+    Answer,
+    Code,
+    Enrolment,
+    Fields,
+    Host,
+    Outcome,
+    ProviderError,
+    Question,
+    SecretKey,
+    ServerUrl,
+    json_object,
+    text_at,
+)
 
 ENROLMENTS = {"enrolled": Enrolment.ENROLLED, "unknown": Enrolment.NOT_ENROLLED}
 POLLED = {"waiting": Outcome.WAITING, "approved": Outcome.APPROVED, "denied": Outcome.DENIED}

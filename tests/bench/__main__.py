@@ -31,6 +31,7 @@ from . import (
     quick,
     radius,
     second_factor,
+    shadow,
     steady,
 )
 from .settings import BenchmarkError, Settings
@@ -51,6 +52,11 @@ BENCHMARKS = (
     Benchmark("radius", "logins over RADIUS, beside FreeRADIUS", radius.run),
     Benchmark(
         "directory-file", "100,000 people of an LDIF file, while logins go on: p99 under 20 ms", directory_file.run
+    ),
+    Benchmark(
+        "shadow",
+        "100,000 logins of another server decided again: at most 60 s, beside logins with p99 under 20 ms",
+        shadow.run,
     ),
     Benchmark("commits", "what a commit adds to a login, beside a bare fdatasync", commits.run),
     Benchmark("mschap", "MS-CHAPv2 logins, beside FreeRADIUS with rlm_mschap", mschap.run),

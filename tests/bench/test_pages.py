@@ -22,5 +22,5 @@ def test_logins_are_measured_beside_the_pages(tmp_path: Path) -> None:
 @pytest.mark.skipif(module() is None or not may_mount(), reason="pam_radius_auth, or a mount namespace, is missing")
 def test_a_login_and_an_enrolment_are_measured(tmp_path: Path) -> None:
     """Actions, keys and decisions are in the table, with the limits."""
-    told = person.measure(tmp_path, 1, is_slow=False)
+    told = person.measure(tmp_path, 2, is_slow=False)
     assert "login with a passkey" in told and "enrolment by a link" in told

@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -298,6 +300,15 @@ def test_a_readable_data_directory_and_an_unknown_variable_are_warnings(stopped:
 
 def test_version_prints_the_version_of_the_package(stopped: RunningService) -> None:
     assert stopped.ok("--version") == f"sallyport, version {__version__}"
+
+
+def test_the_package_is_a_command() -> None:
+    """`python -m sallyport` is the command `sallyport`, and its usage errors name it so."""
+    done = subprocess.run([sys.executable, "-m", "sallyport", "nope"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    error, remedy = done.stderr.splitlines()
+    assert error == 'sallyport: There is no command "nope". Did you mean "node"?'
+    assert remedy == "Try: python -m sallyport --help"
 
 
 def test_clients_without_a_device_are_named(stopped: RunningService) -> None:

@@ -18,9 +18,11 @@ from tests.running_service import RunningService, running_service
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium"), needs_axe]
 
 UNKNOWN = "127.0.0.77"
-PAGES = [
+PAGES = ["/domains/1/provider?provider=own", "/domains/1/first-factor/set?kind=web"]
+OLD = [
     *(re.sub(r"\{[^}]*\}", "1", page.path) for area in ALL for page in area.pages if not page.is_quiet),
     "/logins?search=nothing", "/devices/delete?device=1", f"/senders/register?address={UNKNOWN}",
+    "/domains/1/provider?provider=own", "/domains/1/first-factor/set?kind=web",
 ]  # fmt: skip
 PARTS = 8
 """Number of tests among which the pages are divided, so that each is far from the time limit of a test on a machine

@@ -151,6 +151,7 @@ async def test_an_unbound_factor_is_a_warning(site: Site, admin: Visitor) -> Non
     with_pages(site.areas)
     form = (await admin.get(f"{at}/provider?provider=own")).text
     assert '<option value="address">address</option>' in form and "Passkeys need the pages of people" in form
+    assert 'value="passkey,totp,bypass"' in form and 'value="preferred_username"' in form  # the defaults
     fields = {"chosen": "own", "factors": "passkey", "digits": "6", "timeout": "60", "pageByMail": "False"}
     for binding, is_warned in (("code", False), ("unbound", True)):
         page = f"{at}/provider?provider=own"

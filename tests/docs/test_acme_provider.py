@@ -9,8 +9,7 @@ from typing import Final
 
 import pytest
 
-from sallyport.areas.mfa.contract import HTTP_FAILURES, Behaviour, ProviderContract
-from sallyport.areas.mfa.host import ConfiguredProvider, Host
+from sallyport.plugins import HTTP_FAILURES, Behaviour, ConfiguredProvider, Host, ProviderContract
 from tests.areas.mfa.host import USER, make_host
 from tests.areas.mfa.web import Call, Reply, WebServer, serving
 

@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
+from sallyport import plugins
 from sallyport.areas.mfa.host import ConfiguredProvider, Host
 from sallyport.areas.mfa.provider import (
     CHECK_USER,
@@ -82,3 +83,18 @@ def test_the_pyproject_names_the_class_of_the_example() -> None:
     module, _, name = project["project"]["entry-points"]["sallyport.mfa"]["acme"].partition(":")
     assert project["tool"]["setuptools"]["py-modules"] == [module]
     assert runpy.run_path(str(GUIDES / f"{module}.py"))[name].name == "acme"
+
+
+def test_a_provider_imports_public_names_only() -> None:
+    """The example and its test import from `sallyport.plugins` alone, and the page explains each name there."""
+    for path in (GUIDES / "acme_sallyport.py", Path(__file__).with_name("test_acme_provider.py")):
+        modules = re.findall(r"^(?:from|import) (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert {each for each in modules if each.partition(".")[0] == "sallyport"} == {"sallyport.plugins"}, path
+    prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
+    explained = {name for code in re.findall(r"`[^`\n]+`", prose) for name in re.findall(r"\w+", code)}
+    assert set(plugins.__all__) - explained == set()
+
+
+def test_the_public_names() -> None:
+    """`sallyport.plugins` exports exactly the names that it imports."""
+    assert {name for name in vars(plugins) if not name.startswith("__")} == set(plugins.__all__)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from sallyport.areas.login.first.web import NO_EAP
 from tests.areas.factors.test_pages_chromium import Passkey, arrive
 from tests.console.chromium import Chromium
 from tests.console.conftest import chromium
@@ -137,3 +138,28 @@ def test_an_address_that_cannot_be_compared_brings_no_mail(tmp_path: Path, offic
     with office.logging_in(tmp_path, "dora", "-N31:s:10.0.0.7", "-N61:d:5") as login:
         assert SUCCESS not in login.result(90)
     assert event(office.service, "dora")[1:3] == ("reject", "unbound login") and office.mails.inbox.empty()
+
+
+@pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=GTC"', 'eap=TTLS\nphase2="autheap=GTC"'])
+def test_gtc_with_the_first_factor_web(tmp_path: Path, office: Office, method: str) -> None:
+    """GTC in a tunnel brings no page: eapol_test would answer its second prompt with the stored password. The login is
+    refused before the tunnel, and the event says why."""
+    oidc = {
+        "issuer": "https://login.example.com",
+        "clientId": "vpn",
+        "clientSecret": "secret",
+        "userIs": "directory_id",
+    }
+    provide(office.service, "own", binding="code", factors="oidc", userClaim="oid", **oidc)
+    office.service.ok("domain", "first-factor", "default", "web")
+    try:
+        network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"'
+        assert SUCCESS not in eapol_test(tmp_path, office.service.ports.auth, SECRET, network)
+        assert event(office.service, "ann")[1:3] == (
+            "reject",
+            "the domain's first factor cannot check this kind of login",
+        )
+        (shown,) = office.service.rows("select detail from events order by id desc limit 1")
+        assert shown == (NO_EAP,)
+    finally:
+        office.service.ok("domain", "first-factor", "default", "local")

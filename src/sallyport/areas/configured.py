@@ -8,6 +8,7 @@ of their ids.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -75,7 +76,9 @@ class Kind(ABC, Generic[BodyT]):
     others are added, so that addresses and names are free. Otherwise, they are removed at the end, when nothing refers
     to them. level: kinds with a lower level are written first, because others refer to their objects. mentioned: the
     names of the kinds whose objects a body names, apart from domains (`mentions`). weight: the time that a change
-    takes, in units of that of a RADIUS client.
+    takes, in units of that of a RADIUS client. changed_by: the operations that change present objects, with the field
+    of their body that selects the objects: by id, by `key`, or all of a domain (`domainId`). harmless: fields of these
+    operations that change nothing that a file has; files never stop them.
     """
 
     name: ClassVar[str]
@@ -93,6 +96,8 @@ class Kind(ABC, Generic[BodyT]):
     level: ClassVar[int] = 1
     weight: ClassVar[int] = 1
     mentioned: ClassVar[frozenset[str]] = frozenset()
+    changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    harmless: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:

@@ -160,7 +160,8 @@ class Site:
         table = content.get("table")
         if is_export(visit) and isinstance(table, Table):
             return await self._exports.response(page, visit, table)
-        return await self._rendered(page, page.template, content, visit, status)
+        managed = await visit.managed_here()
+        return await self._rendered(page, page.template, {**content, "managed": managed}, visit, status)
 
     async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
         if not visit.may(form.roles):
@@ -221,6 +222,7 @@ class Site:
             "csrf": form_token(self._guard.cookie(request, SESSION)),
             "notice": notice,
             "problem": visit.problem,
+            "managed": (),
             **content,
         }
         octets = await self._assets.render(template, variables, visit.caller.tenant_id)

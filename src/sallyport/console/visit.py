@@ -13,6 +13,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sallyport.areas.configuration.managed import ManagedByFiles, ManagedObjects
 from sallyport.areas.domains.domain import Domain
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.events.service import Events
@@ -40,6 +41,8 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
 KEPT_US: Final = 60 * SECOND
 """Time for which the time of the last backup is cached, in microseconds."""
+INSISTS: Final = "insists"
+"""The field of a form with which a person changes an object although files manage it."""
 LastBackup = Callable[[], Awaitable[int | None]]
 
 
@@ -86,7 +89,8 @@ class StatusLine:
 class Services:
     """The objects that pages may use: the operations of the API, the commands of the control socket, the sessions, the
     stream of new logins, the status line, and the settings for display. stopping: an event that is set when the
-    service begins to stop. open_id: the identity providers. templates: the folders of the templates of areas.
+    service begins to stop. open_id: the identity providers. managed: the objects that files manage. templates: the
+    folders of the templates of areas.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Services:
         settings: Settings,
         stopping: trio.Event,
         open_id: OpenId,
+        managed: ManagedObjects,
         status: StatusLine,
         clock: Clock,
         templates: Iterable[Path] = (),
@@ -113,6 +118,7 @@ class Services:
         self.sessions = sessions
         self.sign_ins = sign_ins
         self.open_id = open_id
+        self.managed = managed
         self.status = status
         self.clock = clock
         self.settings = settings
@@ -150,16 +156,17 @@ class Services:
 @dataclass(frozen=True, slots=True)
 class FormProblem:
     """The reason why a form was refused. fields: the reason for each wrong field, by the name that the field has in the
-    operation."""
+    operation. can_insist: whether files manage the object, so that the form shows the field INSISTS."""
 
     message: str
     fields: Mapping[str, str]
+    can_insist: bool = False
 
     @classmethod
     def of(cls, error: Refused) -> "FormProblem":
         """Return the problem of an error."""
         wrong = error.errors if isinstance(error, Invalid) else ()
-        return cls(str(error), {each.field: each.message for each in wrong})
+        return cls(str(error), {each.field: each.message for each in wrong}, isinstance(error, ManagedByFiles))
 
 
 @dataclass(frozen=True)
@@ -199,14 +206,30 @@ class Visit:
         that has the answer in the field `message`.
 
         The method adds orgId and tenantId to the body. If `domain` is given and the operation has a
-        domainId, it adds domainId. Raises the same Refused or StoreError as the API.
+        domainId, it adds domainId. Raises the same Refused or StoreError as the API. Raises ManagedByFiles if the
+        operation changes an object that files manage, unless the form has the field INSISTS.
         """
         caller = self.caller
         filled: dict[str, JSON] = {"orgId": caller.organization, "tenantId": caller.tenant_number}
         if domain is not None and self.services.takes(path, "domainId"):
             filled["domainId"] = domain
-        whole: object = {**filled, **body} if isinstance(body, Mapping) else [{**filled, **each} for each in body]
+        several = [{**filled, **each} for each in ([body] if isinstance(body, Mapping) else body)]
+        if INSISTS not in self.fields:
+            for each in several:
+                await self.services.managed.check(caller.tenant_id, path, each)
+        whole = several[0] if isinstance(body, Mapping) else several
         return _object(await self.services.run(path, whole, caller))
+
+    async def managed_here(self) -> list[str]:
+        """Return the objects of this page that files manage. Raises StoreError."""
+        domain_id = self.query.get("domain") or self.main or next((each.id for each in self.domains()), 0)
+        return await self.services.managed.named(self.caller.tenant_id, domain_id, self.at, self.query)
+
+    async def managed(self) -> list[Row]:
+        """Return the kind, the domain and the name of each object of the tenant that files manage. Raises
+        StoreError."""
+        found = await self.services.managed.listed(self.caller.tenant_id)
+        return [{"kind": each.kind, "domain": each.domain, "name": each.name} for each in found]
 
     async def upload(self, path: str) -> Row:
         """Run an operation of the API that takes a file, with the form of this request, and return its answer as `call`

@@ -128,8 +128,8 @@ class PauseMetrics:
 
 
 class StepUpMetrics:
-    """Metrics of the codes that browsers send to the pages of step-ups. Label: result, `wrong`, `address_limit` or
-    `total_limit`."""
+    """Metrics of the pages of step-ups: the codes that browsers send, and the proofs. Labels: result, `wrong`,
+    `address_limit` or `total_limit`; factor, the name of a factor; strength, that of a proof."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._codes = Counter(
@@ -141,6 +141,16 @@ class StepUpMetrics:
         )
         for result in ("wrong", "address_limit", "total_limit"):
             self._codes.labels(result)
+        self._proofs = Counter(
+            "sallyport_stepup_proofs",
+            "Logins that their person has confirmed on a page, by factor and strength of the proof.",
+            ["factor", "strength"],
+            registry=registry,
+        )
+
+    def proved(self, factor: str, strength: str) -> None:
+        """Count a proof on a page."""
+        self._proofs.labels(factor, strength).inc()
 
     def failed(self, result: str) -> None:
         """Count a code. result: `wrong`, `address_limit` or `total_limit`."""

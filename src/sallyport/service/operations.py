@@ -51,6 +51,7 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
         settings,
         stopping,
         app.signin.open_id,
+        app.configured.managed,
         StatusLine(app.version, settings.node, app.installation.copies.last_backup, clock),
         clock,
         [each.templates for each in of_areas if each.templates is not None],

@@ -47,18 +47,21 @@ def signs_in(page: Page, link: str) -> tuple[str, str, str]:
 
 
 def violations(page: Page, link: str) -> list[str]:
-    """Return the violations of the page with the link to the company."""
+    """Return the violations of the page with the link to the company, of a login without a checked password, and of the
+    page after "This is not me"."""
     page.set_extra_http_headers({"X-Forwarded-For": STATION})
     page.goto(link)
     page.get_by_role("button", name="Continue").click()
-    return violations_of(page, "company")
+    found = violations_of(page, "company")
+    page.get_by_role("button", name="This is not me").click()
+    return found + violations_of(page, "not me without a password")
 
 
 @pytest.mark.system
 @needs_axe
 async def test_a_person_signs_in_at_the_company(areas: Areas, certificate: Tls, chromium: Chromium) -> None:
     """The way to the provider and back takes one click. The page has no violation of accessibility."""
-    asked, other = question(areas), replace(question(areas, 2), user="bob")
+    asked, other = question(areas), replace(question(areas, 2), user="bob", is_checked=False)
     async with providing(lambda: areas.clock() // 1_000_000) as provider, served(areas, certificate) as (site, url):
         bench = Bench(areas, provider, node(areas))
         of_domains = OfDomains(bench.fields.get, lambda _domain: bench.http, bench.account)

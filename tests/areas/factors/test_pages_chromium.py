@@ -15,6 +15,8 @@ from playwright.sync_api import Page, expect
 from pyotp import TOTP
 from starlette.types import Receive, Scope, Send
 
+from sallyport.areas.factors.pages.mail import MailFactor
+from sallyport.areas.factors.passkeys.passkey import Person
 from sallyport.areas.factors.stepup.stepup import plain
 from sallyport.areas.mfa.fields import Binding, OwnFields
 from sallyport.areas.mfa.host import StepUpState as State
@@ -26,6 +28,7 @@ from tests.areas import Areas
 from tests.areas.factors.authenticator import Authenticator
 from tests.areas.factors.pages import SEED, Site, register, site_of
 from tests.areas.factors.stepups import ELSEWHERE, STATION, opened, question
+from tests.areas.factors.test_mail_factor import Mails
 from tests.console.axe import violations_of
 from tests.console.chromium import Chromium
 from tests.peers.npm_verifiers import needs_axe
@@ -175,8 +178,13 @@ async def test_the_page_works_without_javascript(areas: Areas, certificate: Tls,
     assert "This code is wrong. You have 2 tries left." in wrong and "return to your device" in done
 
 
+async def address_of(person: Person) -> str:
+    """Return a long mail address of a person."""
+    return f"{person.name}@{'department-' * 5}.example.com"
+
+
 def violations(page: Page, url: str, codes: Sequence[str], passkey: Passkey) -> list[str]:
-    """Return the violations of every kind of page: form, link, login, digits, refused, no code, other address."""
+    """Return the violations of every kind of page."""
     found = list[str]()
 
     def check(name: str) -> None:
@@ -205,6 +213,11 @@ def violations(page: Page, url: str, codes: Sequence[str], passkey: Passkey) -> 
     page.set_extra_http_headers({"X-Forwarded-For": ELSEWHERE})
     open_page(codes[2])
     check("other address")
+    page.set_extra_http_headers({"X-Forwarded-For": STATION})
+    open_page(codes[3])
+    check("mail")
+    page.get_by_role("button", name="Send a code").click()
+    check("sent")
     open_page("ABCDE23456")
     check("no code")
     return found
@@ -216,10 +229,12 @@ async def test_no_page_has_a_violation(areas: Areas, certificate: Tls, chromium:
     """People with a keyboard or a screen reader can use each page. Long names from packets do not widen it."""
     async with served(areas, certificate) as (site, url):
         device = await register(areas, site.passkeys)
-        asked = [
-            replace(question(areas, each, user=user), device=LONG) for each, user in enumerate(("ann", "ann", "bob"))
-        ]
-        fields = (CODE, CODE, ADDRESS)
+        mails = MailFactor(Mails(), address_of, site.stepups, areas.vault)
+        site.pages.add(mails)
+        site.stepups.offer("mail", mails.has)
+        users = ("ann", "ann", "bob", "eve")
+        asked = [replace(question(areas, each, user=user), device=LONG) for each, user in enumerate(users)]
+        fields = (CODE, CODE, ADDRESS, OwnFields(factors="mail"))
         codes = [plain((await opened(site.stepups, *each)).code) for each in zip(asked, fields, strict=True)]
         work = partial(chromium.logged, violations, url, codes, passkey_of(device))
         found, logged = await trio.to_thread.run_sync(work)

@@ -9,7 +9,7 @@ from sallyport.areas.migration import clearpass, freeradius, tables
 from sallyport.areas.migration.child import LIMITS, ReaderLimits, translate
 from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
 from sallyport.base.errors import Invalid
-from tests.areas.migration import client, export, rules, texts
+from tests.areas.migration import client, export, policy, profile, rules, texts
 
 OPTIONS = Options("corp")
 ISE = (
@@ -69,7 +69,13 @@ def folder(tmp_path: Path, users: str = USERS) -> Path:
         "mods-config/files/authorize": users,
         "mods-config/preprocess/huntgroups": "core NAS-IP-Address == 192.0.2.1\ncore NAS-IP-Address == 192.0.2.2\n",
         "mods-config/files/authorized_macs": "00-11-22-33-44-66\n        Tunnel-Private-Group-Id = 31\nprinter\n",
-        "sites-enabled/default": "authorize { if (User-Name == bob) { reject } }",
+        "sites-enabled/default": "authorize {\n  if (User-Name == bob) {\n    reject\n  }\n}\n# if\n",
+        "mods-enabled/ldap": "ldap corp {\n  password = ldap-secret-1\n}\n",
+        "mods-config/files/accounting": "# nothing\n\nDEFAULT Realm == LOCAL\n",
+        "mods-config/files/pre-proxy": "# nothing\n",
+        "mods-config/perl/example.pl": "print;\n",
+        "policy.d/filter": "filter_username {\n}\n",
+        "proxy.conf": "proxy server {\n}\nrealm partner.example {\n  secret = proxy-secret-1\n}\n",
     }.items():
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
@@ -172,6 +178,23 @@ def test_a_folder_of_freeradius(tmp_path: Path) -> None:
     assert "core-secret-1" not in said and "b0b" not in said
 
 
+def test_each_other_part_of_freeradius_is_a_finding(tmp_path: Path) -> None:
+    """unlang, modules, realms and the other files have findings with file and line. No finding shows a value, and a
+    file outside of the folder is not read."""
+    top = folder(tmp_path)
+    (tmp_path / "outside").write_text("if (User-Name == eve) {\n")
+    (top / "sites-enabled/link").symlink_to(tmp_path / "outside")
+    found = freeradius.translate(top, OPTIONS)
+    assert {(each.source, each.name) for each in found.findings} >= {
+        ("sites-enabled/default:2", "if"), ("sites-enabled/default:3", "reject"), ("mods-enabled/ldap:1", "ldap corp"),
+        ("mods-config/files/accounting:3", "mods-config/files/accounting"), ("mods-config/perl", "mods-config/perl"),
+        ("policy.d", "policy.d"), ("proxy.conf:3", "realm partner.example"),
+        ("sites-enabled/link", "sites-enabled/link"),
+    }  # fmt: skip
+    said = texts(found)
+    assert "pre-proxy" not in said and "secret-1" not in said and "User-Name ==" not in said
+
+
 def test_an_entry_that_rejects_needs_a_decision(tmp_path: Path) -> None:
     """An entry that rejects by a condition that cannot be expressed is undecided, until the admin decides."""
     users = 'DEFAULT NAS-Identifier =~ "[a-z]", Auth-Type := Reject\n'
@@ -222,6 +245,23 @@ def test_200_mb_are_read_or_refused(tmp_path: Path) -> None:
         file.write(f"<SDO_Schema{tail}")
     with pytest.raises(Invalid, match="more than 400000 elements"):
         translate("nps", path, OPTIONS)
+
+
+def test_policies_with_the_same_answer_share_a_role(tmp_path: Path) -> None:
+    """The answer of a rule becomes a role with the name of the first policy that has it. A rule whose answer has too
+    many octets for a role keeps its attributes."""
+    long = {"msCiscoAV": [f"ip:inacl#{number}=permit ip any any {'x' * 100}" for number in range(9)]}
+    answers = [{"msRADIUSFilterId": "a"}, {"msRADIUSFilterId": "b"}, {"msRADIUSFilterId": "a"}, {}, long]
+    port = 'MATCH("NAS-Identifier=^{}$")'.format
+    names = [f"P{number}" for number in range(len(answers))]
+    policies = [policy(name, number, [port(number)]) for number, name in enumerate(names)]
+    profiles = [profile(name, **given) for name, given in zip(names, answers, strict=True)]
+    found = translate("nps", written(tmp_path, "nps.xml", export(policies=policies, profiles=profiles)), OPTIONS)
+    assert [each.fields.get("role") for each in rules(found)] == ["P0", "P1", "P0", None, None, None]
+    assert "replyAttributes" not in rules(found)[0].fields and "replyAttributes" in rules(found)[4].fields
+    assert dict(of_kind(found, "role")["P1"].fields) == {
+        "domain": "corp", "role": "P1", "sets": [{"replyAttributes": [{"name": "Filter-Id", "value": "b"}]}],
+    }  # fmt: skip
 
 
 def test_rules_are_checked_against_the_dictionary(tmp_path: Path) -> None:

@@ -120,6 +120,20 @@ async def test_a_log_answers_a_copy(beside: Office) -> None:
     assert (await beside.report()).differing == 0
 
 
+async def test_a_log_repeats_what_a_session_has_shown(beside: Office) -> None:
+    """A login that was accepted by the start of its session is not counted again by the log. A refusal is another
+    login."""
+    start = push_attribute(ACCT_STATUS_TYPE, (1).to_bytes(4))
+    await receive(beside, copy(b"bob"), copy(b"bob", start, code=ACCOUNTING_REQUEST))
+    attributes = (f"Calling-Station-Id={STATION.decode()}", "NAS-IP-Address=192.0.2.1")
+    logs = [
+        OldLogin(beside.areas.clock() + second * SECOND, "bob", answer, "192.0.2.1", attributes)
+        for second, answer in ((2, ACCEPT), (4, REJECT))
+    ]
+    assert await beside.record(logs) == 1
+    assert [each[1:3] for each in await rows(beside.areas)] == [("log", "accept"), ("log", "reject")]
+
+
 async def test_rounds_of_eap(beside: Office) -> None:
     """Only the first request of a login by EAP is recorded, and it shows only the outer identity."""
     await beside.rule("ann", "allow", users=["ann"])

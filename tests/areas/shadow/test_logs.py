@@ -211,6 +211,13 @@ def test_linelog(tmp_path: Path) -> None:
     assert (eve.user, eve.answer, eve.reason) == ("eve", REJECT, "wrong password")
 
 
+def test_tabs_that_freeradius_writes_as_two_characters(tmp_path: Path) -> None:
+    """They separate only before a name, and the first value of a name counts: a user cannot write the answer."""
+    line = LINELOG.splitlines()[0].replace("=bob", "=CORP\\tom\tPacket-Type=Access-Reject").replace("\t", "\\t")
+    ((bob,), _) = read(text_of(tmp_path, f"{line}\n"))
+    assert (bob.user, bob.answer, bob.client) == ("CORP\\tom", ACCEPT, "192.0.2.1")
+
+
 def test_ise(tmp_path: Path) -> None:
     """A message may have several segments. The digits of a reason tell its cause."""
     (bob, eve, dan), tally = read(text_of(tmp_path, ISE))

@@ -76,6 +76,14 @@ async def test_a_report_of_one_device_or_user(office: Office) -> None:
     assert (await office.report(device="192.0.2.2", user="ann")).logins == 0
 
 
+async def test_a_report_of_a_client_by_its_name(office: Office) -> None:
+    """The name of a RADIUS client selects the logins from all of its addresses."""
+    await office.areas.client("198.51.100.0/24", name="Switches")
+    await office.log(*several([Packet("ann"), Packet("bob", nas="198.51.100.4"), Packet("bob", nas="198.51.100.5")]))
+    assert set((await office.report(device="switches")).devices) == {"198.51.100.4", "198.51.100.5"}
+    assert (await office.report(device="vpn")).logins == 1
+
+
 async def test_the_listed_logins_can_be_chosen(office: Office) -> None:
     """A caller sees the logins behind each number."""
     await office.users("ann", "bob")

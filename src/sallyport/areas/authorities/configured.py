@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from sallyport.areas.authorities import repo
 from sallyport.areas.authorities.authority import Authority, AuthorityTable
@@ -22,6 +23,7 @@ class AuthorityKind(Kind[AddAuthority]):
     refers = "domains"
     is_ordered = False
     texts = frozenset({FIELD})
+    changed_by = MappingProxyType({"/ad/UpdateAuthority": "authorityId", "/ad/DeleteAuthority": "authorityId"})
 
     def __init__(self, service: Authorities) -> None:
         self._service = service

@@ -1,6 +1,7 @@
 """Server certificates of domains in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import SecretStr
 
@@ -26,6 +27,7 @@ class ServerCertificateKind(Kind[SetServerCertificate]):
     keeps = frozenset({KEY})
     texts = frozenset({CHAIN})
     has_text_secrets = True
+    changed_by = MappingProxyType({"/ad/SetServerCertificate": "realm", "/ad/RemoveServerCertificate": "realm"})
 
     def __init__(self, service: ServerCertificates) -> None:
         self._service = service

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.client import Client
@@ -25,6 +26,10 @@ class ClientKind(Kind[AddClient]):
     body = AddClient
     refers = "domains"
     keeps = frozenset({"secret"})
+    changed_by = MappingProxyType(
+        {"/network_device/UpdateClient": "clientId", "/network_device/DeleteClient": "clientId"}
+    )
+    harmless = frozenset({"unlatch"})
 
     def __init__(self, service: Clients) -> None:
         self._service = service

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final
 
 from sallyport.areas.configuration import operations as api
+from sallyport.areas.configuration.managed import ManagedObjects
 from sallyport.areas.configuration.service import Engine
 from sallyport.areas.configuration.startup import Startup
 from sallyport.areas.configured import AnyKind
@@ -30,6 +31,7 @@ class ConfigurationArea(Area):
         self._tenancy = tenancy
         self._parts = parts
         self.engine = Engine(parts.configuration, self._kinds, parts.vault, parts.clock)
+        self.managed = ManagedObjects(parts.store, self._kinds)
         self.metrics = ConfigurationMetrics(parts.registry)
         self.startup = Startup(parts.settings.apply, self.engine, tenancy, self.metrics, parts.clock)
         self.leader_tasks = (self.startup.run, self._undo_unfinished)

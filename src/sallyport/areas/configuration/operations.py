@@ -31,7 +31,8 @@ class Apply(Arguments):
     """Arguments of configuration.apply.
 
     org, tenant: the orgId and the tenantId; a tenant that does not exist is created. only: the names of kinds; all if
-    empty. apply: whether to write the changes, or only to return the plan.
+    empty. apply: whether to write the changes, or only to return the plan. manages: whether files manage the objects
+    from now on, unlike an import.
     """
 
     org: int
@@ -40,6 +41,7 @@ class Apply(Arguments):
     prune: Prune = Prune.NOTHING
     only: list[str] = Field(default_factory=list)
     apply: bool = False
+    manages: bool = True
 
 
 class Export(Arguments):
@@ -89,10 +91,10 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
         items = [Item(each.kind, each.name, each.fields, each.source) for each in wanted.items]
         present = await _present(wanted)
         if not wanted.apply or not present:  # wrong files add no tenant
-            plan = await engine.plan(present, items, prune=wanted.prune, only=wanted.only)
+            plan = await engine.plan(present, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
         if wanted.apply:
             tenant_id = await tenancy.ensure_tenant(wanted.org, wanted.tenant)
-            plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only)
+            plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
         return _shown(plan)
 
     async def _present(wanted: Apply) -> int:

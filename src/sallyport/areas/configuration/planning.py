@@ -4,7 +4,7 @@ A body that is validated decides, so that different notations of a value are equ
 validated in the same way.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -162,22 +162,13 @@ class _Planner:
         self._domains = domains
         self._problems = problems
         self._present: dict[str, tuple[_Object | None, Stored]] = {}
-        for stored in present.objects.get(kind.name, ()):
+        for identity, stored in identified(kind, present.objects.get(kind.name, ())):
             found: _Object | None = None
             try:
                 found = validated(kind, stored.fields)
             except Invalid:  # an earlier release has stored it
                 found = None
-            self._present[self._free(self._present, identity_of(kind, stored.fields))] = (found, stored)
-
-    @staticmethod
-    def _free(taken: Collection[str], identity: str) -> str:
-        """Return an identity with a number, if another object has it already."""
-        number, free = 1, identity
-        while free in taken:
-            number += 1
-            free = f"{identity}\n#{number}"
-        return free
+            self._present[identity] = (found, stored)
 
     def steps(self, items: Sequence[Item]) -> list[Step]:
         """Return a step for each item."""
@@ -194,7 +185,7 @@ class _Planner:
 
     def _step(self, item: Item, taken: Collection[str]) -> Step | None:
         kind = self._kind
-        identity = self._free(taken, identity_of(kind, item.fields))
+        identity = _free(taken, identity_of(kind, item.fields))
         before, stored = self._present.get(identity, (None, None))
         missing = list[str]()
         fields = _merged(_with_keeps(kind, item.fields, stored), stored.fields if stored else {}, kind, missing)
@@ -263,6 +254,24 @@ def identity_of(kind: AnyKind, fields: Fields) -> str:
     """Return the form for comparison of an object's name, after that of its domain if it belongs to one."""
     own = kind.identity(fields)
     return "\n".join([*map(fold, domains_of(kind, fields)), own]) if kind.refers == "domain" else own
+
+
+def identified(kind: AnyKind, objects: Iterable[Stored]) -> Iterator[tuple[str, Stored]]:
+    """Yield stored objects with their names in the form for comparison."""
+    taken = set[str]()
+    for stored in objects:
+        identity = _free(taken, identity_of(kind, stored.fields))
+        taken.add(identity)
+        yield identity, stored
+
+
+def _free(taken: Collection[str], identity: str) -> str:
+    """Return an identity with a number, if another object has it already."""
+    number, free = 1, identity
+    while free in taken:
+        number += 1
+        free = f"{identity}\n#{number}"
+    return free
 
 
 def shown_name(kind: AnyKind, fields: Fields) -> str:

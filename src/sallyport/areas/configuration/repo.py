@@ -51,6 +51,31 @@ def managed(tx: Tx, tenant_id: int) -> dict[str, set[str]]:
     return found
 
 
+def manages(tx: Tx, tenant_id: int, kind: str) -> bool:
+    """Return whether files manage an object of a kind."""
+    sql = "select 1 from configured_items where tenant_id = :t and kind = :kind limit 1"
+    return bool(tx.value(int, sql, t=tenant_id, kind=kind))
+
+
+def managed_of_domain(tx: Tx, tenant_id: int, kind: str, domain: str) -> list[str]:
+    """Return the names of a domain's objects that files manage. domain: the form for comparison of its name."""
+    head = f"{domain}\n"
+    sql = (
+        "select name from configured_items where tenant_id = :t and kind = :kind "
+        "and substr(name, 1, cast(:n as integer)) = :head"
+    )
+    return [str(name) for (name,) in tx.rows(sql, t=tenant_id, kind=kind, n=len(head), head=head)]
+
+
+def managed_among(tx: Tx, tenant_id: int, kind: str, names: Sequence[str]) -> list[str]:
+    """Return the names that belong to objects that files manage, in order."""
+    sql = (
+        f"select name from configured_items where tenant_id = :t and kind = :kind and name in {LISTED_TEXTS} "
+        "order by name"
+    )
+    return [str(name) for (name,) in tx.rows(sql, t=tenant_id, kind=kind, ids=listed(names))]
+
+
 def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released: Mapping[str, Sequence[str]]) -> None:
     """Store that files manage objects, and that they manage others no more. names, released: by kind."""
     for kind, gone in released.items():

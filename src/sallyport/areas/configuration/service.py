@@ -83,12 +83,19 @@ class Engine:
         return await self._configuration.store.read(read)
 
     async def plan(
-        self, tenant_id: int, items: Iterable[Item], *, prune: Prune = Prune.NOTHING, only: Collection[str] = ()
+        self,
+        tenant_id: int,
+        items: Iterable[Item],
+        *,
+        prune: Prune = Prune.NOTHING,
+        only: Collection[str] = (),
+        manages: bool = True,
     ) -> Plan:
         """Return what the objects of files change for a tenant. Nothing is written.
 
-        prune: the objects to remove. only: the kinds to plan; all if empty. Raises StoreError. Raises Invalid, whose
-        message has a line for each problem.
+        prune: the objects to remove. only: the kinds to plan; all if empty. manages: whether the files manage the
+        objects from now on; an import only adds them. Raises StoreError. Raises Invalid, whose message has a line for
+        each problem.
         """
         given, kinds = list(items), self.kinds(only)
         present = await self._concerned(tenant_id, {each.kind for each in given}, prune)
@@ -98,7 +105,7 @@ class Engine:
             if step.domains and step.change is not None and step.change.body is not None:
                 with _placed(step.kind, [step]):
                     await step.kind.admit(step.change.body, tenant_id, ids.get(fold(step.domains[0]), 0))
-        return made
+        return made if manages else replace(made, managed={})
 
     async def apply(self, plan: Plan) -> None:
         """Write the changes of a plan, or nothing. Raises Conflict if the configuration has changed since the plan was
@@ -171,12 +178,18 @@ class Engine:
             await kind.release(changes)
 
     async def run(
-        self, tenant_id: int, items: Sequence[Item], *, prune: Prune = Prune.NOTHING, only: Collection[str] = ()
+        self,
+        tenant_id: int,
+        items: Sequence[Item],
+        *,
+        prune: Prune = Prune.NOTHING,
+        only: Collection[str] = (),
+        manages: bool = True,
     ) -> Plan:
         """Plan and apply, again if the configuration changes meanwhile, and return the plan. Raises as `plan` and
         `apply` do."""
         for attempt in range(1, ATTEMPTS + 1):
-            planned = await self.plan(tenant_id, items, prune=prune, only=only)
+            planned = await self.plan(tenant_id, items, prune=prune, only=only, manages=manages)
             try:
                 await self.apply(planned)
             except repo.Outdated:

@@ -6,6 +6,7 @@ During break-glass, a file sets the mode to which the domain returns: files neve
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from sallyport.areas.configured import Change, Kind, Stored
@@ -43,6 +44,10 @@ class DomainKind(Kind[AddDomain]):
     without = frozenset({"firstFactor"})
     keeps = frozenset({"enforcementMode"})
     removed_first = False
+    changed_by = MappingProxyType(
+        {"/ad/UpdateDomain": "domainId", "/ad/updateDomainEnforcement": "domainId", "/ad/RemoveDomain": "domainId"}
+    )
+    harmless = frozenset({"confirm", "dryRun"})
 
     def __init__(self, service: Domains, removal: Removal) -> None:
         self._service = service

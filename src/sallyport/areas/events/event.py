@@ -149,8 +149,8 @@ class EventRow:
     detail: Annotated[
         str | None,
         Wire(
-            "What the MFA provider says about the outcome, such as why a code was wrong, or why a client certificate "
-            "was refused. Empty if nothing.",
+            "What the MFA provider says about the outcome, such as why a code was wrong, or with the provider `own` "
+            "which factor the user has proved; why a client certificate was refused. Empty if nothing.",
             empty=True,
             after="attributes",
         ),

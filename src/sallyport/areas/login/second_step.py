@@ -83,7 +83,8 @@ class SecondStep:
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
         remembered = result.proof.remembered
-        login.approved, login.detail = result.reason is PASSED and not remembered, result.detail or remembered
+        login.approved = result.reason is PASSED and not remembered
+        login.detail = result.detail or remembered or result.proof.detail
         if remembered:
             login.factor = f"{domain.factor}+{FACTOR}"
         before, domain = domain, self._steps.refresh(login, domain)

@@ -1,6 +1,7 @@
 """MFA providers in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from sallyport.areas.configured import Change, Kind, Stored, as_text
@@ -21,6 +22,9 @@ class ProviderKind(Kind[WholeProvider]):
     refers = "domain"
     removed_first = False
     destinations = frozenset({"url", "host", "domain", "issuer"})
+    changed_by = MappingProxyType(
+        {"/ad/SetMFAProvider": "domainId", "/ad/AddMFAProvider": "provider", "/ad/DeleteMFAProvider": "provider"}
+    )
 
     def __init__(self, service: Providers) -> None:
         self._service = service

@@ -1,6 +1,6 @@
 """Tests that every provider must pass, built-in or from an installed package.
 
-    from sallyport.areas.mfa.contract import Behaviour, ProviderContract
+    from sallyport.plugins import Behaviour, ProviderContract
 
     class TestAcme(ProviderContract):
         @pytest.fixture

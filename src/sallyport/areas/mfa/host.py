@@ -148,6 +148,9 @@ class StepUpRequests(Protocol):
     async def use(self, stepup_id: str) -> StepUpState:
         """Mark a proof as used by its login. Return USED, or the state that forbids it."""
 
+    async def proof_of(self, stepup_id: str) -> tuple[str, Strength]:
+        """Return the factor that was proved, and the strength of the proof."""
+
     async def check_digits(self, stepup_id: str, code: Code) -> bool:
         """Return whether a user has typed the digits that the page shows. False if it shows none."""
 

@@ -65,6 +65,14 @@ SHOWS_LINKS: Final = (
     "can enrol; switch enrolByChallenge off when your people have enrolled"
 )
 ENTER_DIGITS: Final = "Enter the digits that the page shows"
+_PROVED: Final = {
+    "passkey": "passkey",
+    "oidc": "sign-in at the identity provider",
+    "totp": "code of the app",
+    "bypass": "bypass code",
+    "mail": "code by mail",
+}
+"""The names of proved factors in events."""
 _ENDED: Final = {
     StepUpState.DENIED: Answer(Outcome.NOT_ME),
     StepUpState.UNBOUND: Answer(Outcome.UNBOUND, detail="the browser does not have the address of the station"),
@@ -275,8 +283,8 @@ class Own:
         if handle == ENROL:
             return await self.start(question) if factors else Answer(Outcome.NOT_ENROLLED)
         if not handle:
-            right = await self._is_code(question, code, factors)
-            return Answer(Outcome.APPROVED if right else Outcome.WRONG_CODE)
+            proved = await self._factor_of(question, code, factors)
+            return _approved(proved, Strength.ANY) if proved else Answer(Outcome.WRONG_CODE)
         state, _ = await self._host.own.state_of(handle, within_s=0)
         if state in _ENDED:
             return _ENDED[state]
@@ -290,9 +298,9 @@ class Own:
         if await own.take_answer(handle):
             if await own.check_digits(handle, code):
                 return await self._approve(handle)
-            if await self._is_code(question, code, factors):
+            if proved := await self._factor_of(question, code, factors):
                 await own.end(handle)
-                return Answer(Outcome.APPROVED)
+                return _approved(proved, Strength.ANY)
         if not await own.answer_was_wrong(handle):
             return _ENDED[StepUpState.WRONG]
         if state is not StepUpState.OPEN:
@@ -314,8 +322,7 @@ class Own:
         state = await self._host.own.use(handle)
         if state is not StepUpState.USED:
             return _ENDED.get(state, Answer(Outcome.DENIED))
-        _, strength = await self._host.own.state_of(handle, within_s=0)
-        return Answer(Outcome.APPROVED, strength=strength)
+        return _approved(*await self._host.own.proof_of(handle))
 
     async def cancel(self, handle: str) -> None:
         """End the step-up, so that its page takes no proof any more."""
@@ -329,12 +336,18 @@ class Own:
         usable = self._accepted if self._host.own.has_pages else self._accepted & TYPED
         return usable & await self._host.own.factors_of(self._host.domain_id, user)
 
-    async def _is_code(self, question: Question, code: Code, factors: frozenset[str]) -> bool:
+    async def _factor_of(self, question: Question, code: Code, factors: frozenset[str]) -> str:
+        """Return the factor that a typed code proves, or an empty text if the code is wrong."""
         if "totp" in factors and (await self._totp.verify(question, code, "")).outcome is Outcome.APPROVED:
-            return True
-        return "bypass" in factors and await self._host.own.spend_code(
-            "bypass", question.domain_id, question.user, code
-        )
+            return "totp"
+        own, domain_id = self._host.own, question.domain_id
+        is_bypass = "bypass" in factors and await own.spend_code("bypass", domain_id, question.user, code)
+        return "bypass" if is_bypass else ""
+
+
+def _approved(factor: str, strength: Strength) -> Answer:
+    """Return the answer for a proved factor, which the event of the login names."""
+    return Answer(Outcome.APPROVED, strength=strength, detail=f"{_PROVED.get(factor, factor)}, {strength}")
 
 
 def _is_typed(code: Code) -> bool:

@@ -7,8 +7,10 @@
                  their profiles, `nps_proxy` the connection request policies
     tables       CSV: network devices of Cisco ISE, and any table with a mapping of columns
     clearpass    Aruba ClearPass: network devices
-    freeradius   FreeRADIUS: clients, huntgroups, the users file (`freeradius_users`), lists of MAC addresses
+    freeradius   FreeRADIUS: clients, huntgroups, the users file (`freeradius_users`), lists of MAC addresses, and what
+                 cannot be expressed (`freeradius_rest`)
     checking     checks rules against the RADIUS dictionary
+    roles        turns the attributes of the answer into roles
     groups       replaces SIDs of groups by the names of groups
     child        runs a reader in a process with limits of time and memory; `reader` is its program
     cli          the commands: plan first, then `--yes`

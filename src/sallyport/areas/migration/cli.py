@@ -176,6 +176,7 @@ def _run(line: CommandLine, form: str, path: Path, options: Options, target: Tar
     found = replace(found, findings=[*found.findings, *_read_before(line, domain, target, found)])
     people = [each for each in found.items if each.kind == "user"]
     arguments: Row = {"org": target.org, "tenant": target.tenant, "items": _merged(line, target, found)}
+    arguments["manages"] = False
     plan = line.row("configuration.apply", **arguments)
     undecided = found.named(Weight.UNDECIDED)
     applied = target.yes and not undecided

@@ -2,8 +2,8 @@
 
 `areas.clients.freeradius` reads the clients. The users file becomes endpoint users (only Cleartext-Password, because
 Sallyport stores no other hashes), bypass stations (names that are MAC addresses), and rules in the order of the
-entries. unlang cannot be expressed: its files are listed. FreeRADIUS accepts each user whose password is right unless
-unlang refuses the login, so the rule that allows the others is imported disabled.
+entries. unlang and modules cannot be expressed: `freeradius_rest` lists them. FreeRADIUS accepts each user whose
+password is right unless unlang refuses the login, so the rule that allows the others is imported disabled.
 """
 
 import re
@@ -14,6 +14,7 @@ from typing import Final
 
 from sallyport.areas.clients import freeradius
 from sallyport.areas.configuration.item import Item
+from sallyport.areas.migration.freeradius_rest import rest_of
 from sallyport.areas.migration.freeradius_users import Entry, Pair, entries
 from sallyport.areas.migration.nps_pattern import Inexpressible, Value, values_of
 from sallyport.areas.migration.nps_policy import Conditions
@@ -37,7 +38,6 @@ from sallyport.base.wire import JSON
 USERS: Final = ("mods-config/files/authorize", "users")
 HUNTGROUPS: Final = ("mods-config/preprocess/huntgroups", "huntgroups")
 MACS: Final = ("mods-config/files/authorized_macs", "authorized_macs")
-_OTHERS: Final = ("sites-enabled", "mods-enabled", "policy.d", "mods-config/sql", "mods-config/attr_filter")
 _HASHES: Final = re.compile(
     r"(?i)(?:crypt|md5|smd5|sha\d*|ssha\d*|nt|lm|user|password-with-header)-?password|password-"
 )
@@ -77,7 +77,8 @@ def translate(path: Path, options: Options) -> Translation:
             _add_station(found, entry, mac_key(entry.name))
     if (users := found.file(USERS)) is not None:
         _read_users(found, entries(users, path))
-    _list_others(found)
+    read = [found.folder / name for name in (*USERS, *HUNTGROUPS, *MACS)]
+    found.findings += rest_of(found.folder, read)
     return Translation([listed_domain(options, path.name), *found.items, *_with_priorities(found)], found.findings)
 
 
@@ -280,13 +281,3 @@ def _with_priorities(found: _Import) -> list[Item]:
     ]
     name = unique(_LAST, [rule.name for rule in rules])
     return [*rules, last_rule(found.options.domain, name, FIRST_PRIORITY + len(rules) * STEP, found.folder.name)]
-
-
-def _list_others(found: _Import) -> None:
-    """Add a finding for each folder with files that are not read."""
-    for name in _OTHERS:
-        folder = found.folder / name
-        files = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
-        if files:
-            text = f"unlang and modules cannot be expressed: {', '.join(files)}"
-            found.findings.append(Finding(Weight.LEFT_OUT, name, name, text[:2000]))

@@ -13,6 +13,7 @@ from typing import Final
 
 from sallyport.areas.migration import clearpass, freeradius, nps, tables
 from sallyport.areas.migration.checking import checked
+from sallyport.areas.migration.roles import with_roles
 from sallyport.areas.migration.translation import Options, Translation
 from sallyport.areas.policy.rules.translation import Translation as Names
 from sallyport.base.errors import SallyportError
@@ -35,8 +36,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (int(octets), int(octets)))
     try:
         options = Options.parse(json.load(sys.stdin))
-        found = READERS[form](Path(path), options)
-        result = checked(found, Names(load_dictionary()), options.decisions).as_json()
+        found, names = READERS[form](Path(path), options), Names(load_dictionary())
+        result = with_roles(checked(found, names, options.decisions), names).as_json()
     except SallyportError as error:
         result = {"error": str(error)}
     except OSError as error:

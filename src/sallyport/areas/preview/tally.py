@@ -45,13 +45,18 @@ class Worst(Generic[ItemT]):
 
 
 class TimeSlice:
-    """A pause for long computations. Await it often. If SLICE_S have passed since its last pause, it lets the event
-    loop run other tasks."""
+    """A pause for long computations. Await it often. If `work_s` seconds have passed since its last pause, it lets the
+    event loop run other tasks, and sleeps for `pause_s` seconds.
 
-    def __init__(self) -> None:
-        self._until = time.perf_counter() + SLICE_S
+    A login needs several turns of the event loop, each of which has a slice of a computation that does not sleep.
+    """
+
+    def __init__(self, work_s: float = SLICE_S, pause_s: float = 0.0) -> None:
+        self._work_s = work_s
+        self._pause_s = pause_s
+        self._until = time.perf_counter() + work_s
 
     async def __call__(self) -> None:
         if time.perf_counter() >= self._until:
-            await trio.lowlevel.checkpoint()
-            self._until = time.perf_counter() + SLICE_S
+            await trio.sleep(self._pause_s)
+            self._until = time.perf_counter() + self._work_s

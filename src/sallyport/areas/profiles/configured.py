@@ -6,6 +6,7 @@ folder have different ones.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Final
 
 from sallyport.areas.configured import Change, Kind, Stored
@@ -33,6 +34,7 @@ class ProfileKind(Kind[SetProfile]):
     refers = "domain"
     keeps = _BY_DOMAIN
     texts = frozenset({ANCHORS})
+    changed_by = MappingProxyType({"/ad/SetProfile": "name", "/ad/RemoveProfile": "name"})
 
     def __init__(self, service: Profiles) -> None:
         self._service = service

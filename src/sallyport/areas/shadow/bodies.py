@@ -71,9 +71,17 @@ class CompareShadowLogins(InDomain):
     result: Literal["", "same", "stricter", "laxer", "unknown"] = Field(
         default="", description="List only logins with this result. Empty: all that are not the same."
     )
-    reason: Text = Field(default="", description="List only logins with this reason.")
+    reason: Text | None = Field(
+        default=None, description="List only logins with this reason. Empty: those without a reason."
+    )
     rule: Text | None = Field(
         default=None, description="List only logins that this login rule decides. Empty: those that no rule decides."
+    )
+    oldReason: Text | None = Field(
+        default=None, description="List only logins with this reason of the other server. Empty: those without one."
+    )
+    oldPolicy: Text | None = Field(
+        default=None, description="List only logins that this policy of the other server decided. Empty: those of none."
     )
     cases: Annotated[Whole, Between(0, MAX_CASES)] = Field(
         default=SHOWN, description="Maximum number of logins that are listed."

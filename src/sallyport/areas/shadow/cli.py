@@ -72,6 +72,8 @@ def shadow() -> None:
 @option(CompareShadowLogins, "result")
 @option(CompareShadowLogins, "reason")
 @option(CompareShadowLogins, "rule")
+@option(CompareShadowLogins, "oldReason")
+@option(CompareShadowLogins, "oldPolicy")
 @option(CompareShadowLogins, "cases")
 @click.option("--logins", "kind", flag_value="cases", help="List the logins one by one instead of their causes.")
 @click.option("--users", "kind", flag_value="users", help="List the users instead of the causes.")

@@ -121,10 +121,14 @@ class Comparing:
         own = (each for each in self._clients().by_id.values() if each.tenant_id == domain.tenant_id)
         return Known(domain, {each.name_key: each for each in own})
 
+    def client_of(self, row: ShadowRow, known: Known) -> Place:
+        """Return the RADIUS client of a shadow login, and its address."""
+        place = (row.client, row.nas, row.kind == Kind.LOG)
+        return known.places.get(place) or self._place(place, known)
+
     def asked(self, row: ShadowRow, known: Known) -> Asked:
         """Return a shadow login as a simulated login."""
-        place = (row.client, row.nas, row.kind == Kind.LOG)
-        client, source = known.places.get(place) or self._place(place, known)
+        client, source = self.client_of(row, known)
         if client is None:
             return Asked(row, problem=NO_CLIENT)
         authenticator, name = token_bytes(16), row.user_name.encode()

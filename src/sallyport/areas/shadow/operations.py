@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import trio
+
 from sallyport.areas.domains.domain import MONITOR, Domain, FirstFactor
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.preview.tally import TimeSlice
@@ -53,9 +55,10 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
         Enforce mode is assumed. The result of the first factor is that of the other server: nothing is asked, and
         nothing is counted. With `device`, the answer shows what changes for one NAS.
         """
-        wanted = Wanted(body.result, body.reason, body.rule, body.cases)
+        wanted = Wanted(body.result, body.reason, body.rule, body.oldReason, body.oldPolicy, body.cases)
         found = await service.report(body.domainId, Filter(body.device, body.user), wanted)
-        return Plain(_report(found, domains.table.present(body.domainId)))
+        domain = domains.table.present(body.domainId)
+        return Plain(await trio.to_thread.run_sync(_report, found, domain))  # sorts up to 50,000 users
 
     @shadow.post("/ad/DeleteShadowLogins", roles=OPERATORS)
     async def delete_shadow_logins(body: DeleteShadowLogins, caller: Caller) -> ShadowLoginsDeleted:

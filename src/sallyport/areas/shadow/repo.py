@@ -51,7 +51,8 @@ class NewShadow:
 @dataclass(frozen=True, slots=True)
 class Filter:
     """The shadow logins that a report covers. An empty value covers all. device: the address of the NAS, or the name or
-    address of the client. user: the user name as it was sent, without regard to case."""
+    address of the client. A name of a RADIUS client of the tenant covers all of its addresses. user: the user name as
+    it was sent, without regard to case."""
 
     device: str = ""
     user: str = ""
@@ -127,7 +128,7 @@ def _near(tx: Tx, domain_id: int, logins: Sequence[NewShadow]) -> dict[tuple[str
     rows = tx.rows(
         "select id, at, nas, kind, answer, user_key, station_key from shadow_logins where domain_id = :d "
         f"and user_key in {LISTED_TEXTS} and at >= :since and at <= :until"
-        + ("" if with_copies else " and kind = 'copy' and answer = ''"),
+        + ("" if with_copies else " and kind = 'copy'"),
         d=domain_id,
         ids=listed({fold(each.user_name) for each in logins}),
         since=logins[0].at - TOGETHER_US,
@@ -151,7 +152,7 @@ def _pairs(tx: Tx, login: NewShadow, near: dict[tuple[str, str], list[_Near]]) -
     )
     if not login.answer:
         answered = next((each for each in same if each.kind == Kind.LOG), None)
-    elif (asked := next((each for each in same if not each.answer and each.id), None)) is not None:
+    elif (asked := next((each for each in same if each.id and _waits(each, login)), None)) is not None:
         asked.is_used, asked.answer = login.kind is not Kind.START, login.answer
         _answer(tx, asked.id, login)
         return True
@@ -162,6 +163,14 @@ def _pairs(tx: Tx, login: NewShadow, near: dict[tuple[str, str], list[_Near]]) -
     if answered is None and login.kind is not Kind.LOG:
         others.append(_Near(0, login.at, login.nas, login.kind, login.answer))
     return answered is not None
+
+
+def _waits(known: _Near, login: NewShadow) -> bool:
+    """Return whether a copy gets the answer of a login. One that was accepted by the start of its session has the
+    answer already, and takes the same answer of a log, so that the login is counted once."""
+    if not known.answer:
+        return True
+    return login.kind is not Kind.START and known.kind == Kind.COPY and known.answer == login.answer
 
 
 def _answer(tx: Tx, number: int, login: NewShadow) -> None:

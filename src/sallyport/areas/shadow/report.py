@@ -19,23 +19,27 @@ GroupKey = tuple[Comparison, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which logins a report lists one by one. result, reason, rule: those of the logins; empty for all that differ.
-    cases: the maximum number of them."""
+    """Which logins a report lists one by one. result: empty for all that differ. cases: the maximum number of them. The
+    other fields are those of the logins; None for all."""
 
     result: str = ""
-    reason: str = ""
+    reason: str | None = None
     rule: str | None = None
+    old_reason: str | None = None
+    old_policy: str | None = None
     cases: int = SHOWN
 
     def has(self, case: ShadowCase) -> bool:
         """Return whether a login is listed."""
-        if not self.result and not self.reason and self.rule is None and case.result is Comparison.SAME:
-            return False
-        return (
-            self.result in ("", case.result.value)
-            and self.reason in ("", case.reason)
-            and (self.rule is None or self.rule == case.rule)
+        chosen = (
+            (self.reason, case.reason),
+            (self.rule, case.rule),
+            (self.old_reason, case.old_reason),
+            (self.old_policy, case.old_policy),
         )
+        if not self.result and case.result is Comparison.SAME and all(wanted is None for wanted, _ in chosen):
+            return False
+        return self.result in ("", case.result.value) and all(wanted in (None, present) for wanted, present in chosen)
 
 
 @dataclass(slots=True)

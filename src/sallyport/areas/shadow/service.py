@@ -1,11 +1,13 @@
 """Record shadow logins, and compare all of a domain with the current rules."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import trio
 
+from sallyport.areas.clients.client import Client
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.preview.tally import TimeSlice
 from sallyport.areas.shadow import repo
@@ -14,6 +16,7 @@ from sallyport.areas.shadow.repo import Filter, NewShadow
 from sallyport.areas.shadow.report import ShadowReport, Wanted
 from sallyport.areas.shadow.shadow_login import KEPT_DAYS, ShadowRow
 from sallyport.base.clock import SECOND, Clock
+from sallyport.base.text import fold
 from sallyport.nodes.periodic import every
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import SLICE
@@ -25,6 +28,9 @@ NEWEST: Final = 2**62
 AT_ONCE: Final = 2
 """Maximum number of reports at the same time."""
 PURGE_S: Final = 3600.0
+WORK_S: Final = 0.001
+PAUSE_S: Final = 0.001
+"""A report computes for WORK_S, and then leaves the event loop to logins for PAUSE_S: its user waits, no device."""
 
 
 class ShadowLogins:
@@ -48,14 +54,17 @@ class ShadowLogins:
     async def report(self, domain_id: int, asked: Filter, wanted: Wanted) -> ShadowReport:
         """Decide all shadow logins of a domain that a filter covers, and compare. Raises NotFound, StoreError."""
         domain = self._domains.table.present(domain_id)
-        report, time_slice, before = ShadowReport(wanted), TimeSlice(), NEWEST
+        report, time_slice, before = ShadowReport(wanted), TimeSlice(WORK_S, PAUSE_S), NEWEST
         async with self._limit:
             known = self._comparing.begin(domain)
+            named = known.names.get(fold(asked.device))
+            in_sql = asked if named is None else replace(asked, device="")
             while True:
-                rows = await self._store.search(partial(self._page, domain_id=domain_id, before=before, asked=asked))
+                rows = await self._store.search(partial(self._page, domain_id=domain_id, before=before, asked=in_sql))
                 several = []
                 for row in rows:
-                    several.append(self._comparing.asked(row, known))
+                    if named is None or self._is_of(named, row, known):
+                        several.append(self._comparing.asked(row, known))
                     await time_slice()
                 users = await self._store.search(partial(self._comparing.read, several=several, known=known))
                 for key, user in users:
@@ -67,6 +76,10 @@ class ShadowLogins:
                 if len(rows) < READ:
                     return report
                 before = rows[-1].id
+
+    def _is_of(self, client: Client, row: ShadowRow, known: Known) -> bool:
+        """Return whether a shadow login is of a RADIUS client, or a copy that this client has sent."""
+        return fold(row.client) == client.name_key or self._comparing.client_of(row, known)[0] is client
 
     async def _look_up_devices(self, known: Known) -> None:
         devices, known.unread = known.unread, []

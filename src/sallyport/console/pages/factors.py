@@ -1,5 +1,6 @@
 """Pages about the second factors of a domain: its providers, with a check and the removal."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from sallyport.areas.mfa.fields import BUILT_IN, AuthTime, Binding, UserIs, secret_field
@@ -36,8 +37,8 @@ HINTS: Final = {
     "enrolByChallenge": "The challenge shows people without any factor a link for 10 minutes. Anybody who knows only "
     "the password of such a person can then enrol.",
     "digits": "4 to 8",
-    "issuer": "Only for the factor oidc, as all fields below. Such as https://login.microsoftonline.com/TENANT/v2.0.",
-    "userClaim": "Default: preferred_username. The claim must identify the user of the login.",
+    "issuer": "Such as https://login.microsoftonline.com/TENANT/v2.0.",
+    "userClaim": "It must identify the user of the login.",
     "userIs": "name: the user name of the login. directory id: the object id in a cloud directory of the domain.",
     "userSuffix": "Such as @example.com, if the user names of logins do not have it.",
     "authTime": "required: the ID token proves that the person has just signed in. optional: for providers without it.",
@@ -52,6 +53,15 @@ SECRETS: Final = frozenset(filter(None, map(secret_field, BUILT_IN.values())))
 OPTIONAL: Final = frozenset(
     name for fields in BUILT_IN.values() for name, each in fields.model_fields.items() if not each.is_required()
 )
+DEFAULTS: Final[Mapping[str, Row]] = {
+    kind: {
+        name: each.default
+        for name, each in fields.model_fields.items()
+        if name not in SECRETS and not each.is_required() and each.default is not None
+    }
+    for kind, fields in BUILT_IN.items()
+}
+"""The values that the form of a new provider shows."""
 
 
 @pages.show("/domains/{domain}/provider", "Second factor", roles=ADMINS, template="provider.html")
@@ -73,7 +83,7 @@ async def provider(visit: Visit) -> Context:
         "chosen": chosen,
         "choices": tuple((name, PROVIDERS[name]) for name in kinds),
         "fields": FIELDS[chosen],
-        "values": present["fields"] if present is not None and is_same else {},
+        "values": present["fields"] if present is not None and is_same else DEFAULTS[chosen],
         "timeout": present["timeoutSeconds"] if present is not None and is_same else 60,
         "secrets": SECRETS,
         "optional": OPTIONAL,

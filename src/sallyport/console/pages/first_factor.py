@@ -16,7 +16,7 @@ KINDS: Final = (
     ("ldap", "ldap: a directory checks passwords"),
     ("radius", "radius: other RADIUS servers check passwords"),
     ("none", "none: the RADIUS client has checked the password"),
-    ("web", "web: the company's identity provider checks both factors"),
+    ("web", "web: the identity provider checks both"),
 )
 CONFIGURED: Final = frozenset({"ldap", "radius"})
 """The kinds that have settings."""

@@ -132,6 +132,9 @@ async def test_digits_of_the_page_admit(desk: Desk) -> None:
         ("accept", "accept", "", "", "local+own"),
         ("reject", "reject", "", "the challenge is unknown, over or another's", "local"),
     ]
+    assert [each.detail or "" for each in await events(desk.wire.areas)] == ["", "passkey, two_channels", ""]
+    proofs = {"factor": "passkey", "strength": "two_channels"}
+    assert desk.wire.areas.sample("sallyport_stepup_proofs_total", **proofs) == 1
 
 
 async def test_enter_before_the_digits(desk: Desk) -> None:

@@ -7,6 +7,7 @@ import pytest
 from sallyport.areas.domains.domain import Fallback, Mode
 from sallyport.areas.domains.repo import Update
 from sallyport.areas.factors.stepup.stepup import MAX_OPEN
+from sallyport.areas.login.first.web import NO_EAP
 from sallyport.areas.mfa.fields import Binding
 from sallyport.base.errors import Forbidden
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE
@@ -16,7 +17,7 @@ from tests.areas.factors.stepups import ELSEWHERE, LAPTOP, STRANGER, with_pages
 from tests.areas.login.listen.second import a_login, events, exchange, outcomes
 from tests.areas.login.listen.test_second_factor_restart import restarted
 from tests.areas.login.listen.web import ANN, ASKED, EVE, OIDS, OVER, VPN, WebDesk, at, web_desk
-from tests.packets import attributes, chap, mschap2
+from tests.packets import access_request, attributes, chap, mschap2
 
 HOURS = 3600
 
@@ -222,6 +223,16 @@ async def test_only_signed_pap(desk: WebDesk) -> None:
     assert await desk.reason() == "the domain's first factor cannot check this kind of login"
     assert (await desk.login(signed=False))[0] == ACCESS_REJECT
     assert await desk.reason() == "a request without a checked password is not signed"
+
+
+async def test_no_eap(desk: WebDesk) -> None:
+    """A login by EAP is refused at its first message, before a TLS handshake."""
+    identity = b"\x02\x01\x00\x08\x01ann"
+    assert (await desk.ask(access_request(attributes(USER_NAME=b"ann", EAP_MESSAGE=identity) + VPN)))[0] == (
+        ACCESS_REJECT
+    )
+    event = (await events(desk.areas))[-1]
+    assert (event.reason, event.detail) == ("the domain's first factor cannot check this kind of login", NO_EAP)
 
 
 async def test_a_person_without_an_active_account(desk: WebDesk) -> None:

@@ -166,9 +166,12 @@ class MePages:
     # --- the sign-in ------------------------------------------------------------------------------------------
 
     def _sign_in_page(self, visit: PeopleVisit, problem: str = "") -> PeoplePage:
+        """Return the form of the sign-in. If there are several tenants, it does not name the domain: everybody could
+        count through the addresses of all domains, and read the names of the tenants' domains."""
         domain = self._chosen(visit.fields.get("domain") or visit.query.get("domain", ""))
         variables = {
             "domain": domain,
+            "is_named": len(self._parts.around.domains().by_tenant) == 1,
             "user": visit.fields.get("user", ""),
             "problem": problem,
         }

@@ -81,6 +81,7 @@ class StepUps:
         self._site = site.rstrip("/")
         self._clock = clock
         self._networks = networks
+        self._metrics = metrics
         self._mail = PageMail(store, mail)
         self._factors: dict[str, HasFactor] = {}
         self._spend: dict[str, SpendCode] = {}
@@ -171,6 +172,7 @@ class StepUps:
             again = await self.shown(stepup_id, browser)
             return Proof(accepted=False, text=UNKNOWN if again is None else again.problem)
         self._changes.tell(stepup.id)
+        self._metrics.proved(factor, reached)
         log.info("stepup_proven", domain_id=stepup.domain_id, factor=factor, strength=reached.value)
         if stepup.binding is Binding.CODE:
             text = "Type these digits at the prompt of your device."
@@ -358,6 +360,11 @@ class StepUps:
         if await self._openings.use(stepup_id):
             return State.USED
         return (await self._standing(stepup_id))[0]
+
+    async def proof_of(self, stepup_id: str) -> tuple[str, Strength]:
+        """Return the factor that was proved, and the strength of the proof."""
+        stepup = await self._find(stepup_id)
+        return ("", Strength.ANY) if stepup is None else (stepup.factor, stepup.strength)
 
     async def check_digits(self, stepup_id: str, code: Code) -> bool:
         """Return whether a user has typed the digits that the page shows. False if it shows none."""

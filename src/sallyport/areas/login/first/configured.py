@@ -1,6 +1,7 @@
 """First factors of domains in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from sallyport.areas.configured import Change, Fields, Kind, Stored, as_text
@@ -21,6 +22,7 @@ class FirstFactorKind(Kind[SetFirstFactor]):
     refers = "domain"
     keeps = frozenset({"ldap", "radius"})
     destinations = frozenset({"servers", "host", "startTls", "caCertificate"})
+    changed_by = MappingProxyType({"/ad/SetFirstFactor": "domainId"})
 
     def __init__(self, service: FirstFactorSettings) -> None:
         self._service = service

@@ -5,6 +5,10 @@ the identity provider admits it. The login needs an active account of a cloud di
 of the identity provider the login is for. The request must be signed, since otherwise not even the RADIUS client is
 sure. Only PAP can show a challenge without proving a password first.
 
+EAP is refused, also with GTC in a tunnel. GTC can carry a second prompt, but supplicants do not show its text:
+wpa_supplicant answers it with the stored password. The conversation would not survive a restart, and each sender of a
+name would cost a TLS handshake.
+
 Nothing counts against the user, since the user may know nothing of the login. `second.web_limits` counts the pages
 instead: of a user at one station, of a station, and of a sender.
 """
@@ -18,6 +22,9 @@ from sallyport.areas.login.login import Login, Reason
 from sallyport.radius.password import Method
 
 ONLY_PAP: Final = "with the first factor web, the device must use PAP: the user signs in on a page"
+NO_EAP: Final = (
+    "with the first factor web, the device must use PAP: supplicants of EAP show no address of a page, also with GTC"
+)
 UNCLEAR: Final = "several people of the directories have this name"
 
 
@@ -25,7 +32,7 @@ def check(login: Login, domain: Domain, principals: Principals) -> Reason:
     """Return PASSED if the user of a login may try to sign in on a page, or the reason for a refusal. `login.imported`
     must be current."""
     if login.method != Method.PAP:
-        login.detail = ONLY_PAP
+        login.detail = NO_EAP if login.method == Method.EAP else ONLY_PAP
         return Reason.METHOD_UNFIT
     if not login.arrival.request.signed:
         return Reason.UNCHECKED_UNSIGNED

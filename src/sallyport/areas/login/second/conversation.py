@@ -38,11 +38,13 @@ class NotAsked(PacketError):
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The second factor that a user has proved. provider: the name of the provider; empty if none was asked.
-    remembered: if the user has proved it earlier at the same station (`login.remembered`), a text that says when."""
+    remembered: if the user has proved it earlier at the same station (`login.remembered`), a text that says when.
+    detail: what the provider says about the proof, for admins."""
 
     provider: str = ""
     strength: Strength = Strength.ANY
     remembered: str = ""
+    detail: str = ""
 
 
 NO_PROOF: Final = Proof()

@@ -459,7 +459,7 @@ class SecondFactor:
             return replace(result, reason=Reason.ASKED_AGAIN, detail=answer.detail)
         if answer.outcome is Outcome.UNANSWERED:
             return NOT_ANSWERED
-        proof = Proof(conversation.attached.name, answer.strength)
+        proof = Proof(conversation.attached.name, answer.strength, detail=answer.detail)
         return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail, proof=proof)
 
     # --- over time --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 from pydantic import SecretBytes
 
@@ -24,6 +25,13 @@ class BypassKind(Kind[ImportedStation]):
     key = "station"
     refers = "domain"
     mentioned = frozenset({"role"})
+    changed_by = MappingProxyType(
+        {
+            "/ad/AddBypassStation": "station",
+            "/ad/ImportBypassStations": "stations",
+            "/ad/DeleteBypassStation": "station",
+        }
+    )
 
     def __init__(self, service: Bypass) -> None:
         self._service = service

@@ -1,6 +1,7 @@
 """Roles in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from sallyport.areas.configured import Change, Kind, Stored
 from sallyport.areas.policy.roles import repo
@@ -20,6 +21,7 @@ class RoleKind(Kind[WholeRole]):
     key = "role"
     refers = "domain"
     removed_first = False
+    changed_by = MappingProxyType({"/ad/SetRole": "role", "/ad/RemoveRole": "role"})
 
     def __init__(self, service: Roles) -> None:
         self._service = service

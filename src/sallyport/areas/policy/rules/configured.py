@@ -1,6 +1,7 @@
 """Login rules in files (`sallyport apply`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from sallyport.areas.configured import Change, Kind, Mention, Stored
 from sallyport.areas.policy.rules import repo
@@ -18,6 +19,7 @@ class RuleKind(Kind[AddLoginRule]):
     level = 2
     refers = "domain"
     mentioned = frozenset({"role", "provider"})
+    changed_by = MappingProxyType({"/ad/UpdateLoginRule": "ruleId", "/ad/DeleteLoginRule": "ruleId"})
 
     def __init__(self, service: LoginRules) -> None:
         self._service = service

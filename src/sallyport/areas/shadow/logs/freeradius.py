@@ -1,4 +1,4 @@
-"""Logs of FreeRADIUS: detail files, the lines about logins in `radius.log`, and lines of the module linelog.
+r"""Logs of FreeRADIUS: detail files, the lines about logins in `radius.log`, and lines of the module linelog.
 
 A detail file has a block for each packet (`rlm_detail`). With `log_packet_header = yes`, a block names the addresses
 and ports of its packet, by which a reply finds its request. Without it, the reply finds the last request with the same
@@ -7,6 +7,9 @@ User-Name. An Accounting-Request that starts a session shows that its login was 
 A line of linelog is free text. This reader understands lines of `NAME=VALUE`, separated by tabs, after a time:
 
     format = "%S\tPacket-Type=%{reply:Packet-Type}\tUser-Name=%{User-Name}\tCalling-Station-Id=%{Calling-Station-Id}..."
+
+FreeRADIUS 3 writes such a `\t` as these two characters. It separates only before `NAME=`, because a user name may be
+`CORP\tom`.
 """
 
 import re
@@ -27,6 +30,7 @@ _LOGIN: Final = re.compile(
     r"(?P<kind>Login OK|Login incorrect|Invalid user)(?: \((?P<why>.*?)\))?: \[(?P<user>.*?)\] "
     r"\(from client (?P<client>\S+) port (?P<port>\d+)(?: cli (?P<cli>\S+))?.*?\)"
 )
+_TAB: Final = re.compile(r"\t|\\t(?=[A-Z][A-Za-z0-9-]{0,60}=)")
 _ANSWERS: Final = {"Access-Accept": ACCEPT, "Access-Reject": REJECT}
 _HIDDEN: Final = ("password", "secret", "challenge", "response", "eap-message", "state")
 
@@ -107,7 +111,7 @@ class LineReader:
             )
             if login:
                 yield login
-        elif "\t" in text:
+        elif "\t" in text or "\\t" in text:
             yield from self._pairs(text, place)
         elif text and ": Auth:" in text:
             self._frame.tally.note_unread(place)
@@ -117,8 +121,11 @@ class LineReader:
         yield from ()
 
     def _pairs(self, text: str, place: str) -> Iterator[OldLogin]:
-        head, *parts = text.split("\t")
-        fields = {name: value for name, sign, value in (part.partition("=") for part in parts) if sign and value}
+        head, *parts = _TAB.split(text)
+        fields = dict[str, str]()
+        for name, sign, value in (part.partition("=") for part in parts):
+            if sign and value:
+                fields.setdefault(name, value)
         at, answer = _moment("", head, self._frame), _ANSWERS.get(fields.get("Packet-Type", ""))
         if at is None or (answer is None and fields.get("Packet-Type") != "Access-Challenge"):
             self._frame.tally.note_unread(place)

@@ -64,7 +64,7 @@ def format_of(path: Path) -> str:
                 return "nps"
             if "CISE_" in text:
                 return "ise"
-            if ": Auth: " in text or ("\t" in text and "Packet-Type=" in text):
+            if ": Auth: " in text or (("\t" in text or "\\t" in text) and "Packet-Type=" in text):
                 return "linelog"
             if (line or "").startswith("\t") and " = " in text:
                 return "detail"

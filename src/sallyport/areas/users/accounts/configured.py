@@ -5,6 +5,7 @@ admin adds them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from sallyport.areas.configured import Change, Kind, Mention, Stored
 from sallyport.areas.users import membership
@@ -36,6 +37,8 @@ class UserKind(Kind[ImportedUser]):
     weight = 3
     removed_first = False
     mentioned = frozenset({"instance", "group"})
+    changed_by = MappingProxyType({"/api/v1/endpointUsers/updateEpmUserInfo": "userId"})
+    harmless = frozenset({"password", "motp"})
 
     def __init__(self, service: Users, groups: Groups) -> None:
         self._service = service

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from sallyport.areas.configured import Change, Kind, Mention, Stored
@@ -40,6 +41,17 @@ class GroupKind(Kind[ConfiguredGroup]):
     weight = 3
     removed_first = False
     mentioned = frozenset({"instance", "password_policy"})
+    changed_by = MappingProxyType(
+        {
+            "/api/v1/epmGroupManagement/editEPMGroupStatus": "groupId",
+            "/api/v1/instanceGroup/editInstanceGroup": "groupId",
+            "/api/v1/instanceGroup/updateInstanceGroupStatus": "groupId",
+            "/api/v1/instanceGroup/addAuthFlowToInstanceGroup": "groupId",
+            "/api/v1/instanceGroup/deleteEndpointGroup": "id",
+            "/api/v1/instances/updateCredentialPolicyToEndpointGroup": "groupId",
+            "/api/v1/instances/deleteCredentialPolicyToEndpointGroup": "groupId",
+        }
+    )
 
     def __init__(self, service: Groups, policies: PolicyNames) -> None:
         self._service = service

@@ -3,6 +3,7 @@ does not have them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from sallyport.areas.configured import Change, Kind, Mention, Stored
@@ -39,6 +40,9 @@ class InstanceKind(Kind[ConfiguredInstance]):
     removed_first = False
     keeps = frozenset({"osId", "publicIp", "privateIp", "hostName"})
     mentioned = frozenset({"password_policy"})
+    changed_by = MappingProxyType(
+        {"/api/v1/instances/updateAuthType": "instanceId", "/api/v1/instances/deleteInstance": "instanceId"}
+    )
 
     def __init__(self, service: Instances, policies: PolicyAssignments) -> None:
         self._service = service

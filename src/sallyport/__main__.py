@@ -1,0 +1,5 @@
+"""`python -m sallyport`: the same as the command `sallyport`."""
+
+from sallyport.cli.main import main
+
+main()

@@ -1,0 +1,92 @@
+"""The distributions are reproducible, `make sbom` lists what they contain, and `make audit` checks the locks."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import audit, distribution, sbom
+from tests.deploy.distribution import ROOT, source_of
+from tests.deploy.test_locks import pinned
+
+
+def run_audit(tmp_path: Path, output: str, status: int) -> subprocess.CompletedProcess[str]:
+    """Run `make audit` with a pip-audit that answers the same for each lock."""
+    program = tmp_path / "pip-audit"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {status}\n")
+    program.chmod(0o755)
+    command = (sys.executable, "-m", "tests.deploy.audit", program)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def dependencies(*found: Mapping[str, object]) -> str:
+    """Return an answer of pip-audit."""
+    return json.dumps({"dependencies": found, "fixes": []})
+
+
+def test_a_vulnerability_fails_the_audit(tmp_path: Path) -> None:
+    """The lock, the version, the number and the corrected version are printed."""
+    vulnerability = {"id": "PYSEC-2026-1", "fix_versions": ["1.2"], "aliases": [], "description": ""}
+    done = run_audit(tmp_path, dependencies({"name": "h11", "version": "1.1", "vulns": [vulnerability]}), 1)
+    assert done.returncode == 1
+    assert done.stdout.startswith("requirements.lock: h11 1.1: PYSEC-2026-1, corrected in 1.2\n")
+    assert done.stdout.count(": 1 versions checked\n") == len(audit.LOCKS)
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        (dependencies({"name": "h11", "skip_reason": "Dependency not found on PyPI"}), 0),
+        ("ConnectionError: no route to host", 1),
+    ],
+)
+def test_an_audit_without_a_database_says_so(tmp_path: Path, output: str, status: int) -> None:
+    """A database that cannot be reached, or that knows no version, fails nothing."""
+    done = run_audit(tmp_path, output, status)
+    assert done.returncode == 0
+    assert done.stdout.count("NOT CHECKED, the database cannot be reached\n") == len(audit.LOCKS)
+
+
+def test_a_clean_lock_passes_the_audit(tmp_path: Path) -> None:
+    """Versions without a vulnerability are counted."""
+    found = ({"name": "h11", "version": "1.1", "vulns": []}, {"name": "odd", "skip_reason": "not found"})
+    done = run_audit(tmp_path, dependencies(*found), 0)
+    assert (done.returncode, done.stdout) == (0, "".join(f"{lock}: 1 versions checked\n" for lock in audit.LOCKS))
+
+
+@pytest.mark.system
+def test_two_builds_are_equal(tmp_path: Path) -> None:
+    """The wheel and the source distribution of one version have the same octets in each build."""
+    builds = [distribution.build(tmp_path / name, "9.9.9") for name in ("one", "two")]
+    assert builds[0].read_bytes() == builds[1].read_bytes()
+    sources = [source_of(each) for each in builds]
+    assert sources[0].read_bytes() == sources[1].read_bytes()
+
+
+@pytest.mark.system
+def test_the_documents_list_what_is_shipped(tmp_path: Path) -> None:
+    """`make sbom` lists each package of the locks, and for the package and the image those of Debian as well."""
+    environ = os.environ | {"MAKEFLAGS": ""}
+    done = subprocess.run(["make", "build/supply/.ready"], cwd=ROOT, env=environ, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    documents = sbom.write(tmp_path, ROOT / "build" / "supply" / "bin" / "cyclonedx-py")
+    wheel, deb, image = (json.loads(path.read_text(encoding="utf-8")) for path in documents)
+    shipped = pinned("requirements.lock").keys() - set(sbom.BUILDERS)
+    for document, extra in (
+        (wheel, set()),
+        (deb, pinned("requirements-postgres.lock").keys() | {"python3", "passwd"}),
+        (
+            image,
+            pinned("requirements-postgres.lock").keys() | {"python3", "ca-certificates", "docker.io/library/debian"},
+        ),
+    ):
+        assert document["bomFormat"] == "CycloneDX"
+        assert document["metadata"]["component"]["name"] == "sallyport-radius"
+        names = {each["name"].lower().replace("_", "-").replace(".", "-") for each in document["components"]}
+        wanted = {name.replace(".", "-") for name in shipped | extra}
+        assert wanted - names == set()
+        assert names - wanted <= {"pip"}
