@@ -9,6 +9,6 @@ from .shadow import measure
 
 @pytest.mark.bench
 def test_a_few_logins(tmp_path: Path) -> None:
-    """A log is recorded and decided again while logins are answered, and the aims are in the table."""
-    told = measure(tmp_path, logins=300, users=5)
+    """Clients are imported, a log is recorded, and decided again, while logins are answered."""
+    told = measure(tmp_path, logins=300, users=5, clients=20)
     assert told.startswith("300 logins of 5 people") and "decided again, seconds" in told

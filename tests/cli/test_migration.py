@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.areas.migration import ALWAYS, STAFF, client, export, policy, profile
 from tests.areas.migration.test_others import CLEARPASS, ISE, folder
-from tests.cli import Service, add_domain
+from tests.cli import OTHER_TENANT, Service, add_domain
 
 WIFI = 'MATCH("NAS-Port-Type=^19$")'
 
@@ -90,6 +90,24 @@ def test_devices_of_other_servers_are_imported(service: Service, tmp_path: Path)
     listed = {each["name"]: each for each in json.loads(service.ok("client", "list", "--json"))}
     assert listed["core"]["tags"] == {"device-type": "Switch", "location": "Berlin/Floor 2"}
     assert listed["ap-1"]["coaPort"] == 3799 and listed["from table"]["address"] == "203.0.113.240"
+
+
+def test_another_tenant(service: Service, tmp_path: Path) -> None:
+    """--org and --tenant name the tenant that gets the objects, also if another tenant has a domain of the same
+    name."""
+    mine = add_domain(service, "shared name")
+    service.call("tenant.add", org=9, tenant=4)
+    ise = tmp_path / "ise.csv"
+    ise.write_text(ISE.replace("198.51.100.0/24", "198.18.9.128/28").replace("192.0.2.", "198.18.9."))
+    theirs = service.ok("domain", "add", "shared name", *OTHER_TENANT)
+    command = ("import", "ise", str(ise), "--domain", "shared name", *OTHER_TENANT)
+    before = {each["clientId"] for each in json.loads(service.ok("client", "list", "--json"))}
+    assert "+ client core" in service.ok(*command)
+    service.ok(*command, "--yes")
+    added = [each for each in json.loads(service.ok("client", "list", "--json")) if each["clientId"] not in before]
+    assert {each["name"] for each in added} == {"core", "core (2)", "wlc"}
+    assert {str(each["domainIds"]) for each in added} == {f"[{theirs}]"} != {f"[{mine}]"}
+    assert json.loads(service.ok(*command, "--json"))["steps"] == []
 
 
 def test_a_folder_of_freeradius_is_imported(service: Service, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.peers.programs import find, needs, radclient
 from tests.ports import free_port
 from tests.radsec_service import PROXY, SecureService, running_secure_service
 from tests.running_service import running_service
+from tests.waiting import eventually
 
 __all__ = ["made"]
 
@@ -111,6 +112,18 @@ def test_logins_and_accounting_through_a_proxy(service: SecureService, tmp_path:
     assert ("switch-1", "127.0.0.1", "192.0.2.77") in {
         (each["device_name"], each["ip_address"], each["client_ip"]) for each in devices
     }
+
+
+def test_copies_through_a_proxy_are_recorded_and_not_answered(service: SecureService, tmp_path: Path) -> None:
+    """A proxy that is marked as shadow passes copies of requests on over TLS. They are no logins."""
+    service.ok("client", "set", "proxy", "--shadow", "yes")
+    with proxy(service, tmp_path) as front:
+        assert "No reply" in front.ask("auth", *RIGHT, tries=1)
+        start = ('User-Name = "ann"', "Acct-Status-Type = Start", 'Acct-Session-Id = "s1"')
+        assert "No reply" in front.ask("acct", *start, tries=1)
+    wanted = [("ann", "copy", "accept", "copy from proxy")]
+    eventually(lambda: service.rows("select user_name, kind, answer, place from shadow_logins") == wanted)
+    assert not service.devices() and not service.rows("select 1 from events") and not service.sessions()
 
 
 def test_a_proxy_comes_back_after_a_restart(service: SecureService, tmp_path: Path) -> None:

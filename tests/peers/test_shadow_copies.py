@@ -15,9 +15,10 @@ import pytest
 
 from tests.docs.commands import ROOT
 from tests.peers.programs import find, needs, radclient
-from tests.peers.test_freeradius_proxy import eventually
+from tests.peers.test_freeradius_proxy import eventually as started
 from tests.ports import free_port
 from tests.running_service import RunningService, running_service
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
@@ -187,7 +188,7 @@ def old_server(directory: Path, service: RunningService, *, answers: bool) -> It
     with output.open("wb") as log:
         process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
         try:
-            eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
+            started(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
             yield OldServer(directory, port, acct_port)
         finally:
             process.kill()
@@ -243,13 +244,12 @@ def test_copies_are_paired_with_the_log(service: RunningService, tmp_path: Path)
         assert not old.login(STATION, STATION)
         assert old.login("dora") and old.login("EXAMPLE\\\\tom")
         old.start("dora")
-        output = tmp_path / "output"
-        eventually(lambda: ("dora", "copy", "accept") in recorded(service) and len(recorded(service)) == 17, output)
+        eventually(lambda: ("dora", "copy", "accept") in recorded(service) and len(recorded(service)) == 17)
         assert [each[:2] for each in recorded(service)].count(("bob", "copy")) == 12
         assert {name: each[0] for name, each in results(service).items()} == {
             "ann": "unknown", "bob": "unknown", "carl": "unknown", "dora": "same", STATION: "unknown", TOM: "unknown",
         }  # fmt: skip
-        told = service.cli("shadow", "report", str(old.log), *DOMAIN, "--zone", "UTC")
+        told = service.cli("shadow", "report", str(old.log), *DOMAIN)
         assert "17 logins, 0 of them new" in told.stderr, told.stderr
         assert {name: each[0] for name, each in results(service).items()} == {
             "ann": "same", "bob": "same", "carl": "unknown", "dora": "same", STATION: "same", TOM: "stricter",
@@ -266,5 +266,5 @@ def test_copies_after_authentication_have_the_answer(service: RunningService, tm
     with old_server(tmp_path, service, answers=True) as old:
         assert old.login("ann") and not old.login("bob", WRONG)
         wanted = [("ann", "answered", "accept"), ("bob", "answered", "reject")]
-        eventually(lambda: sorted(recorded(service)) == wanted, tmp_path / "output")
+        eventually(lambda: sorted(recorded(service)) == wanted)
     assert results(service)["ann"] == ("same", "")

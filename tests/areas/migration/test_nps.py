@@ -213,6 +213,62 @@ def test_times_become_one_rule_each(tmp_path: Path) -> None:
     assert "give it with --timezone" in texts(read(tmp_path, text, Options("corp")))
 
 
+@pytest.mark.parametrize(
+    ("constraint", "fields"),
+    [
+        (f'NTGROUPS("{STAFF}")', {"groups": [STAFF]}),
+        (f'USERNTGROUPS("{STAFF};{GUESTS}")', {"groups": [STAFF, GUESTS], "kinds": ["user"]}),
+        (f'MACHINENTGROUPS("{STAFF}")', {"groups": [STAFF], "kinds": ["machine"]}),
+        ('MATCH("NAS-Port-Type=^15$|^19$")', {"media": ["Ethernet", "Wireless"]}),
+        ('MATCH("NAS-Port-Type=^0$")', {"attributes": ["NAS-Port-Type=0"]}),
+        ('MATCH("Service-Type=^2$")', {"serviceTypes": ["2"]}),
+        ('MATCH("Authentication-Type=^4$")', {"methods": ["mschapv2"]}),
+        ('MATCH("NAS-Port-Id=^Gi1/0/.*")', {"ports": ["Gi1/0/*"]}),
+        ('MATCH("Called-Station-Id=.*:Tools$")', {"ssids": ["Tools"]}),
+        ('MATCH("Calling-Station-Id=^02-00-00-00-00-01$")', {"stations": ["02-00-00-00-00-01"]}),
+        ('MATCH("Calling-Station-Id=^02-00")', {"attributes": ["Calling-Station-Id~02-00*"]}),
+        ('MATCH("NAS-IPv4-Address=^192\\.0\\.2\\.1$")', {"attributes": ["NAS-IP-Address=192.0.2.1"]}),
+        ('MATCH("NAS-Identifier=^ap-")', {"attributes": ["NAS-Identifier~ap-*"]}),
+        ('MATCH("Framed-Protocol=^1$")', {"attributes": ["Framed-Protocol=1"]}),
+        ('MATCH("Tunnel-Type=^13$")', {"attributes": ["Tunnel-Type=13"]}),
+        ('MATCH("User-Name=^adm-")', {"attributes": ["User-Name~adm-*"]}),
+        ('MATCH("Client-Friendly-Name=^vpn$")', {"clients": ["vpn"]}),
+        ('MATCH("Client-IP-Address=^192\\.0\\.2\\.1$")', {"clients": ["vpn"]}),
+        ('MATCH("Client-Vendor=^9$")', {"clients": ["vpn"]}),
+    ],
+)
+def test_every_condition_has_its_place(tmp_path: Path, constraint: str, fields: dict[str, object]) -> None:
+    """Each kind of condition of NPS becomes a condition of the rule, which is enabled."""
+    clients = [client("vpn", "192.0.2.1", NAS_Manufacturer=9), client("wlc", "192.0.2.2")]
+    found = read(tmp_path, export(clients, policies=[policy("P", 1, [constraint])], profiles=[profile("P")]))
+    expected = {"name": "P", "action": "allow", "enabled": True, "domain": "corp", "priority": 1000, **fields}
+    assert dict(rules(found)[0].fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("constraint", "fields"),
+    [
+        ({"msNPAuthenticationType2": [1, 2, 3, 4]}, {"methods": ["pap", "chap", "mschap", "mschapv2"]}),
+        ({"msNPCalledStationId": "02-AA-00-00-00-01"}, {"attributes": ["Called-Station-Id=02-AA-00-00-00-01"]}),
+        ({"msNPCallingStationId": "02-00-00-00-00-01"}, {"stations": ["02-00-00-00-00-01"]}),
+        ({"msNPAllowedPortTypes": [15]}, {"media": ["Ethernet"]}),
+        (
+            {"msNPTimeOfDay": "1 08:00-18:00"},
+            {"time": {"days": ["mon"], "from": "08:00", "until": "18:00", "timezone": "Europe/Berlin"}},
+        ),
+    ],
+)
+def test_every_constraint_of_a_profile_has_its_place(
+    tmp_path: Path, constraint: dict[str, str | list[str | int]], fields: dict[str, object]
+) -> None:
+    """Each constraint is a condition of the rule that allows. The rule behind it blocks what the constraint refuses."""
+    group = f'NTGROUPS("{STAFF}")'
+    found = read(tmp_path, export(policies=[policy("P", 1, [group])], profiles=[profile("P", **constraint)]))
+    allow, block, _ = [dict(each.fields) for each in rules(found)]
+    assert {name: allow[name] for name in fields} == fields and allow["enabled"] is True
+    assert (block["action"], block["groups"], set(block) & {*fields}) == ("block", [STAFF], set())
+
+
 def test_conditions_about_clients_name_the_clients_of_the_file(tmp_path: Path) -> None:
     """Expressions on the name, the address or the vendor select clients. A network is not selected by its address."""
     given = [client("ap-1", "10.1.0.1"), client("ap-2", "10.1.0.2", NAS_Manufacturer=9), client("net", "10.1.0.0/24")]

@@ -70,7 +70,7 @@ def _value(part: str) -> Value:
         raise Inexpressible("matches the empty text")
     if not is_wild and is_start and is_end:
         return Value(text, False)
-    return Value(("" if is_start else "*") + text + ("" if is_end else "*"), True)
+    return Value(re.sub(r"\*+", "*", ("" if is_start else "*") + text + ("" if is_end else "*")), True)
 
 
 def _literal(character: str) -> str:

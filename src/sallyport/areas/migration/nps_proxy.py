@@ -87,6 +87,8 @@ class _Proxies:
                 each.tag for each in settings.children if each.tag not in read and each.text and "Guid" not in each.tag
             ]
             settings.mark()
+        if properties.value("Policy_SourceTag") not in ("", "0"):
+            extra.append("Policy_SourceTag")
         if properties.value("Policy_Enabled") in ("0", "false"):
             self._find(Weight.LEFT_OUT, policy, "the connection request policy is disabled on the old server")
             return

@@ -1,0 +1,31 @@
+"""The transactions of a large import."""
+
+import pytest
+
+from sallyport.areas.configuration.service import SLICE
+from tests.areas import Areas, areas, clock
+from tests.areas.configuration.test_apply import engine_of, items
+
+__all__ = ["areas", "clock"]
+
+
+@pytest.mark.parametrize("kind", ["client", "bypass"])
+async def test_a_transaction_has_at_most_a_slice(areas: Areas, kind: str) -> None:
+    """The writer is held for one slice at a time: 500 clients take 150 ms. Before the last slice, no login sees any of
+    them."""
+    fields = {
+        "client": lambda n: {"name": f"c{n}", "address": f"10.0.{n // 250}.{n % 250}", "secret": {"hex": "61" * 16}},
+        "bypass": lambda n: {"domain": "lab", "station": f"0200000{n:05}"},
+    }[kind]
+    number, engine = 2 * SLICE + 10, engine_of(areas)
+    table = {"client": "radius_clients", "bypass": "bypass_stations"}[kind]
+    folder = [("domain", {"domainName": "lab"}), *((kind, fields(n)) for n in range(number))]
+    plan = await engine.plan(areas.tenant, items(folder))
+    sizes, before = list[int](), 0
+    for part in engine._parts(plan):
+        await areas.store.write(part)
+        now = await areas.store.read(lambda tx: tx.value(int, f"select count(*) from {table}") or 0)  # noqa: S608
+        sizes.append(now - before)
+        before = now
+        assert not areas.clients.of_tenant(areas.tenant)
+    assert sum(sizes) == number and max(sizes) <= SLICE and len(sizes) >= 3
