@@ -29,7 +29,7 @@ from sallyport.service.app import App
 from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
-from sallyport.settings.values import MASTER_KEY, environment_name
+from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, environment_name
 from sallyport.store.data_folder import Reserve
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
@@ -128,6 +128,7 @@ def settings() -> str:
     ]
     meaning = "64 hex digits, or several keys as `2:NEW,1:OLD`; from the environment only"
     rows.append(("", _code(MASTER_KEY), "the file `master.key`", meaning))
+    rows.append(("", _code(MASTER_KEY_FILE), "the file `master.key`", "file with the master key"))
     return _page("Settings", _table(("setting", "environment", "default", "meaning"), rows))
 
 

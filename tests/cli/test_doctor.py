@@ -242,6 +242,18 @@ def test_a_readable_missing_or_broken_master_key_is_a_problem(stopped: RunningSe
     assert not key.exists()
 
 
+def test_a_master_key_apart_from_the_data(tmp_path: Path) -> None:
+    """The finding names the file that the environment gives. A missing file is a problem."""
+    apart = tmp_path / "apart.key"
+    stopped = RunningService(tmp_path, {"SALLYPORT_MASTER_KEY_FILE": str(apart)})
+    apart.write_text("5a" * 32)
+    stopped.ok("db", "migrate")
+    assert of_check(stopped, "master key", status=0) == [("ok", f"from {apart}")]
+    assert not (stopped.data_dir / "master.key").exists()
+    apart.unlink()
+    assert [level for level, _ in of_check(stopped, "master key", status=1)] == ["problem"]
+
+
 def test_a_taken_port_is_a_problem(stopped: RunningService) -> None:
     """If a RADIUS port is taken, the finding names the program that uses it."""
     stopped.start()

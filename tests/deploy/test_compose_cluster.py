@@ -1,6 +1,8 @@
 """The compose file of a cluster: two nodes with the same database and master key, each with ports of its own."""
 
 import re
+import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,7 @@ import pytest
 import yaml
 
 from sallyport.settings.settings import Settings, load, unknown_environment
-from sallyport.settings.values import MASTER_KEY
-from sallyport.store.vault import parse_keys
+from sallyport.store.vault import load_master_keys, parse_keys
 from tests.deploy.test_compose import SERVICES as SINGLE
 from tests.deploy.test_container import environment
 
@@ -18,15 +19,20 @@ TEXT = (HERE / "cluster.yaml").read_text(encoding="utf-8")
 FILE = yaml.safe_load(TEXT)
 SERVICES: dict[str, Any] = FILE["services"]
 NODES = ("one", "two")
-SAMPLE = {"POSTGRES_PASSWORD": "s3cret", "SALLYPORT_MASTER_KEY": "5a" * 32}
+SECRETS = {
+    "database_url": "postgresql://sallyport:s3cret@postgres/sallyport",
+    "master.key": "5a" * 32,
+    "postgres_password": "s3cret",
+}
 
 
-def environment_of(name: str) -> dict[str, str]:
-    """Return the variables of a service, with the sample values of `.env`."""
-    return {
-        key: re.sub(r"\$\{(\w+):\?[^}]*\}", lambda found: SAMPLE[found[1]], value)
-        for key, value in SERVICES[name]["environment"].items()
-    }
+def mounted(name: str, directory: Path) -> dict[str, str]:
+    """Return the variables of a service, whose secrets are files in a directory, with sample values."""
+    for each in SERVICES[name]["secrets"]:
+        assert FILE["secrets"][each] == {"file": f"./secrets/{each}"}
+        (directory / each).write_text(f"{SECRETS[each]}\n", encoding="utf-8")
+    given = SERVICES[name]["environment"].items()
+    return {key: value.replace("/run/secrets", str(directory)) for key, value in given}
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -38,14 +44,16 @@ def test_a_node_is_restricted_like_the_single_service(name: str) -> None:
     assert SERVICES[name]["volumes"] == [f"{name}:{environment()['SALLYPORT_DATA_DIR']}"]
 
 
-def test_the_nodes_share_the_database_and_the_key_alone() -> None:
+def test_the_nodes_share_the_database_and_the_key_alone(tmp_path: Path) -> None:
     """Both have the same valid database and master key, a name of their own, and ports that are published once."""
-    variables = [environment_of(name) for name in NODES]
+    variables = [mounted(name, tmp_path) for name in NODES]
     assert [unknown_environment(each) for each in variables] == [[], []]
     one, two = (load(Path("/dev/null"), {**environment(), **each}) for each in variables)
-    assert one.database_url == two.database_url == "postgresql://sallyport@postgres/sallyport"
+    assert one.database_url == two.database_url == SECRETS["database_url"]
     assert (one.node, two.node) == NODES
-    assert len({str(parse_keys(each[MASTER_KEY])[1].reveal()) for each in variables}) == 1
+    keys = [load_master_keys(tmp_path, each, may_make=False) for each in variables]
+    assert keys[0] == keys[1]
+    assert keys[0].keys[1].reveal().hex() == SECRETS["master.key"]
     published = [port.rpartition(":")[0] for name in NODES for port in SERVICES[name]["ports"]]
     assert len(set(published)) == len(published) == 6
     settings = Settings()
@@ -55,20 +63,26 @@ def test_the_nodes_share_the_database_and_the_key_alone() -> None:
         assert inside == {f"{port}/udp" for port in radius} | {"8080/tcp"}
 
 
-def test_the_database_is_that_of_the_url() -> None:
-    """PostgreSQL has the user of the URL, the same password, and no published port."""
-    given = environment_of("postgres")
-    assert given == {"POSTGRES_USER": "sallyport", "POSTGRES_PASSWORD": environment_of("one")["PGPASSWORD"]}
+def test_the_database_is_that_of_the_url(tmp_path: Path) -> None:
+    """PostgreSQL has the user of the URL, its password in a file, and no published port."""
+    given = mounted("postgres", tmp_path)
+    assert given == {"POSTGRES_USER": "sallyport", "POSTGRES_PASSWORD_FILE": str(tmp_path / "postgres_password")}
     assert "ports" not in SERVICES["postgres"]
     assert re.fullmatch(r"docker\.io/library/postgres:1[5-9]\.\d+", SERVICES["postgres"]["image"])
 
 
-def test_no_secret_is_in_the_file() -> None:
-    """The password and the key come from `.env`, which the head of the file makes."""
-    for name in SAMPLE:
-        assert f"{name}=%s" in TEXT
-        values = re.findall(rf"(?:{name}|PGPASSWORD): (.+)", TEXT)
-        assert values and all(re.fullmatch(r"\$\{\w+:\?.+\}", each) for each in values)
+def test_the_head_makes_the_secrets(tmp_path: Path) -> None:
+    """The commands in the head of the file make each secret in a directory that other users cannot enter."""
+    head = [line[6:] for line in TEXT.splitlines() if line.startswith("#     ")]
+    script = "\n".join(line for line in head if not line.startswith(("cd ", "docker ")))
+    subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, check=True)
+    directory = tmp_path / "secrets"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    made = {path.name: path.read_text(encoding="utf-8").strip() for path in directory.iterdir()}
+    assert made.keys() == FILE["secrets"].keys() == SECRETS.keys()
+    assert f":{made['postgres_password']}@postgres/" in made["database_url"]
+    assert parse_keys(made["master.key"]).keys() == {1}
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o444 for path in directory.iterdir())
 
 
 def test_the_second_node_waits_for_the_first() -> None:

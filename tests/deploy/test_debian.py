@@ -12,7 +12,19 @@ import pyotp
 import pytest
 
 from sallyport.deploy.settings_file import settings_file
-from sallyport.host.systemd import ADMIN_UNITS, BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
+from sallyport.host.systemd import (
+    ADMIN_UNITS,
+    BACKUP_TIMER,
+    BACKUP_UNIT,
+    CONFIG_DIR,
+    CONFIG_FILE,
+    CREDENTIALS_DIR,
+    DATA_DIR,
+    UNIT,
+    UNITS,
+    USER,
+)
+from sallyport.settings.master_key import KEY_FILE
 from tests.docs.commands import blocks
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import base
@@ -182,6 +194,23 @@ def test_a_unit_of_another_version_is_updated(host: BootedHost) -> None:
     assert f"sudo systemctl restart {UNIT}\n" in done.stderr
     assert "RestartSec=1\n" in host.shell(f"systemctl cat {UNIT}")
     assert "RestartSec=9\n" in host.shell(f"cat {ADMIN_UNITS / UNIT}.old")
+
+
+def test_the_master_key_can_be_a_credential(host: BootedHost) -> None:
+    """The service gets a key that only root can read, and answers logins. Without a key there or beside the data, it
+    does not start."""
+    installed(host, "--start")
+    secret = set_up(host)
+    apart = f"{CREDENTIALS_DIR}/{KEY_FILE}"
+    host.shell(f"install -d -m 0700 {CREDENTIALS_DIR} && mv {DATA_DIR}/{KEY_FILE} {apart}")
+    host.shell(f"chown root:root {apart} && chmod 0600 {apart} && systemctl restart {UNIT}")
+    assert log_in(host, secret).startswith("Access-Accept")
+    assert f"/run/credentials/{UNIT}/{KEY_FILE}" not in sallyport(host, "doctor")
+    host.shell(f"systemctl start {BACKUP_UNIT} && ls {DATA_DIR}/backups/*.db && systemctl stop {UNIT}")
+    assert f"from {apart}" in sallyport(host, "doctor")
+    sallyport(host, "client", "set", "here", "--note", "moved")  # opens the store itself
+    host.shell(f"rm -r {CREDENTIALS_DIR}")
+    assert host.run("systemctl", "start", UNIT, check=False).returncode != 0
 
 
 def test_uninstall_keeps_the_data_for_the_next_installation(host: BootedHost) -> None:

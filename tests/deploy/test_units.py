@@ -10,6 +10,7 @@ import pytest
 
 from sallyport.deploy import units
 from sallyport.host import systemd
+from sallyport.settings.master_key import KEY_FILE
 from sallyport.settings.settings import Settings, load
 from sallyport.settings.values import Address
 
@@ -108,6 +109,8 @@ def test_the_units_have_the_paths_of_the_installation() -> None:
         assert f"Group={systemd.USER}" in text
         assert f"WorkingDirectory={systemd.DATA_DIR}" in text
         assert f'ExecStart="{PROGRAM}" --config {systemd.CONFIG_FILE} {command}' in text
+        assert f"LoadCredential={KEY_FILE}:{systemd.CREDENTIALS_DIR}/{KEY_FILE}" in text
+        assert rf"SetCredential={KEY_FILE}:\n" in text  # without the file, systemd would not start the unit
         assert not any(line.startswith("Environment") for line in text)  # a variable would override the settings file
     assert f"StateDirectory={systemd.DATA_DIR.name} {systemd.DATA_DIR.name}/backups" in lines(systemd.UNIT)
     assert f"ConfigurationDirectory={systemd.CONFIG_DIR.name}" in lines(systemd.UNIT)

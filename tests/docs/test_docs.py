@@ -16,7 +16,7 @@ from sallyport.areas.did.public import RESOLVE
 from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.cli.main import root
 from sallyport.settings.settings import Settings, load
-from sallyport.settings.values import MASTER_KEY, PREFIX, environment_name
+from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX, environment_name
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -24,7 +24,7 @@ PAGES = [
     *(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
 ]
 COMMAND = re.compile(r"^ *\$ (?:sudo )?(?:\S*bin/)?(sallyport .*)|`(sallyport [^`]*)`", re.MULTILINE)
-VARIABLES = {MASTER_KEY, *(environment_name(name) for name in Settings.model_fields)}
+VARIABLES = {MASTER_KEY, MASTER_KEY_FILE, *(environment_name(name) for name in Settings.model_fields)}
 API = {*reference.api()["paths"], RESOLVE}
 
 

@@ -249,7 +249,7 @@ def test_copies_are_paired_with_the_log(service: RunningService, tmp_path: Path)
         assert {name: each[0] for name, each in results(service).items()} == {
             "ann": "unknown", "bob": "unknown", "carl": "unknown", "dora": "same", STATION: "unknown", TOM: "unknown",
         }  # fmt: skip
-        told = service.cli("shadow", "report", str(old.log), *DOMAIN, "--zone", "UTC")
+        told = service.cli("shadow", "report", str(old.log), *DOMAIN)
         assert "17 logins, 0 of them new" in told.stderr, told.stderr
         assert {name: each[0] for name, each in results(service).items()} == {
             "ann": "same", "bob": "same", "carl": "unknown", "dora": "same", STATION: "same", TOM: "stricter",

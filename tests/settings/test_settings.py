@@ -162,6 +162,24 @@ def test_the_database_in_the_file_of_the_service(database: str, absolute: str) -
     assert of_service({"database": database}) == {"data_dir": str(DATA_DIR), "database": absolute}
 
 
+def test_the_url_of_the_database_in_a_file(tmp_path: Path) -> None:
+    """The file has the URL alone. A path, an empty file and a URL in both places are refused, without the URL."""
+    file = tmp_path / "url"
+    environ = {"SALLYPORT_DATABASE_URL_FILE": str(file)}
+    file.write_text("postgresql://sallyport:hunter2@db/sallyport\n")
+    assert load(None, environ).database_url == "postgresql://sallyport:hunter2@db/sallyport"
+    with pytest.raises(ConfigError, match="database and database_url_file are both set") as refused:
+        load(None, {**environ, "SALLYPORT_DATABASE": "postgresql://other/db"})
+    assert "hunter2" not in str(refused.value)
+    for text, cause in (("own.db", "must be a URL that begins with postgresql://"), ("", "must have 1 to 1024")):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=cause):
+            load(None, environ)
+    file.unlink()
+    with pytest.raises(ConfigError, match=f"^{file}: No such file or directory$"):
+        load(None, environ)
+
+
 def test_unknown_variables_are_reported() -> None:
     """An unknown SALLYPORT_ variable is reported, because it may be misspelled. The variable of the master key is not a
     setting and is not reported.

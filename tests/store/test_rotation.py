@@ -12,10 +12,11 @@ from sallyport.areas.users.accounts.account import UserChange
 from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.errors import Conflict, SecretError, StoreError
 from sallyport.base.secret import Secret
+from sallyport.settings.master_key import KEY_FILE
 from sallyport.store.model import Store, T, Tx, Work
 from sallyport.store.rotation import Rotation
 from sallyport.store.sealed import BATCH, Sealed, check_keys
-from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys
+from sallyport.store.vault import MasterKeys, Vault, load_master_keys
 from tests.areas import Areas, areas, clock, declared
 from tests.areas.did.world import identity
 
@@ -117,8 +118,8 @@ async def opened(store: Store, vault: Vault) -> dict[str, list[bytes]]:
 
 def kept_keys(areas: Areas, directory: Path) -> Vault:
     """Return the areas' vault, with its key in a file."""
-    (directory / FILE).write_text(bytes(32).hex())
-    areas.vault.file = directory / FILE
+    (directory / KEY_FILE).write_text(bytes(32).hex())
+    areas.vault.file = directory / KEY_FILE
     return areas.vault
 
 
@@ -155,7 +156,7 @@ async def test_a_key_that_only_the_memory_has_is_missing_at_the_next_start(areas
     old = vault.seal(b"secret", "a/1")
     await rotation_of(areas, vault).rotate()
     assert vault.open(old, "a/1") == b"secret"
-    file = tmp_path / FILE
+    file = tmp_path / KEY_FILE
     message = (
         f"a/1 cannot be decrypted: it needs version 1 of the master key, which {file} does not have: "
         f"add the line in {file}.1 to {file}"
@@ -163,7 +164,7 @@ async def test_a_key_that_only_the_memory_has_is_missing_at_the_next_start(areas
     with pytest.raises(SecretError, match=f"^{re.escape(message)}$"):
         vault.at_next_start().open(old, "a/1")
     started = vault.at_next_start()
-    file.write_text(file.read_text() + (tmp_path / f"{FILE}.1").read_text())
+    file.write_text(file.read_text() + (tmp_path / f"{KEY_FILE}.1").read_text())
     assert vault.at_next_start().open(old, "a/1") == b"secret"
     with pytest.raises(SecretError, match="restart the service"):
         started.open(old, "a/1")
@@ -179,9 +180,9 @@ def test_a_missing_key_of_the_environment_is_named() -> None:
 def test_a_missing_key_without_its_file_is_named(tmp_path: Path) -> None:
     """If no file has the old key, the error names the file to which its line belongs."""
     old = Vault(Secret(bytes(32))).seal(b"secret", "a/1")
-    (tmp_path / FILE).write_text(f"2:{'00' * 32}")
-    with pytest.raises(SecretError, match=f"add the line 1:KEY to {tmp_path / FILE}, .* moved to master.key.1$"):
-        Vault(MasterKeys({2: Secret(bytes(32))}, tmp_path / FILE)).open(old, "a/1")
+    (tmp_path / KEY_FILE).write_text(f"2:{'00' * 32}")
+    with pytest.raises(SecretError, match=f"add the line 1:KEY to {tmp_path / KEY_FILE}, .* moved to master.key.1$"):
+        Vault(MasterKeys({2: Secret(bytes(32))}, tmp_path / KEY_FILE)).open(old, "a/1")
 
 
 async def test_everything_is_sealed_under_the_new_key(areas: Areas, tmp_path: Path) -> None:
@@ -198,8 +199,8 @@ async def test_everything_is_sealed_under_the_new_key(areas: Areas, tmp_path: Pa
     assert await opened(areas.store, Vault(keys)) == before
     with pytest.raises(SecretError):
         await opened(areas.store, Vault(Secret(bytes(32))))
-    assert (tmp_path / f"{FILE}.1").read_text() == f"1:{bytes(32).hex()}\n"
-    assert done.old_file == str(tmp_path / f"{FILE}.1")
+    assert (tmp_path / f"{KEY_FILE}.1").read_text() == f"1:{bytes(32).hex()}\n"
+    assert done.old_file == str(tmp_path / f"{KEY_FILE}.1")
 
 
 async def test_the_service_continues_after_a_rotation(areas: Areas, tmp_path: Path) -> None:
@@ -218,7 +219,7 @@ async def test_the_service_continues_after_a_rotation(areas: Areas, tmp_path: Pa
     await some.issue(password="hunter2")
     assert (await rotation.rotate()).version == 3
     assert list(load_master_keys(tmp_path, {}, may_make=False).keys) == [3]
-    assert sorted(path.name for path in tmp_path.glob(f"{FILE}*")) == [FILE, f"{FILE}.1", f"{FILE}.2"]
+    assert sorted(path.name for path in tmp_path.glob(f"{KEY_FILE}*")) == [KEY_FILE, f"{KEY_FILE}.1", f"{KEY_FILE}.2"]
     assert await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False)))
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.secret import Secret
-from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys, write_keys
+from sallyport.settings.master_key import KEY_FILE
+from sallyport.settings.values import CREDENTIALS, MASTER_KEY, MASTER_KEY_FILE
+from sallyport.store.vault import MasterKeys, Vault, load_master_keys, write_keys
 
 ROW = "radius_clients/7/secret"
 KEY = bytes(range(32))
@@ -71,11 +73,34 @@ def test_the_key_of_the_environment_comes_first(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_or_a_credential_precedes_the_data_directory(tmp_path: Path) -> None:
+    """A file that the environment names, or else systemd's credential, has the keys. An empty credential is none."""
+    own = load_master_keys(tmp_path, {}, may_make=True)
+    (tmp_path / "apart").mkdir()
+    file = tmp_path / "apart" / KEY_FILE
+    for environ in ({MASTER_KEY_FILE: str(file)}, {CREDENTIALS: str(file.parent)}):
+        file.write_text(f"{KEY.hex()}\n")
+        found = load_master_keys(tmp_path, environ, may_make=False)
+        assert (found.keys, found.file, found.source) == ({1: Secret(KEY)}, None, str(file))
+    file.write_text("\n")
+    assert load_master_keys(tmp_path, {CREDENTIALS: str(file.parent)}, may_make=False) == own
+    file.unlink()
+    assert load_master_keys(tmp_path, {CREDENTIALS: str(file.parent)}, may_make=False) == own
+    with pytest.raises(ConfigError, match=f"the key file {file} is missing"):
+        load_master_keys(tmp_path, {MASTER_KEY_FILE: str(file)}, may_make=True)
+
+
+def test_two_sources_of_the_key_are_refused(tmp_path: Path) -> None:
+    """Nothing says which of two variables is right."""
+    with pytest.raises(ConfigError, match="SALLYPORT_MASTER_KEY and SALLYPORT_MASTER_KEY_FILE are both set"):
+        load_master_keys(tmp_path, {MASTER_KEY: KEY.hex(), MASTER_KEY_FILE: "x"}, may_make=False)
+
+
 def test_a_key_file_is_made_once(tmp_path: Path) -> None:
     """The first start makes a random master.key with mode 0600, and later starts read it."""
     first, again = load_master_keys(tmp_path, {}, may_make=True), load_master_keys(tmp_path, {}, may_make=True)
     assert first == again
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / KEY_FILE).stat().st_mode) == 0o600
     (tmp_path / "other").mkdir()
     assert load_master_keys(tmp_path / "other", {}, may_make=True) != first
 
@@ -90,7 +115,7 @@ def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "00" * 31, "00" * 33, "zz" * 32, "0x" + "00" * 32])
 def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
     """The error for a malformed key of the environment or the file describes a key, and does not repeat the value."""
-    (tmp_path / FILE).write_text(text)
+    (tmp_path / KEY_FILE).write_text(text)
     for environ in ({}, {"SALLYPORT_MASTER_KEY": text}):
         with pytest.raises(ConfigError, match="the master key must have 64 hex digits") as raised:
             load_master_keys(tmp_path, environ, may_make=True)
@@ -101,10 +126,10 @@ def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
 def test_an_unreadable_key_file_is_named(tmp_path: Path, octets: bytes | None) -> None:
     """A key file with octets that are no text, or a directory in its place, raises ConfigError with the name."""
     if octets is None:
-        (tmp_path / FILE).mkdir()
+        (tmp_path / KEY_FILE).mkdir()
     else:
-        (tmp_path / FILE).write_bytes(octets)
-    with pytest.raises(ConfigError, match=FILE):
+        (tmp_path / KEY_FILE).write_bytes(octets)
+    with pytest.raises(ConfigError, match=KEY_FILE):
         load_master_keys(tmp_path, {}, may_make=True)
 
 
@@ -133,9 +158,9 @@ def test_several_keys() -> None:
 def test_keys_that_are_written_are_read(tmp_path: Path) -> None:
     """Written keys are read again, with mode 0600. The environment may contain several too."""
     keys = {1: Secret(KEY), 7: Secret(bytes(32))}
-    write_keys(tmp_path / FILE, keys)
-    assert load_master_keys(tmp_path, {}, may_make=False) == MasterKeys(keys, tmp_path / FILE)
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    write_keys(tmp_path / KEY_FILE, keys)
+    assert load_master_keys(tmp_path, {}, may_make=False) == MasterKeys(keys, tmp_path / KEY_FILE)
+    assert stat.S_IMODE((tmp_path / KEY_FILE).stat().st_mode) == 0o600
     text = f"7:{'00' * 32},1:{KEY.hex()}"
     assert load_master_keys(tmp_path, {"SALLYPORT_MASTER_KEY": text}, may_make=False) == MasterKeys(keys)
 

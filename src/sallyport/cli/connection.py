@@ -17,15 +17,18 @@ from sallyport.base.wire import JSON, Row
 from sallyport.cli.handover import handed_over
 from sallyport.cli.installation import NOTHING_HERE, Installation, places
 from sallyport.host.owner import denied
+from sallyport.settings.master_key import given_keys
 from sallyport.settings.settings import Settings
-from sallyport.settings.values import MASTER_KEY
 from sallyport.store.data_folder import check_lock
 
 if TYPE_CHECKING:
     from sallyport.cli.local import Local
 
 ANSWER_S = 60.0
-COPY_S = 3600.0  # a backup or restore may take a long time on a slow disk
+LONG_ANSWER_S = 3600.0
+LONG: Final = ("db.", "configuration.apply", "/ad/CompareShadowLogins")
+"""The beginnings of what may take minutes: a backup on a slow disk, a plan of many objects, a report of 200,000 logins.
+They get LONG_ANSWER_S instead of ANSWER_S."""
 IN_MEMORY = frozenset({"listen.senders", "log.level"})
 """Commands that read or change the memory of the running service. They fail if no service runs."""
 MIGRATE: Final = "db.migrate"
@@ -166,9 +169,12 @@ class Connection:
         restores = asked.get("command") == RESTORE
         for each in found.places:
             is_shared = bool(each.settings.database_url)  # a machine without a node needs only the master key
-            if each.exists(keyed=restores or is_shared) or (is_shared and MASTER_KEY in os.environ):
+            if each.exists(keyed=restores or is_shared) or (
+                is_shared and given_keys(os.environ, each.settings.data_dir)
+            ):
                 return each
-        if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
+        is_keyed = restores and found.places and given_keys(os.environ, found.places[0].settings.data_dir)
+        if asked.get("command") == MIGRATE or is_keyed:
             self.read()  # raises an error if these settings would be ignored
             return found.places[0]
         absence = found.places[0].absence if found.places else NOTHING_HERE
@@ -247,7 +253,8 @@ def process_id(settings: Settings) -> int | None:
 def _answer(sock: socket.socket, asked: Row) -> Row:
     """Send a request, and return the answer of the running service. Raises StartError if the service does not
     answer."""
-    sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
+    is_long = str(asked.get("command") or asked.get("path")).startswith(LONG)
+    sock.settimeout(LONG_ANSWER_S if is_long else ANSWER_S)
     try:
         sock.sendall(json.dumps(asked).encode() + b"\n")
         line = sock.makefile("rb").readline()

@@ -18,6 +18,7 @@ from sallyport.deploy.account import Account
 from sallyport.deploy.settings_file import settings_file
 from sallyport.host import disk, systemd
 from sallyport.host.systemd import CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNITS, USER
+from sallyport.settings.master_key import given_keys
 from sallyport.settings.settings import Settings, load
 from sallyport.settings.values import MASTER_KEY
 from sallyport.store.data_folder import TOKEN_FILE
@@ -135,7 +136,8 @@ class Installation:
             return
         token = settings.data_dir / TOKEN_FILE
         had_token = token.exists()
-        key = {MASTER_KEY: environ[MASTER_KEY]} if MASTER_KEY in environ else {}
+        given = given_keys(environ, settings.data_dir)
+        key = {MASTER_KEY: given[1]} if given else {}
         done = user.run(
             str(self._program), "--config", str(CONFIG_FILE), "db", "migrate", environ=key, directory=DATA_DIR
         )

@@ -20,6 +20,8 @@ USER: Final = "sallyport"
 CONFIG_DIR: Final = Path("/etc/sallyport")
 CONFIG_FILE: Final = CONFIG_DIR / "sallyport.toml"
 """The settings file of the system service. Owner root, group USER, mode 0640. It sets `data_dir`."""
+CREDENTIALS_DIR: Final = CONFIG_DIR / "credentials"
+"""The directory with the files that the unit passes to the service as credentials. Only root can read it."""
 DATA_DIR: Final = Path("/var/lib/sallyport")
 """The data directory of the system service. Owner USER, mode 0700. Relative paths in its settings start here."""
 UNIT: Final = "sallyport.service"

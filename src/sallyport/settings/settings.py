@@ -33,7 +33,7 @@ from sallyport.host import systemd
 from sallyport.host.owner import denied
 from sallyport.settings.identity_provider import Providers
 from sallyport.settings.limits import DEFAULTS
-from sallyport.settings.mail import PORTS, MailAddress, MailHost, MailServer, MailTls, PortIfGiven
+from sallyport.settings.mail import PORTS, MailAddress, MailHost, MailServer, MailTls, PortIfGiven, secret_in
 from sallyport.settings.types import (
     Addresses,
     AddressesIfGiven,
@@ -48,7 +48,7 @@ from sallyport.settings.types import (
     Words,
     base_url,
 )
-from sallyport.settings.values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address, environment_name
+from sallyport.settings.values import EGRESS_DEFAULT, MASTER_KEY, MASTER_KEY_FILE, PREFIX, Address, environment_name
 
 DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
@@ -76,6 +76,11 @@ class Settings(BaseModel):
         "",
         description="the database: a file, or `postgresql://USER@HOST/NAME`",
         json_schema_extra=unset("`sallyport.db` in `data_dir`"),
+    )
+    database_url_file: PathIfGiven = Field(
+        None,
+        description="file with the URL of the PostgreSQL database, in place of `database`, if the URL has a password",
+        json_schema_extra=unset("the URL is in `database`"),
     )
     http_bind: OneAddress = Field(Address("127.0.0.1", 8080), description="address and port of the API")
     tls_certificate: PathIfGiven = Field(
@@ -470,9 +475,21 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
     known = {environment_name(name): name for name in Settings.model_fields}
     values |= {name: environ[key] for key, name in known.items() if key in environ}
     try:
-        return Settings.model_validate(values)
+        found = Settings.model_validate(values)
+        path = found.database_url_file
+        return found if path is None else Settings.model_validate(_with_url(values, found, path))
     except ValidationError as error:
         raise ConfigError("; ".join(_described(each, file, environ) for each in error.errors())) from None
+
+
+def _with_url(values: Mapping[str, object], found: Settings, path: Path) -> dict[str, object]:
+    """Return the values with the URL in the file of `database_url_file`. Raises ConfigError."""
+    if found.database:
+        raise ConfigError("database and database_url_file are both set: keep one of them")
+    url = secret_in(path)
+    if not url.startswith(POSTGRES):
+        raise ConfigError(f"{path}: must be a URL that begins with {POSTGRES}")
+    return {**values, "database": url}
 
 
 def of_service(values: Mapping[str, object]) -> dict[str, object]:
@@ -491,7 +508,7 @@ def unknown_environment(environ: Mapping[str, str]) -> list[str]:
 
     The service only warns about them, because other programs may use the prefix.
     """
-    known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY}
+    known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY, MASTER_KEY_FILE}
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 
 

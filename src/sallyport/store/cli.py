@@ -7,12 +7,12 @@ import click
 
 from sallyport.base.errors import StartError
 from sallyport.base.text import counted
+from sallyport.settings.master_key import KEY_FILE, given_keys
 from sallyport.settings.settings import POSTGRES
 from sallyport.settings.values import MASTER_KEY
 from sallyport.shell.command import CommandLine
 from sallyport.shell.options import Group, InputFile
 from sallyport.store.data_folder import TOKEN_FILE
-from sallyport.store.vault import FILE
 
 CONFIRM = "The backup will replace everything in the database. Go on?"
 CONFIRM_TOKENS = "Tokens that were revoked after the backup will be valid again. Revoke all tokens of the backup?"
@@ -120,7 +120,10 @@ def rotate_key(line: CommandLine) -> None:
     if done["old_file"]:
         line.note(f"earlier backups need the old key: keep {done['old_file']} as long as you keep these backups")
     else:
-        line.note(f"remove the older versions from {MASTER_KEY} before the next start, but keep them for old backups")
+        line.note(
+            "before the next start, remove the older versions from where the service gets the master key; keep them "
+            "for old backups"
+        )
 
 
 def _check_new(file: Path, *, overwrite: bool) -> None:
@@ -138,7 +141,8 @@ def _check_new(file: Path, *, overwrite: bool) -> None:
 
 
 def _master_key(line: CommandLine) -> str:
-    path = line.settings().data_dir / FILE
-    if MASTER_KEY in os.environ or not path.exists():
-        return f"the value of {MASTER_KEY}"
+    path = line.settings().data_dir / KEY_FILE
+    given = given_keys(os.environ, path.parent)
+    if given is not None or not path.exists():
+        return "the value of " + (given[0] if given else MASTER_KEY)
     return str(path.absolute())

@@ -103,7 +103,7 @@ class Rotation:
             return
         if self._vault.file is None:
             raise Conflict(
-                f"SALLYPORT_MASTER_KEY has no new key: set it to {new}:NEW,{versions[-1]}:OLD, restart the service, "
+                f"{self._vault.source} has no new key: set it to {new}:NEW,{versions[-1]}:OLD, restart the service, "
                 "and rotate again"
             )
         if versions[-1] == LAST:

@@ -1,9 +1,10 @@
 """Encryption of secrets in the store: AES-256-GCM under a versioned master key (NIST SP 800-38D).
 
 A sealed value consists of the key version (one octet), the nonce (12 octets), the ciphertext and the tag. The row's
-identity is the associated data, so that a value cannot be moved to another row. The key comes from SALLYPORT_MASTER_KEY
-(64 hex digits) or from the file `master.key` in the data directory. The first start creates the file with mode 0600. No
-backup contains the key.
+identity is the associated data, so that a value cannot be moved to another row. The key (64 hex digits) comes from the
+first of these that is given: the variable SALLYPORT_MASTER_KEY, the file that SALLYPORT_MASTER_KEY_FILE names, the
+credential `master.key` of systemd, and the file `master.key` in the data directory. The first start creates this last
+file with mode 0600. No backup contains the key.
 
 During a rotation and for old backups, there may be several keys. Each is written as `VERSION:HEX`, separated by commas
 or line breaks. A key without a version has version 1. The key with the highest version encrypts; all keys decrypt.
@@ -21,6 +22,7 @@ from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.log import Pseudonyms
 from sallyport.base.secret import Secret
 from sallyport.host import disk
+from sallyport.settings.master_key import KEY_FILE, given_keys, key_text
 from sallyport.settings.values import MASTER_KEY
 
 if TYPE_CHECKING:
@@ -28,16 +30,17 @@ if TYPE_CHECKING:
 
 KEY_OCTETS = 32
 FIRST, LAST = 1, 255
-FILE = "master.key"
 _WRONG = f"the master key must have {2 * KEY_OCTETS} hex digits, or be several keys in the form VERSION:KEY"
 
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The master keys by version. file: the file that contains the keys; None if the keys come from the environment."""
+    """The master keys by version. file: the key file in the data directory; None if the keys come from elsewhere.
+    source: what the keys come from, for messages."""
 
     keys: Mapping[int, Secret]
     file: Path | None = None
+    source: str = MASTER_KEY
 
 
 class Vault:
@@ -48,7 +51,7 @@ class Vault:
         held = keys if isinstance(keys, MasterKeys) else MasterKeys({FIRST: keys})
         self._keys = dict(held.keys)
         self._retired: dict[int, Secret] = {}
-        self.file = held.file
+        self.file, self.source = held.file, held.source
         self.pseudonyms = Pseudonyms(self._keys[max(self._keys)].reveal())
 
     @property
@@ -72,7 +75,7 @@ class Vault:
         """Return what to do about a missing version of the master key."""
         needed = f"it needs version {version} of the master key, which"
         if self.file is None:
-            return f"{needed} {MASTER_KEY} does not have: add {version}:KEY to it, with the key of that version"
+            return f"{needed} {self.source} does not have: add {version}:KEY to it, with the key of that version"
         old = self.file.with_name(f"{self.file.name}.{version}")
         with suppress(ConfigError):
             if version in self.at_next_start().versions:
@@ -138,15 +141,17 @@ class Vault:
 
 
 def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:
-    """Return the master keys from the environment, or else from the file `master.key`. Raises ConfigError.
+    """Return the master keys that were given to this process, or else those of the file `master.key`. Raises
+    ConfigError.
 
     may_make: whether to create the file if it is missing. Pass true only if no store exists, because the values of an
     existing store need their old key.
     """
-    text = environ.get(MASTER_KEY)
-    if text is not None:
-        return MasterKeys(parse_keys(text))
-    path = data_dir / FILE
+    given = given_keys(environ, data_dir)
+    if given is not None:
+        source, text = given
+        return MasterKeys(parse_keys(text), source=source)
+    path = data_dir / KEY_FILE
     return MasterKeys(parse_keys(_key_file(path, may_make=may_make)), path)
 
 
@@ -174,14 +179,9 @@ def parse_keys(text: str) -> dict[int, Secret]:
 
 
 def _key_file(path: Path, *, may_make: bool) -> str:
-    try:
-        return path.read_text(encoding="ascii")
-    except FileNotFoundError:
-        if not may_make:
-            raise ConfigError(f"the key file {path} is missing, and the store needs it: put it back") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    return _new_key_file(path)
+    if may_make and not path.exists():
+        return _new_key_file(path)
+    return key_text(path)
 
 
 def _new_key_file(path: Path) -> str:

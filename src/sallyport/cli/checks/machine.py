@@ -19,9 +19,10 @@ from sallyport.cli.connection import LOCKED
 from sallyport.host import disk
 from sallyport.host.owner import as_owner, user_name
 from sallyport.settings.listening import bound, cannot_listen, has_family, holder
+from sallyport.settings.master_key import KEY_FILE, given_keys
 from sallyport.settings.settings import Settings, unknown_environment
 from sallyport.settings.values import MASTER_KEY, Address
-from sallyport.store.vault import FILE, parse_keys
+from sallyport.store.vault import parse_keys
 
 LISTENERS = {
     "radius_auth_bind": "RADIUS authentication",
@@ -109,10 +110,15 @@ def check_service(examination: Examination) -> Iterator[Finding]:
 
 def check_key(examination: Examination) -> Iterator[Finding]:
     """Check that the master key exists and is valid, and that only its owner can read it."""
-    settings, text = examination.settings, examination.environ.get(MASTER_KEY)
-    path = settings.data_dir / FILE
-    if text is not None:
-        yield _keys(MASTER_KEY, text) or ok(f"from {MASTER_KEY}")
+    settings = examination.settings
+    path = settings.data_dir / KEY_FILE
+    try:
+        given = given_keys(examination.environ, settings.data_dir)
+    except ConfigError as error:
+        yield problem(f"{error}; correct the variables, or the file")
+        return
+    if given is not None:
+        yield _keys(*given) or ok(f"from {given[0]}")
     elif path.exists():
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
