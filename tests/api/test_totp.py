@@ -63,8 +63,8 @@ def confirmed(tenant: Tenant, name: str = "ann") -> bool:
 
 
 def test_an_operator_gets_no_seed_of_an_administrator(world: World, tenant: Tenant) -> None:
-    """Making and confirming a seed, and setting the seed or the password, need the role admin if the user is an
-    administrator. Other changes do not."""
+    """Making and confirming a seed, setting the seed or the password, and all other factors need the role admin if the
+    user is an administrator. Other changes do not."""
     user_id = enrol(tenant)["userId"]
     world.service.execute(
         "insert into administrators (name, name_key, role, tenant_id, password, seed, created_at) "
@@ -82,6 +82,9 @@ def test_an_operator_gets_no_seed_of_an_administrator(world: World, tenant: Tena
         assert tenant.refused(CONFIRM, userName="ann", code="123456", **asked) == expected
         for change in changes:
             assert tenant.refused("/api/v1/endpointUsers/updateEpmUserInfo", **update, **change) == expected
+        assert tenant.refused("/ad/RemovePasskey", userName="ann", passkeyId=1, **asked) == expected
+        for path in ("/ad/MakeBypassCodes", "/ad/RemoveBypassCodes"):
+            assert tenant.refused(path, userName="ann", **asked) == expected, path
         tenant.ask("/api/v1/endpointUsers/updateEpmUserInfo", **update, userType="AD")
         enrol(tenant)
     finally:

@@ -69,14 +69,20 @@ def port_of(text: str) -> str:
 def examples(text: str) -> list[str]:
     """Return the commands that the demo prints at its end."""
     found = [line for line in text.partition("token ")[2].splitlines() if line.startswith(("curl ", "SALLYPORT_"))]
-    assert len(found) == 6
+    assert len(found) == 7
     return found
 
 
-def run(command: str, environ: Mapping[str, str]) -> tuple[str, int]:
+def run(command: str, environ: Mapping[str, str], folder: Path) -> tuple[str, int]:
     """Run a printed command in a shell. Return it with its exit status; 22 means that the API has refused it."""
     command_that_fails = command.replace("curl -s", "curl -s --fail")
-    return command, subprocess.run(["bash", "-c", command_that_fails], env=environ, check=False).returncode
+    done = subprocess.run(["bash", "-c", command_that_fails], env=environ, check=False, cwd=folder)
+    return command, done.returncode
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Return the texts of the files in a folder, by name."""
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -107,10 +113,12 @@ def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, s
                 trust_env=False,
             )
             assert answer.json()["totalCount"] == 7
-            assert [run(each, stopped.environ) for each in examples(text)] == [(each, 0) for each in examples(text)]
+            done = [run(each, stopped.environ, tmp_path) for each in examples(text)]
+            assert done == [(each, 0) for each in examples(text)]
             process.send_signal(sent)
             assert process.wait(20) == 0
         finally:
             process.kill()
             process.wait()
     assert not Path(folder[1]).exists()
+    assert texts(tmp_path / "demo-files") == texts(ROOT / "docs/guides/gitops/demo"), "copy the files of the demo"

@@ -17,9 +17,9 @@ ROWS, _ = declared()
 LISTED = {each.table for each in ROWS} | {part.table for each in ROWS for part in each.parts}
 OUTSIDE = {
     *KEPT, "access_tokens", "administrators", "answers", "authorities", "certificate_files", "config_version",
-    "configured_items", "console_sessions", "domains", "identities", "issued_certificates", "limits", "organizations",
-    "outlet_places", "password_policies", "radius_client_history", "radius_clients", "revocation_entries",
-    "revocation_lists", "revoked_certificates", "sign_in_attempts", "tenant_rows", "tenants",
+    "configured_items", "configured_slices", "console_sessions", "domains", "identities", "issued_certificates",
+    "limits", "organizations", "outlet_places", "password_policies", "radius_client_history", "radius_clients",
+    "revocation_entries", "revocation_lists", "revoked_certificates", "sign_in_attempts", "tenant_rows", "tenants",
 }  # fmt: skip
 """Tables whose rows belong to a tenant or to the installation."""
 

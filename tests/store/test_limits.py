@@ -35,6 +35,7 @@ OTHER_ROWS = {
     "at most 2 open ones of a person, deleted five minutes after their end": {"stepups"},
     "at most 50 in a domain": {"network_profiles"},
     "one for each object of the files of an administrator of the installation": {"configured_items"},
+    "one for each change of an apply of an administrator of the installation, until its end": {"configured_slices"},
     "at most 64 of a tenant": {"authorities"},
     "at most 256 for each authority": {"authority_domains"},
     "at most 16 for each authority": {"revocation_lists"},

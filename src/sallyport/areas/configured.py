@@ -27,10 +27,12 @@ class Stored:
     """An object as the store has it.
 
     id: the key of its row. fields: its fields as a file has them, with all values. A secret is {"hex": octets}.
+    is_implied: whether it is there without having been added. Then an export leaves it out, and it is never removed.
     """
 
     id: int | str
     fields: Fields
+    is_implied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +54,31 @@ class Change(Generic[BodyT]):
         return self.domains[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """The name of an object in a field of another one, of the same domain if it belongs to one."""
+
+    field: str
+    kind: str
+    name: str
+
+
 class Kind(ABC, Generic[BodyT]):
     """A kind of objects that files may describe.
 
     name: the name of the kind and of its file. body: the model of its fields. key: the field that names an object.
-    refers: the field with the name of its domain, or with the names of its domains. without: fields of the body that a
-    file does not have. keeps: fields that keep their values if a file does not have them. removed_first: whether
-    objects are removed before others are added, so that addresses and names are free. Otherwise, they are removed at
-    the end, when nothing refers to them. parts: models of objects within the body that its schema does not have. level:
-    kinds with a lower level are written first, because others refer to their objects. changed_by: the operations that
-    change present objects, with the field of their body that selects the objects: by id, by `key`, or all of a domain
-    (`domainId`). harmless: fields of these operations that change nothing that a file has; files never stop them.
+    refers: the field with the name of its domain, or with the names of its domains. is_ordered: whether the order of
+    the domains matters. without: fields of the body that a file does not have. keeps: fields that keep their values if
+    a file does not have them. texts: fields whose values may be texts of files (`file:`), such as certificates.
+    has_text_secrets: whether the model takes secrets as texts. destinations: fields that say where a secret beside them
+    is sent. If one of them changes, the secret must be given again, so that an author of files cannot obtain it. parts:
+    models of objects within the body that its schema does not have. removed_first: whether objects are removed before
+    others are added, so that addresses and names are free. Otherwise, they are removed at the end, when nothing refers
+    to them. level: kinds with a lower level are written first, because others refer to their objects. mentioned: the
+    names of the kinds whose objects a body names, apart from domains (`mentions`). weight: the time that a change
+    takes, in units of that of a RADIUS client. changed_by: the operations that change present objects, with the field
+    of their body that selects the objects: by id, by `key`, or all of a domain (`domainId`). harmless: fields of these
+    operations that change nothing that a file has; files never stop them.
     """
 
     name: ClassVar[str]
@@ -72,8 +88,14 @@ class Kind(ABC, Generic[BodyT]):
     without: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
     removed_first: ClassVar[bool] = True
+    is_ordered: ClassVar[bool] = True
+    texts: ClassVar[frozenset[str]] = frozenset()
+    has_text_secrets: ClassVar[bool] = False
+    destinations: ClassVar[frozenset[str]] = frozenset()
     parts: Sequence[type[BaseModel]] = ()
     level: ClassVar[int] = 1
+    weight: ClassVar[int] = 1
+    mentioned: ClassVar[frozenset[str]] = frozenset()
     changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
     harmless: ClassVar[frozenset[str]] = frozenset()
 
@@ -94,13 +116,30 @@ class Kind(ABC, Generic[BodyT]):
         return fold(str(fields.get(self.key, "")))
 
     def check(self, body: BodyT, before: Stored | None) -> None:
-        """Raise Invalid if a body cannot be stored. before: the present object, or None."""
+        """Raise Invalid if a new or changed body cannot be stored. before: the present object, or None."""
 
-    async def admit(self, body: BodyT, domain_id: int) -> None:
-        """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain."""
+    async def admit(self, body: BodyT, tenant_id: int, domain_id: int) -> None:
+        """Raise Refused if the service cannot do what a body demands. domain_id: the id of its domain; 0 for a new
+        one."""
+
+    def mentions(self, body: BodyT) -> Iterable[Mention]:
+        """Yield the objects that a body names, apart from domains."""
+        return ()
+
+    async def release(self, changes: Sequence[Change[BodyT]]) -> None:
+        """Do what takes several short transactions before changes are written, such as the deletion of the many rows
+        that depend on objects. changes: those of present objects."""
+
+    def verify(self, tx: Tx, tenant_id: int) -> None:
+        """Raise Conflict if the objects of a tenant do not fit each other after all changes of all kinds."""
 
     def written(self) -> None:
         """React to changes that are committed."""
+
+    @property
+    def needs_domains(self) -> bool:
+        """Whether an object must have one of several domains."""
+        return self.refers == "domains" and self.body.model_fields["domainIds"].is_required()
 
     def fields(self) -> list[str]:
         """Return the names of the fields of the body that a file may have."""

@@ -260,6 +260,7 @@ class DemoRun:
             f"{here} check radius {self._radius} --secret {self._own_secret} --user bob --password '{_BOB}'",
             f"{here} event list --domain {DOMAIN}",
             f"{here} device list",
+            f"{here} export demo-files",
         )
 
     def _curl(self, base: str, path: str, body: Row) -> str:

@@ -132,17 +132,32 @@ def test_an_export_keeps_comments_order_and_references(tmp_path: Path) -> None:
         {"name": "wifi", "note": "\n[[client]]\n", "secret": "keep"},
         {"name": "new", "address": "192.0.2.3", "secret": "keep", "domains": ["corp"]},
     ]
-    text = text_of(CLIENT, objects, BY_HAND.replace("'''\n[[", "'''\n\n[["))
+    text = text_of(CLIENT, objects, BY_HAND.replace("'''\n[[", "'''\n\n[["), References(tmp_path, {}))
     assert text.startswith("# the clients of the branch\n[[client]]\nnote")
     assert '"wifi"  # the controller\nsecret = "env:SALLYPORT_SECRET_WIFI"' in text
     assert 'address = "192.0.2.2"\nname = "vpn"\nsecret = "file:secrets/vpn"' in text
     assert text.endswith('name = "new"\naddress = "192.0.2.3"\nsecret = "keep"\ndomains = ["corp"]\n')
-    assert text_of(CLIENT, objects, text) == text
+    assert text_of(CLIENT, objects, text, References(tmp_path, {})) == text
 
 
 def test_an_unchanged_file_is_not_written(tmp_path: Path) -> None:
     """The file of a kind is written once. A kind without objects gets no file."""
     path = tmp_path / "client.toml"
     objects = [{"name": "vpn", "address": "192.0.2.2", "secret": "keep"}]
-    assert [write_file(path, CLIENT, objects) for _ in range(2)] == [True, False]
-    assert not write_file(tmp_path / "role.toml", CLIENT, [])
+    assert [write_file(path, CLIENT, objects, References(tmp_path, {})) for _ in range(2)] == [True, False]
+    assert not write_file(tmp_path / "role.toml", CLIENT, [], References(tmp_path, {}))
+
+
+def test_a_certificate_may_be_in_a_file(tmp_path: Path) -> None:
+    """A text such as a certificate is in its file, or a reference to another file, which an export keeps if it has the
+    same text. A text of several lines is written as such."""
+    kind = FileKind("authority", "name", "", ["name", "certificates"], frozenset(), frozenset({"certificates"}))
+    (tmp_path / "ca.pem").write_text("a\nb")
+    (tmp_path / "authority.toml").write_text('[[authority]]\nname = "a"\ncertificates = "file:ca.pem"\n')
+    references = References(tmp_path, {})
+    ((row,),) = read_folder(tmp_path, [kind], (1, 1), references).values()
+    assert row["fields"] == {"name": "a", "certificates": "a\nb"}
+    path = tmp_path / "authority.toml"
+    assert not write_file(path, kind, [{"name": "a", "certificates": "a\nb\n"}], references)
+    assert write_file(path, kind, [{"name": "a", "certificates": "a\nc\n"}], references)
+    assert path.read_text() == '[[authority]]\nname = "a"\ncertificates = """a\nc\n"""\n'

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.planning import identity_of
 from sallyport.areas.configuration.service import Engine
+from sallyport.base.text import fold
 from tests.areas import SetClock, running_areas
+from tests.areas.configuration.made import authority, server
 from tests.areas.configuration.test_apply import engine_of, export, items, signs
 
 Object = tuple[str, Mapping[str, object]]
@@ -121,6 +123,105 @@ KINDS = {
         },
     ),
 }
+KINDS |= {
+    "authority": st.integers(1, 3).flatmap(
+        lambda number: objects(
+            "authority",
+            {
+                "name": st.just(f"A{number}"),
+                "domains": st.lists(OF_DOMAIN, min_size=1, unique=True),
+                "certificates": st.just(authority(number)),
+            },
+            kinds=st.just(["machines"]),
+            realms=st.lists(st.sampled_from(["a.example", "É.example"]), unique=True),
+            groups=st.lists(NAMES, max_size=2),
+            sidPrefixes=st.just(["s-1-5-21-1"]),
+            names=st.sampled_from([["sid"], ["upn", "cn"], ["cn", "upn"]]),
+            strongOnly=st.booleans(),
+            revocation=st.sampled_from(["soft", "hard"]),
+            crlAddresses=st.just(["http://pki.example.com/ca.crl"]),
+            ocspAddress=st.sampled_from(["", "http://ocsp.example.com"]),
+            useCertificateAddresses=st.booleans(),
+        )
+    ),
+    "server_certificate": st.integers(1, 2).flatmap(
+        lambda number: objects(
+            "server_certificate",
+            {
+                "domain": OF_DOMAIN,
+                "certificate": st.just(server(number)[0]),
+                "privateKey": st.just(server(number)[1]),
+            },
+        )
+    ),
+    "profile": objects(
+        "profile",
+        {"domain": OF_DOMAIN, "name": NAMES, "ssids": st.lists(NAMES, min_size=1, max_size=2)},
+        hidden=st.booleans(),
+        security=st.sampled_from(["wpa2", "wpa3"]),
+        wired=st.booleans(),
+        method=st.sampled_from(["tls", "peap", "ttls-pap"]),
+        loginBy=st.sampled_from(["person", "both"]),
+        outerIdentity=st.sampled_from(["", "anonymous@x.example"]),
+        serverNames=st.lists(st.sampled_from(["A.example.com", "b.example.com"]), unique=True),
+        anchors=st.sampled_from(["", authority(1)]),
+    ),
+    "password_policy": objects(
+        "password_policy",
+        {"policyName": NAMES},
+        templateName=NAMES,
+        minLen=st.integers(0, 20).map(str),
+        firstChar=st.sampled_from(["", "Uppercase", "digit"]),
+        allowUpperLower=st.sampled_from(["", "yes", "Yes", "true"]),
+        ocredit=st.integers(-2, 2).map(str),
+        usercheck=st.sampled_from(["", "yes", "0"]),
+    ),
+}
+SERVERS = ("srv1", "srv2", "Srv3")
+GROUPS = ("staff", "Admins")
+KINDS |= {
+    "instance": objects(
+        "instance",
+        {"domain": OF_DOMAIN, "instanceName": st.sampled_from(SERVERS)},
+        osId=st.integers(0, 4),
+        publicIp=st.sampled_from(["", "192.0.2.1", "2001:DB8::1"]),
+        hostName=NAMES,
+        authType=st.sampled_from(["", "ssh", "DID, Password"]),
+        passwordPolicies=st.lists(NAMES, max_size=2),
+    ),
+    "group": objects(
+        "group",
+        {"domain": OF_DOMAIN, "groupName": st.sampled_from(GROUPS)},
+        status=st.sampled_from(["Active", "enabled", "off"]),
+        ou=NAMES,
+        authFlow=st.sampled_from(["", "SSH"]),
+        instances=st.lists(st.sampled_from(SERVERS), unique=True),
+        credentialPolicy=st.fixed_dictionaries(
+            {"ttlUser": st.sampled_from(["", "8h"])},
+            optional={"priviligedUser": st.just("true"), "homeDir": st.just("/home/x"), "policy": NAMES},
+        ),
+    ),
+    "user": objects(
+        "user",
+        {"domain": OF_DOMAIN, "userName": NAMES},
+        userType=st.sampled_from(["", "Local User", "Guest"]),
+        privilegedUser=st.sampled_from(["true", "no"]),
+        did=st.just("did:key:z6Mk"),
+        instances=st.lists(st.sampled_from(SERVERS), unique=True),
+        groups=st.lists(st.sampled_from(GROUPS), unique=True),
+    ),
+    "directory": objects(
+        "directory",
+        {"domain": OF_DOMAIN, "directoryName": NAMES, "appUrl": st.just("ldaps://dc.example.com")},
+        baseDN=st.just("dc=example,dc=com"),
+        filter=st.just("(objectClass=person)"),
+        bindDN=st.just("cn=x,dc=example,dc=com"),
+        secret=SECRETS,
+        caCertificate=st.just(authority(1)),
+        fieldMappings=st.fixed_dictionaries({}, optional={"email": st.just("mail"), "region": st.just("st,l")}),
+        schedule=st.sampled_from([{"everyMinutes": 30}, {"timesOfDay": ["2:30"], "timeZone": "Europe/Berlin"}]),
+    ),
+}
 SETTINGS = objects(
     "domain",
     {"domainName": OF_DOMAIN},
@@ -141,6 +242,27 @@ def folders(draw: st.DrawFn) -> list[Object]:
     found[1] = ("domain", {**found[1][1], "realms": []})  # no two domains have one realm
     for strategy in KINDS.values():
         found += draw(st.lists(strategy, max_size=4))
+    policies = {fold(str(fields["policyName"])) for kind, fields in found if kind == "password_policy"}
+    places = {(kind, fields.get("domain"), str(fields.get(NAMED.get(kind, "")))) for kind, fields in found}
+    return [(kind, known(fields, policies, places)) for kind, fields in found]
+
+
+NAMED = {"instance": "instanceName", "group": "groupName"}
+
+
+def known(
+    fields: Mapping[str, object], policies: set[str], places: set[tuple[str, object, str]]
+) -> Mapping[str, object]:
+    """Return the fields of an object without names of policies, instances and groups that the folder does not have."""
+    found = dict(fields)
+    for name, kind in (("instances", "instance"), ("groups", "group")):
+        if isinstance(given := fields.get(name), list) and ("userName" in fields or "groupName" in fields):
+            found[name] = [each for each in given if (kind, fields["domain"], each) in places]
+    if isinstance(given := fields.get("passwordPolicies"), list):
+        found["passwordPolicies"] = [each for each in given if fold(each) in policies]
+    if isinstance(policy := fields.get("credentialPolicy"), Mapping):
+        own = {name: each for name, each in policy.items() if name != "policy" or fold(str(each)) in policies}
+        found["credentialPolicy"] = own
     return found
 
 

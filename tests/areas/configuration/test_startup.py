@@ -51,3 +51,15 @@ async def test_a_wrong_folder_changes_nothing(areas: Areas, tmp_path: Path) -> N
     file.write_text(right)
     await startup.look()
     assert startup.state.problem == "" and areas.registry.get_sample_value(NAME) == 0
+
+
+async def test_wrong_files_add_no_tenant(areas: Areas, tmp_path: Path) -> None:
+    """The files of a tenant that does not exist add it only if they are right."""
+    file = tmp_path / "7-1.client.toml"
+    file.write_text('[[client]]\nname = "a"\naddress = "here"\nsecret = "env:SALLYPORT_SECRET_A"\n')
+    startup = startup_of(areas, tmp_path, {"SALLYPORT_SECRET_A": "of the environment"})
+    await startup.look()
+    assert "client.toml" in startup.state.problem and (7, 1) not in (await areas.tenancy.numbers()).values()
+    file.write_text(file.read_text().replace("here", "192.0.2.1"))
+    await startup.look()
+    assert startup.state.problem == "" and (7, 1) in (await areas.tenancy.numbers()).values()

@@ -22,6 +22,7 @@ from sallyport.areas.mfa.fields import Binding, OwnFields
 from sallyport.areas.mfa.host import StepUpState as State
 from sallyport.areas.mfa.provider import Code, Strength
 from sallyport.base.clock import SECOND
+from sallyport.base.secret import token_hash
 from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 from tests.areas import Areas, stored
@@ -318,6 +319,21 @@ async def denials_of(areas: Areas) -> list[str]:
     """Return the targets of the denials in the audit trail."""
     sql = "select target from audit_trail where action = 'user.not_me' order by id"
     return [str(row[0]) for row in await areas.store.read(lambda tx: tx.rows(sql))]
+
+
+async def test_a_proof_that_is_checked_meanwhile_does_not_undo_a_denial(areas: Areas) -> None:
+    """The browser and the state are compared again when the proof is stored."""
+    stepups = node(areas)
+    shown = await bound(stepups, question(areas))
+
+    async def stores(browser: str) -> bool:
+        hashed, now = token_hash(browser), areas.clock()
+        return await areas.store.write(lambda tx: repo.prove(tx, shown.id, hashed, "passkey", PASSKEY, now))
+
+    assert not await stores(STRANGER)
+    await stepups.deny(shown.id, LAPTOP)
+    assert not await stores(LAPTOP)
+    assert await stepups.state_of(shown.id, within_s=0) == (State.DENIED, Strength.ANY)
 
 
 async def test_not_me_comes_too_late(areas: Areas) -> None:

@@ -101,6 +101,15 @@ async def test_wrong_digits_end_the_login(bench: OwnBench) -> None:
     assert (await bench.make().verify(asked, Code(proof.digits), handle)).outcome is Outcome.NO_TRIES_LEFT
 
 
+async def test_simultaneous_guesses_are_three_together(bench: OwnBench) -> None:
+    """While three answers are being checked, at any nodes, a fourth one is not checked, even if it is right."""
+    asked = bench.question()
+    handle, proof = (await bench.make().start(asked)).handle, await bench.prove(asked)
+    for _ in range(MAX_WRONG):
+        assert await bench.stepups.take_answer(asked.challenge_id)
+    assert (await bench.make().verify(asked, Code(proof.digits), handle)).outcome is Outcome.NO_TRIES_LEFT
+
+
 async def test_digits_of_another_login_are_wrong(bench: OwnBench) -> None:
     """An attacker cannot type the digits that the victim's own login shows."""
     victims, attackers = bench.question(1), bench.question(2)

@@ -6,6 +6,7 @@ from typing import Final
 import trio
 
 from sallyport.areas.authorities import operations as api
+from sallyport.areas.authorities.configured import AuthorityKind
 from sallyport.areas.authorities.revocation import operations as lists_api
 from sallyport.areas.authorities.revocation.certified import Revoke
 from sallyport.areas.authorities.revocation.composition import RevocationService
@@ -31,6 +32,7 @@ class AuthoritiesArea(Area):
         self.service = Authorities(parts.configuration, self._is_local, parts.clock)
         self.revocation = RevocationService(parts, lambda: self.service.table, revoke)
         self.service.before_deletion = self.revocation.certified.erase_authority
+        self.configured = (AuthorityKind(self.service),)
         self.node_tasks = (self.revocation.lists.follow, self.revocation.certified.run)
         self.leader_tasks = (self.revocation.fetcher.lead, self.revocation.certified.lead)
 

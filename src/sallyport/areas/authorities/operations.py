@@ -1,6 +1,5 @@
 """HTTP operations of authorities: /ad/...Authority, /ad/ListAuthorities."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from sallyport.areas.authorities.authority import Authority
@@ -37,7 +36,7 @@ def operations(service: Authorities, gate: Gate) -> Operations:
         applies to the next login. 409: the name is taken, another authority of a domain has the same key, or there are
         too many authorities.
         """
-        added = await service.add(caller.tenant_id, body.name, body.certificates, _values(given(body, _FIELDS)))
+        added = await service.add(caller.tenant_id, body.name, body.certificates, values_of(body))
         warnings = service.warnings([added])[added.id]
         return AuthorityAdded(message=f"authority {added.name} added", authorityId=added.id, warnings=warnings)
 
@@ -66,9 +65,7 @@ def operations(service: Authorities, gate: Gate) -> Operations:
         The change applies to the next login. TLS sessions of earlier logins with certificates of the authority cannot
         be resumed any more; those clients log in with a full handshake.
         """
-        changed = await service.update(
-            caller.tenant_id, body.authorityId, body.certificates, _values(given(body, _FIELDS))
-        )
+        changed = await service.update(caller.tenant_id, body.authorityId, body.certificates, values_of(body))
         warnings = service.warnings([changed])[changed.id]
         return AuthorityUpdated(message=f"authority {changed.name} updated", warnings=warnings)
 
@@ -82,6 +79,7 @@ def operations(service: Authorities, gate: Gate) -> Operations:
     return authorities
 
 
-def _values(fields: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of a body in the types of `Authority`."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+def values_of(body: AddAuthority | UpdateAuthority) -> dict[str, object]:
+    """Return the values of a body that are not null, but not the certificates, by the fields of `Authority`."""
+    values = given(body, _FIELDS)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -67,15 +67,16 @@ class Authorities:
         """Add an authority, and return it. certificates: its bundle in PEM. fields: the other fields of `Authority`.
         Raises Invalid, Conflict, NotFound."""
         pem, anchors = await trio.to_thread.run_sync(read_bundle, certificates)
-        new, at = replace(Authority(0, tenant_id, name, pem, anchors), **fields), self._clock()  # type: ignore[arg-type]
+        new = replace(Authority(0, tenant_id, name, pem, anchors), **fields)  # type: ignore[arg-type]
+        return await self._configuration.change(lambda tx: self.add_in(tx, new))
 
-        def transaction(tx: Tx) -> Authority:
-            _check_owned(tx, tenant_id, new.domain_ids)
-            added = repo.put(tx, new, at)
-            _record(tx, "authority.add", added, at, {}, _shown(added))
-            return added
-
-        return await self._configuration.change(transaction)
+    def add_in(self, tx: Tx, new: Authority) -> Authority:
+        """Add an authority in a transaction of the configuration, and return it. Raises Conflict, NotFound."""
+        at = self._clock()
+        _check_owned(tx, new.tenant_id, new.domain_ids)
+        added = repo.put(tx, new, at)
+        _record(tx, "authority.add", added, at, {}, _shown(added))
+        return added
 
     async def update(
         self, tenant_id: int, authority_id: int, certificates: str | None, fields: Mapping[str, object]
@@ -85,38 +86,39 @@ class Authorities:
         bundle: tuple[str, tuple[Anchor, ...]] | None = None
         if certificates is not None:
             bundle = await trio.to_thread.run_sync(read_bundle, certificates)
-        at = self._clock()
+        new = fields if bundle is None else {**fields, "certificates": bundle[0], "anchors": bundle[1]}
+        return await self._configuration.change(lambda tx: self.update_in(tx, tenant_id, authority_id, new))
 
-        def transaction(tx: Tx) -> Authority:
-            before = repo.get(tx, tenant_id, authority_id)
-            new = replace(before, **fields)  # type: ignore[arg-type]
-            if "domain_ids" not in fields:
-                new = replace(new, domain_ids=repo.present_domains(tx, before))
-            if bundle is not None:
-                new = replace(new, certificates=bundle[0], anchors=bundle[1])
-            if new == before:
-                return before
-            _check_owned(tx, tenant_id, new.domain_ids)
-            changed = repo.put(tx, new, at)
-            _record(tx, "authority.update", before, at, _shown(before), _shown(changed))
-            return changed
-
-        return await self._configuration.change(transaction)
+    def update_in(self, tx: Tx, tenant_id: int, authority_id: int, fields: Mapping[str, object]) -> Authority:
+        """Change an authority in a transaction of the configuration, and return it. Raises NotFound, Conflict."""
+        before, at = repo.get(tx, tenant_id, authority_id), self._clock()
+        new = replace(before, **fields)  # type: ignore[arg-type]
+        if "domain_ids" not in fields:
+            new = replace(new, domain_ids=repo.present_domains(tx, before))
+        if new == before:
+            return before
+        _check_owned(tx, tenant_id, new.domain_ids)
+        changed = repo.put(tx, new, at)
+        _record(tx, "authority.update", before, at, _shown(before), _shown(changed))
+        return changed
 
     async def delete(self, tenant_id: int, authority_id: int) -> Authority:
         """Remove an authority, and return it. Raises NotFound."""
-        at = self._clock()
         self.present(tenant_id, authority_id)
+        await self.release(authority_id)
+        return await self._configuration.change(lambda tx: self.delete_in(tx, tenant_id, authority_id))
+
+    async def release(self, authority_id: int) -> None:
+        """Delete the many rows of an authority, before the authority itself."""
         if self.before_deletion is not None:
             await self.before_deletion(authority_id)
 
-        def transaction(tx: Tx) -> Authority:
-            found = repo.get(tx, tenant_id, authority_id)
-            repo.delete(tx, found)
-            _record(tx, "authority.remove", found, at, _shown(found), {})
-            return found
-
-        return await self._configuration.change(transaction)
+    def delete_in(self, tx: Tx, tenant_id: int, authority_id: int) -> Authority:
+        """Remove an authority in a transaction of the configuration, and return it. Raises NotFound."""
+        found = repo.get(tx, tenant_id, authority_id)
+        repo.delete(tx, found)
+        _record(tx, "authority.remove", found, self._clock(), _shown(found), {})
+        return found
 
 
 def _check_owned(tx: Tx, tenant_id: int, domain_ids: Sequence[int]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from sallyport.areas.certificates import operations as api
+from sallyport.areas.certificates.configured import ServerCertificateKind
 from sallyport.areas.certificates.service import ServerCertificates
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
@@ -22,6 +23,7 @@ class ServerCertificatesArea(Area):
     def __init__(self, parts: Parts, domains: Domains) -> None:
         self._domains = domains
         self.service = ServerCertificates(parts.configuration, parts.vault, parts.clock)
+        self.configured = (ServerCertificateKind(self.service),)
         self.leader_tasks = (partial(self.service.watch, parts.leader_store),)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

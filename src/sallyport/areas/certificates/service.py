@@ -1,7 +1,7 @@
 """The server certificates of all domains in memory, and their changes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -58,6 +58,15 @@ class CertificateTable:
 
     rows: Mapping[tuple[int, str], DomainCertificate] = field(default_factory=dict)
     usable: Mapping[int, ByRealm] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCertificate:
+    """A certificate that may be set. chain, key: in PEM."""
+
+    chain: str
+    key: str = field(repr=False)
+    certificate: ServerCertificate
 
 
 class ServerCertificates:
@@ -119,58 +128,59 @@ class ServerCertificates:
         realm: empty for the whole domain. chain: the server's certificate in PEM, followed by the intermediate
         certificates. key: the private key in PEM.
         """
-        at = self._clock()
-        realm_key = await trio.to_thread.run_sync(_realm_key, domain, realm)
-        new = await trio.to_thread.run_sync(self._checked, domain.id, realm_key, realm, chain, key, at)
+        await trio.to_thread.run_sync(_realm_key, domain, realm)
+        new = await trio.to_thread.run_sync(self.checked, chain, key)
+        row = await self._configuration.change(lambda tx: self.set_in(tx, domain, realm, new))
+        return DomainCertificate(row, new.certificate.chain, new.certificate)
 
-        def transaction(tx: Tx) -> CertificateRow:
-            before = repo.find(tx, domain.id, realm_key)
-            later = new.row.changed_at if before is None else max(new.row.changed_at, before.changed_at + 1)
-            row = replace(new.row, changed_at=later)
-            repo.put(tx, row)
-            known: Mapping[str, JSON] = {} if before is None else _as_json(_chain(before.chain))
-            self._record(tx, "server_certificate.set", row, known, _as_json(new.chain))
-            return row
-
-        return replace(new, row=await self._configuration.change(transaction))
+    def set_in(self, tx: Tx, domain: Domain, realm: str, new: CheckedCertificate) -> CertificateRow:
+        """Set a certificate in a transaction of the configuration, and return its row. Raises Invalid, Conflict."""
+        realm_key, at = _realm_key(domain, realm), self._clock()
+        before = repo.find(tx, domain.id, realm_key)
+        later = at if before is None else max(at, before.changed_at + 1)
+        sealed = self._vault.seal(new.key.encode(), identity(domain.id, realm_key))
+        row = CertificateRow(domain.id, realm_key, realm, new.chain, sealed, later)
+        repo.put(tx, row)
+        known: Mapping[str, JSON] = {} if before is None else _as_json(_chain(before.chain))
+        self._record(tx, "server_certificate.set", row, known, _as_json(new.certificate.chain))
+        return row
 
     async def remove(self, domain_id: int, realm: str) -> None:
         """Remove the certificate of a domain for a realm. Raises NotFound."""
         realm_key = await trio.to_thread.run_sync(fold, realm)
+        await self._configuration.change(lambda tx: self.remove_in(tx, domain_id, realm_key))
 
-        def transaction(tx: Tx) -> None:
-            row = repo.find(tx, domain_id, realm_key)
-            if row is None:
-                raise NotFound(NOT_FOUND)
-            repo.delete(tx, row)
-            self._record(tx, "server_certificate.remove", row, _as_json(_chain(row.chain)), {})
+    def remove_in(self, tx: Tx, domain_id: int, realm_key: str) -> None:
+        """Remove a certificate in a transaction of the configuration. Raises NotFound."""
+        row = repo.find(tx, domain_id, realm_key)
+        if row is None:
+            raise NotFound(NOT_FOUND)
+        repo.delete(tx, row)
+        self._record(tx, "server_certificate.remove", row, _as_json(_chain(row.chain)), {})
 
-        await self._configuration.change(transaction)
+    def read(self, tx: Tx, domain_ids: Collection[int]) -> list[tuple[CertificateRow, str]]:
+        """Return the rows of domains, each with its private key in PEM. Raises SecretError."""
+        own = [row for row in repo.load(tx) if row.domain_id in domain_ids]
+        return [(row, self._vault.open(row.private_key, row.identity).decode()) for row in own]
 
-    def _checked(self, domain_id: int, realm_key: str, realm: str, chain: str, key: str, at: int) -> DomainCertificate:
-        """Return a checked certificate with its row. Raises Invalid about the field `certificate` or `privateKey`."""
+    def checked(self, chain: str, key: str) -> CheckedCertificate:
+        """Return a checked certificate. Raises Invalid about the field `certificate` or `privateKey`."""
         checked = checked_chain(chain)
         check_key(checked[0])
-        chain = "".join(each.public_bytes(Encoding.PEM).decode() for each in checked)
-        try:
-            key = key_pem(key)
-        except PemError as error:
-            raise invalid_field("privateKey", str(error)) from None
+        chain, key = canonical(checked, key)
         try:
             certificate = _parsed(chain, key)
         except ConfigError:
             wanted = "must be the key of the first certificate in `certificate`; put the server's certificate first"
             raise invalid_field("privateKey", wanted) from None
         ends = certificate.chain[0].not_valid_after_utc
-        if ends.timestamp() * SECOND <= at:
+        if ends.timestamp() * SECOND <= self._clock():
             raise invalid_field("certificate", f"must be valid; this certificate expired at {ends:%Y-%m-%d}")
         try:
             TlsServer(TlsConfiguration(certificate))
         except ConfigError as error:
             raise invalid_field("certificate", str(error)) from None
-        sealed = self._vault.seal(key.encode(), identity(domain_id, realm_key))
-        row = CertificateRow(domain_id, realm_key, realm, chain, sealed, at)
-        return DomainCertificate(row, certificate.chain, certificate)
+        return CheckedCertificate(chain, key, certificate)
 
     async def watch(self, store: Store) -> None:
         """Tell every hour which certificates expire soon, until cancelled."""
@@ -269,6 +279,16 @@ def _due(found: Sequence[DomainCertificate], now: int) -> list[_Due]:
 
 def _target(row: CertificateRow) -> str:
     return f"server certificate of {f'realm {row.realm}' if row.realm else 'the domain'}"
+
+
+def canonical(chain: Sequence[x509.Certificate], key: str) -> tuple[str, str]:
+    """Return a chain and its private key in PEM, without text around them. Raises Invalid about the field
+    `privateKey`."""
+    try:
+        key = key_pem(key)
+    except PemError as error:
+        raise invalid_field("privateKey", str(error)) from None
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in chain), key
 
 
 def _realm_key(domain: Domain, realm: str) -> str:

@@ -1,6 +1,8 @@
 """The entrance of configuration as code."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
 
 from sallyport.areas.configuration import operations as api
 from sallyport.areas.configuration.managed import ManagedObjects
@@ -9,24 +11,44 @@ from sallyport.areas.configuration.startup import Startup
 from sallyport.areas.configured import AnyKind
 from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.tenancy.service import Tenancy
+from sallyport.base.clock import SECOND
 from sallyport.metrics import ConfigurationMetrics
+from sallyport.nodes.periodic import every
 from sallyport.shell.command import Command
+from sallyport.store.sealed import Sealed
+
+LATE_S: Final = 60.0
+"""Time in seconds after the last transaction of an apply of several after which its node has stopped."""
 
 
 class ConfigurationArea(Area):
     """Configuration as code. areas: declare the kinds of objects that files may describe."""
 
+    sealed = (Sealed("configured_slices", "fields", ("tenant_id", "number"), "configured_slices/{}/{}"),)
+
     def __init__(self, parts: Parts, areas: Areas, tenancy: Tenancy) -> None:
         self._areas = areas
         self._tenancy = tenancy
-        self.engine = Engine(parts.configuration, self._kinds, parts.clock)
+        self._parts = parts
+        self.engine = Engine(parts.configuration, self._kinds, parts.vault, parts.clock)
         self.managed = ManagedObjects(parts.store, self._kinds)
         self.metrics = ConfigurationMetrics(parts.registry)
         self.startup = Startup(parts.settings.apply, self.engine, tenancy, self.metrics, parts.clock)
-        self.leader_tasks = (self.startup.run,)
+        self.leader_tasks = (self.startup.run, self._undo_unfinished)
 
     def _kinds(self) -> Sequence[AnyKind]:
         return sorted((kind for area in self._areas for kind in area.configured), key=lambda kind: kind.level)
+
+    async def prepare(self) -> None:
+        """Undo what an apply has changed that did not reach its end, before logins are answered."""
+        await self._undo_late(LATE_S if self._parts.store.is_shared else 0)
+
+    async def _undo_unfinished(self) -> None:
+        """Undo what a node has changed that has stopped meanwhile, until cancelled."""
+        await every(LATE_S, partial(self._undo_late, LATE_S), failure="configuration_not_undone")
+
+    async def _undo_late(self, late_s: float) -> None:
+        await self.engine.undo_unfinished(self._parts.clock() - int(late_s * SECOND) + 1)
 
     def commands(self) -> Mapping[str, Command]:
         """Return the local operations of `sallyport export` and `sallyport apply`."""

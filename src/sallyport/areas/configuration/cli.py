@@ -49,7 +49,7 @@ def export(
         prefix = f"{numbers[0]}-{numbers[1]}." if len(tenants) > 1 else ""
         for name, objects in found.items():
             path = folder / f"{prefix}{name}{SUFFIX}"
-            if write_file(path, kinds[name], entries(objects)):
+            if write_file(path, kinds[name], entries(objects), References(folder, os.environ)):
                 written.append(path.name)
     if schema:
         for each in described:

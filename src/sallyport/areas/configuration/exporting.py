@@ -14,7 +14,7 @@ _NOTHING: Sequence[object] = (None, "", [], {})
 def exported(kind: AnyKind, objects: Sequence[Stored]) -> list[dict[str, object]]:
     """Return the fields of objects for a file."""
     defaults = _defaults(kind, objects)
-    return [_entry(kind, each, defaults) for each in objects]
+    return [_entry(kind, each, defaults) for each in objects if not each.is_implied]
 
 
 def _defaults(kind: AnyKind, objects: Sequence[Stored]) -> Mapping[str, object]:
@@ -42,7 +42,8 @@ def _entry(kind: AnyKind, stored: Stored, defaults: Mapping[str, object]) -> dic
             is_default = values[name] == defaults[name]
         else:  # no object with only the required fields is valid, as a rule that allows needs a scope
             is_default = name in models and value == models[name].default
-        if not is_default and (value not in _NOTHING or (name in defaults and value is not None)):
+        empty = value in _NOTHING and (value is None or name not in {*defaults, *kind.keeps})
+        if not is_default and not empty:
             fields[name] = _hidden(name, value, secrets)
     return fields
 

@@ -38,12 +38,13 @@ class FileKind:
     refers: str
     fields: Sequence[str]
     secrets: frozenset[str]
+    texts: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, row: Row) -> "FileKind":
         """Return the kind that an answer describes."""
-        fields, secrets = cast(list[str], row["fields"]), cast(list[str], row["secrets"])
-        return cls(str(row["kind"]), str(row["key"]), str(row["refers"]), fields, frozenset(secrets))
+        fields, secrets, texts = (cast(list[str], row[name]) for name in ("fields", "secrets", "texts"))
+        return cls(str(row["kind"]), str(row["key"]), str(row["refers"]), fields, frozenset(secrets), frozenset(texts))
 
     def name_of(self, fields: Mapping[str, object]) -> str:
         """Return the name of an object for messages."""
@@ -96,7 +97,7 @@ def _items(path: Path, kind: FileKind, references: References) -> Iterator[Row]:
                 meant = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(kind.fields)}"
                 raise StartError(f"{path.name}:{lines.of_key(name, index)}: {name}: no such field{meant}")
         source = f"{path.name}:{lines.of_table(index)}"
-        resolved = cast(Row, references.resolved(_plain(fields), kind.secrets, source))
+        resolved = cast(Row, references.resolved(_plain(fields), kind.secrets, source, texts=kind.texts))
         yield {"kind": kind.name, "name": kind.name_of(fields), "fields": resolved, "source": source}
 
 

@@ -66,6 +66,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
                     "refers": kind.refers,
                     "fields": list[JSON](kind.names()),
                     "secrets": list[JSON](sorted(secret_names(kind))),
+                    "texts": list[JSON](sorted(kind.texts)),
                     "schema": cast(JSON, schema_of(kind)),
                 }
                 for kind in engine.kinds()
@@ -88,11 +89,10 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
     @local("configuration.apply")
     async def apply(wanted: Apply) -> JSON:
         items = [Item(each.kind, each.name, each.fields, each.source) for each in wanted.items]
-        if not wanted.apply:
-            plan = await engine.plan(
-                await _present(wanted), items, prune=wanted.prune, only=wanted.only, manages=wanted.manages
-            )
-        else:
+        present = await _present(wanted)
+        if not wanted.apply or not present:  # wrong files add no tenant
+            plan = await engine.plan(present, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
+        if wanted.apply:
             tenant_id = await tenancy.ensure_tenant(wanted.org, wanted.tenant)
             plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
         return _shown(plan)

@@ -6,13 +6,13 @@ validated in the same way.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from sallyport.areas.configuration.item import KEEP, Item, Plan, Prune, Sign, Step
 from sallyport.areas.configuration.schemas import secret_names
-from sallyport.areas.configured import IDS, AnyKind, Change, Fields, Stored
+from sallyport.areas.configured import IDS, AnyKind, Change, Fields, Stored, as_text
 from sallyport.base.errors import MISSING, Invalid, invalid_field
 from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.text import counted, existing, fold
@@ -24,17 +24,18 @@ MAX_PROBLEMS: Final = 20
 """Maximum number of problems that an error lists."""
 FEW: Final = 3
 """Part of the objects of a kind that `--prune` may remove: one of three."""
-_PLACEHOLDERS: Final = {"orgId": 0, "tenantId": 0, "domainId": 0, "domainIds": []}
+_PLACEHOLDERS: Final = {"orgId": 0, "tenantId": 0, "domainId": 0, "domainIds": [0]}
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What the store has of a tenant. objects, managed: by kind."""
+    """What the store has of a tenant. objects, managed: by kind. mentioned: the kinds whose objects others name."""
 
     version: int
     domains: Mapping[int, str]
     objects: Mapping[str, Sequence[Stored]]
     managed: Mapping[str, Collection[str]]
+    mentioned: Sequence[AnyKind] = ()
 
 
 @dataclass(slots=True)
@@ -44,7 +45,10 @@ class _Problems:
     found: list[str] = field(default_factory=list)
 
     def add(self, item: Item, text: str) -> None:
-        self.found.append(f"{item.source}: {item.kind} {item.name}: {text}")
+        self.add_at(item.source, item.kind, item.name, text)
+
+    def add_at(self, source: str, kind: str, name: str, text: str) -> None:
+        self.found.append(f"{source}: {kind} {name}: {text}")
 
     def add_error(self, item: Item, error: Invalid) -> None:
         for each in error.errors:
@@ -87,8 +91,26 @@ def plan(
             released[kind.name] = [each for each in present.managed.get(kind.name, ()) if each not in files]
         managed[kind.name] = [each for each in files if each not in present.managed.get(kind.name, ())]
         steps += own
+    _check_mentions(steps, present, problems)
     problems.check()
     return Plan(tenant_id, present.version, steps, managed, {kind: each for kind, each in released.items() if each})
+
+
+def undoing(
+    tenant_id: int, kinds: Sequence[AnyKind], before: Mapping[str, Mapping[str, Fields | None]], present: Present
+) -> Plan:
+    """Return the plan that restores objects. before: what they were, by kind and the form for comparison of their
+    names; None for those that did not exist. Raises Invalid."""
+    problems, steps = _Problems(), list[Step]()
+    names = {fold(name): name for name in present.domains.values()}
+    for kind in kinds:
+        own = before.get(kind.name, {})
+        planner = _Planner(kind, present, names, problems)
+        items = [Item(kind.name, shown_name(kind, fields), fields, "undo") for fields in own.values() if fields]
+        added = {identity for identity, fields in own.items() if fields is None}
+        steps += [*planner.steps(items), *(each for each in planner.others(()) if each.identity in added)]
+    problems.check()
+    return Plan(tenant_id, present.version, steps, {}, {})
 
 
 def _by_kind(
@@ -101,6 +123,26 @@ def _by_kind(
         elif not part:
             problems.add(item, f"no such kind{existing(item.kind, found)}")
     return found
+
+
+def _check_mentions(steps: Sequence[Step], present: Present, problems: _Problems) -> None:
+    """Add a problem for each name of an object that neither the store nor the files have."""
+    kinds = {kind.name: kind for kind in present.mentioned}
+    known = dict[str, set[str]]()
+    for name, kind in kinds.items():
+        known[name] = {identity_of(kind, each.fields) for each in present.objects[name]}
+    for step in steps:
+        own = known.setdefault(step.kind.name, set())
+        (own.discard if step.sign is Sign.REMOVED else own.add)(step.identity)
+    for step in steps:
+        body = step.change.body if step.change else None
+        for each in step.kind.mentions(body) if body is not None else ():
+            kind, fields = kinds[each.kind], {kinds[each.kind].key: each.name}
+            if kind.refers == "domain":
+                fields["domain"] = step.domains[0]
+            if identity_of(kind, fields) not in known[kind.name]:
+                text = f"{each.field}: there is no {kind.name} {shown_name(kind, fields)}"
+                problems.add_at(step.source, step.kind.name, step.name, text)
 
 
 def _check_few(kind: AnyKind, gone: Sequence[Step], count: int, prune: Prune) -> None:
@@ -146,18 +188,19 @@ class _Planner:
         identity = _free(taken, identity_of(kind, item.fields))
         before, stored = self._present.get(identity, (None, None))
         missing = list[str]()
-        fields = _merged(item.fields, stored.fields if stored else {}, secret_names(kind), missing)
+        fields = _merged(_with_keeps(kind, item.fields, stored), stored.fields if stored else {}, kind, missing)
         for name in missing:
-            self._problems.add(item, f"{name}: is `{KEEP}`, but nothing is stored: give a file: or an env: reference")
+            self._problems.add(item, f"{name}: give a file: or an env: reference")
         if missing:
             return None
         wanted = validated(kind, {**_kept(kind, stored), **fields})
-        kind.check(wanted.body, stored)
         if unknown := [name for name in wanted.domains if fold(name) not in self._domains]:
             known = existing(unknown[0], self._domains.values())
             self._problems.add(item, f"{kind.refers}: no domain named {unknown[0]}{known}")
             return None
         changes = _changes(before.values if before else {}, wanted.values)
+        if changes or stored is None:
+            kind.check(wanted.body, stored)
         sign = Sign.ADDED if stored is None else Sign.CHANGED if changes else Sign.UNCHANGED
         change = Change(stored, wanted.body, frozenset(changes))
         return Step(sign, kind, item.name, item.source, identity, changes, wanted.domains, change)
@@ -176,18 +219,20 @@ class _Planner:
                 Change(stored, None),
             )
             for identity, (_, stored) in self._present.items()
-            if identity not in files
+            if identity not in files and not stored.is_implied
         ]
 
 
 def validated(kind: AnyKind, fields: Fields) -> _Object:
     """Return the validated fields of an object. Raises Invalid."""
     own = {name: value for name, value in fields.items() if name != kind.refers}
+    if kind.has_text_secrets:
+        own = cast(dict[str, object], as_text(own))
     if unknown := [name for name in own if name in IDS or name in kind.without]:
         raise Invalid.about("is not a field of a file", *unknown)
     domains = domains_of(kind, fields)
-    if kind.refers == "domain" and len(domains) != 1:
-        raise invalid_field("domain", MISSING)
+    if (kind.refers == "domain" and len(domains) != 1) or (kind.needs_domains and not domains):
+        raise invalid_field(kind.refers, MISSING)
     given = {name: value for name, value in _PLACEHOLDERS.items() if name in kind.body.model_fields}
     try:
         body = kind.body.model_validate({**own, **given}, context=FieldCheck(Unknown.REFUSED))
@@ -195,7 +240,7 @@ def validated(kind: AnyKind, fields: Fields) -> _Object:
         raise refusal(error) from None
     values = kind.values(body)
     if kind.refers:
-        values[kind.refers] = [fold(name) for name in domains]
+        values[kind.refers] = [fold(name) for name in domains] if kind.is_ordered else {*map(fold, domains)}
     return _Object(body, values, domains)
 
 
@@ -235,37 +280,46 @@ def shown_name(kind: AnyKind, fields: Fields) -> str:
     return "/".join([*domains_of(kind, fields), own]) if kind.refers == "domain" else own
 
 
+def _with_keeps(kind: AnyKind, fields: Fields, stored: Stored | None) -> Fields:
+    """Return fields with KEEP for each stored secret that a file may leave out."""
+    left_out = (kind.keeps & secret_names(kind)) - fields.keys()
+    return {**{name: KEEP for name in left_out if stored and stored.fields.get(name)}, **fields}
+
+
 def _kept(kind: AnyKind, stored: Stored | None) -> Fields:
     """Return the stored values of the fields that a file may leave out."""
     return {name: stored.fields[name] for name in kind.keeps if name in stored.fields} if stored else {}
 
 
-def _merged(fields: Fields, stored: object, secrets: Collection[str], missing: list[str], path: str = "") -> Fields:
+def _merged(fields: Fields, stored: object, kind: AnyKind, missing: list[str], path: str = "") -> Fields:
     """Return fields in which each secret that is KEEP has its stored value. missing: gets the paths of secrets that are
-    not stored."""
+    not stored, or that would be sent to another place, each with the reason."""
     before = stored if isinstance(stored, Mapping) else {}
-    found = dict[str, object]()
+    secrets, found = secret_names(kind), dict[str, object]()
     for name, value in fields.items():
         here = f"{path}{name}"
         if name in secrets and value == KEEP:
             found[name] = before.get(name)
+            moved = sorted(each for each in kind.destinations if (fields.get(each) or "") != (before.get(each) or ""))
             if not found[name]:
-                missing.append(here)
+                missing.append(f"{here}: is `{KEEP}`, but nothing is stored")
+            elif moved:
+                missing.append(f"{here}: is `{KEEP}`, but {moved[0]} changes, so that it would be sent elsewhere")
         elif isinstance(value, Mapping):
-            found[name] = _merged(value, before.get(name), secrets, missing, f"{here}.")
+            found[name] = _merged(value, before.get(name), kind, missing, f"{here}.")
         elif isinstance(value, list):
-            found[name] = _merged_list(value, before.get(name), secrets, missing, here)
+            found[name] = _merged_list(value, before.get(name), kind, missing, here)
         else:
             found[name] = value
     return found
 
 
 def _merged_list(
-    entries: Sequence[object], stored: object, secrets: Collection[str], missing: list[str], path: str
+    entries: Sequence[object], stored: object, kind: AnyKind, missing: list[str], path: str
 ) -> list[object]:
     before = stored if isinstance(stored, Sequence) else ()
     return [
-        _merged(each, before[index] if index < len(before) else None, secrets, missing, f"{path}[{index}].")
+        _merged(each, before[index] if index < len(before) else None, kind, missing, f"{path}[{index}].")
         if isinstance(each, Mapping)
         else each
         for index, each in enumerate(entries)

@@ -1,4 +1,5 @@
-"""Secrets by reference: `file:NAME` and `env:NAME` in the files of a folder.
+"""Secrets by reference: `file:NAME` and `env:NAME` in the files of a folder. Other long texts, such as certificates,
+may be references to files too.
 
 Only the command line, as its caller, and the start of the service resolve references. A reference that came over the
 API or an upload could read files of the service's host. A file must be below the folder or $CREDENTIALS_DIRECTORY, and
@@ -25,19 +26,34 @@ class References:
         credentials = environ.get("CREDENTIALS_DIRECTORY", "")
         self._folders = [folder.resolve(), *([Path(credentials).resolve()] if credentials else [])]
 
-    def resolved(self, value: object, secrets: Collection[str], where: str, name: str = "") -> object:
+    def resolved(
+        self, value: object, secrets: Collection[str], where: str, name: str = "", texts: Collection[str] = ()
+    ) -> object:
         """Return a value in which each reference of a secret is replaced by the secret as {"hex": octets}.
 
-        secrets: the names of the fields with secrets. where: the place of the value, for errors. Raises StartError,
-        whose message has no secret.
+        secrets: the names of the fields with secrets. texts: the names of fields with texts, of which those that are
+        references to files are replaced too. where: the place of the value, for errors. Raises StartError, whose
+        message has no secret.
         """
         if name in secrets:
             return self._secret(value, f"{where}: {name}")
+        if name in texts and isinstance(value, str):
+            return self.text(value, f"{where}: {name}")
         if isinstance(value, Mapping):
-            return {inner: self.resolved(each, secrets, where, inner) for inner, each in value.items()}
+            return {inner: self.resolved(each, secrets, where, inner, texts) for inner, each in value.items()}
         if isinstance(value, list):
-            return [self.resolved(each, secrets, where) for each in value]
+            return [self.resolved(each, secrets, where, "", texts) for each in value]
         return value
+
+    def text(self, value: str, where: str) -> str:
+        """Return the text of a file, if a value is a reference to one; otherwise the value. Raises StartError."""
+        kind, _, name = value.partition(":")
+        if kind != "file" or not name:
+            return value
+        try:
+            return self._read(name, where).decode()
+        except UnicodeDecodeError as error:
+            raise StartError(f"{where}: {name}: octet {error.start + 1} is not UTF-8") from error
 
     def _secret(self, value: object, where: str) -> object:
         if value in (KEEP, ""):

@@ -1,14 +1,29 @@
 """SQL of the objects that files manage."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from sallyport.areas.configuration.item import Plan
 from sallyport.base.errors import Conflict
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
+_SLICES: Final = "from configured_slices where tenant_id = :t"
+
 
 class Outdated(Conflict):
     """The configuration has changed since a plan was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What an object was before a transaction of several. number: counted from 0 in an apply. name: its form for
+    comparison. fields: sealed; None for an added object."""
+
+    number: int
+    kind: str
+    name: str
+    fields: bytes | None
 
 
 def domains(tx: Tx, tenant_id: int) -> dict[int, str]:
@@ -69,3 +84,40 @@ def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released:
     rows = [(kind, name) for kind, several in names.items() for name in several]
     same = {"tenant_id": tenant_id}
     tx.insert("configured_items", ("kind", "name"), rows, same=same, on_conflict="on conflict do nothing")
+
+
+# --- an apply in several transactions -------------------------------------------------------------------------------
+
+
+def identity(tenant_id: int, number: int) -> str:
+    """Return the associated data with which the fields of a `Noted` are sealed."""
+    return f"configured_slices/{tenant_id}/{number}"
+
+
+def note(tx: Tx, tenant_id: int, noted: Sequence[Noted], at: int) -> None:
+    """Store what objects were before a transaction of several. at: the time in microseconds."""
+    rows = [(each.number, each.kind, each.name, each.fields) for each in noted]
+    tx.insert("configured_slices", ("number", "kind", "name", "fields"), rows, same={"tenant_id": tenant_id, "at": at})
+
+
+def noted(tx: Tx, tenant_id: int) -> list[Noted]:
+    """Return what an unfinished apply has noted, in the order of its changes."""
+    return tx.all(Noted, f"select number, kind, name, fields {_SLICES} order by number", t=tenant_id)
+
+
+def check_noted(tx: Tx, tenant_id: int, count: int) -> None:
+    """Raise Outdated if an apply was undone meanwhile. count: the number of objects that it has noted."""
+    if (tx.value(int, f"select count(*) {_SLICES}", t=tenant_id) or 0) != count:
+        raise Outdated("the changes were undone meanwhile, because they took too long: apply the files again")
+
+
+def forget_noted(tx: Tx, tenant_id: int) -> None:
+    """Forget what an apply has noted, because it has ended or is undone."""
+    tx.execute(f"delete {_SLICES}", t=tenant_id)
+
+
+def unfinished(tx: Tx, before: int) -> list[int]:
+    """Return the ids of the tenants with an unfinished apply whose last transaction was before a time in
+    microseconds."""
+    sql = "select tenant_id from configured_slices group by tenant_id having max(at) < :before order by tenant_id"
+    return [int(str(tenant_id)) for (tenant_id,) in tx.rows(sql, before=before)]

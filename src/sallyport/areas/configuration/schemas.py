@@ -22,13 +22,13 @@ _REFERS: Final = {
 @cache
 def secret_names(kind: AnyKind) -> frozenset[str]:
     """Return the names of the fields of a kind that have secrets, also within other fields."""
-    schemas = [model.model_json_schema() for model in (kind.body, *kind.parts)]
+    schemas = [model.model_json_schema(by_alias=False) for model in (kind.body, *kind.parts)]
     return frozenset(name for name, schema in _properties(schemas) if _is_secret(schema))
 
 
 def schema_of(kind: AnyKind) -> dict[str, object]:
     """Return the JSON Schema of the file of a kind."""
-    body = cast(dict[str, Any], kind.body.model_json_schema())
+    body = cast(dict[str, Any], kind.body.model_json_schema(by_alias=False))
     for _, schema in _properties(body):
         if _is_secret(schema):
             text = {"type": "string", "pattern": REFERENCE, "description": schema.get("description", "")}

@@ -1,14 +1,16 @@
 """The engine of `apply`: it plans and writes the changes of a tenant.
 
 The plan is made outside the transaction of the changes, which checks that nothing has changed meanwhile. Up to SLICE
-changes are one transaction. More are written in several ones, so that none delays logins, and take effect together at
-the end. If the service stops in between, the next `apply` writes the rest.
+changes are one transaction. More are written in several ones, so that none delays logins. The configuration in memory
+changes at the end. Until then, each transaction notes what it changes. If one fails, or the service stops in between,
+all of them are undone: at once, at the next start, or by another node.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 import structlog
 import trio
@@ -16,19 +18,22 @@ from pydantic_core import to_jsonable_python
 
 from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Item, Plan, Prune, Sign, Step
-from sallyport.areas.configuration.planning import Present, plan
-from sallyport.areas.configured import AnyChange, AnyKind, Change, Stored
+from sallyport.areas.configuration.planning import Present, plan, undoing
+from sallyport.areas.configured import AnyChange, AnyKind, Change, Fields, Stored
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, NotFound, Refused
+from sallyport.base.errors import Conflict, NotFound, Refused, SallyportError
 from sallyport.base.text import counted, existing, fold
 from sallyport.store import audit
 from sallyport.store.model import Tx, Work
 from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
 
 SLICE: Final = 500
-"""Maximum number of changes in one transaction. A RADIUS client takes 0.3 ms."""
+"""Maximum number of changes in one transaction, if each takes as long as that of a RADIUS client, 0.2 ms."""
 ATTEMPTS: Final = 5
 """Maximum number of plans, if the configuration changes while it is applied."""
+
+Batches: TypeAlias = Sequence[tuple[AnyKind, Sequence[Step]]]
 
 log = structlog.get_logger()
 
@@ -38,11 +43,13 @@ class Engine:
     refer to first."""
 
     def __init__(
-        self, configuration: Configuration, kinds: Callable[[], Sequence[AnyKind]], clock: Clock = now_us
+        self, configuration: Configuration, kinds: Callable[[], Sequence[AnyKind]], vault: Vault, clock: Clock = now_us
     ) -> None:
         self._configuration = configuration
         self._kinds = kinds
+        self._vault = vault
         self._clock = clock
+        self._applying = trio.Lock()
 
     def kinds(self, only: Collection[str] = ()) -> Sequence[AnyKind]:
         """Return all kinds, or the kinds with some names. Raises NotFound if there is no such kind."""
@@ -56,11 +63,22 @@ class Engine:
     async def present(self, tenant_id: int, only: Collection[str] = ()) -> Present:
         """Return what the store has of a tenant. Raises NotFound, StoreError."""
         kinds = self.kinds(only)
+        return await self._configuration.store.read(
+            lambda tx: _present(tx, tenant_id, kinds, repo.managed(tx, tenant_id))
+        )
+
+    async def _concerned(self, tenant_id: int, names: Collection[str], prune: Prune) -> Present:
+        """Return what the store has of the kinds with some names, of those that they mention, and of those that may
+        lose objects."""
+        by_name = {kind.name: kind for kind in self._kinds()}
 
         def read(tx: Tx) -> Present:
-            domains = repo.domains(tx, tenant_id)
-            objects = {kind.name: [_plain(each) for each in kind.read(tx, tenant_id, domains)] for kind in kinds}
-            return Present(repo.version(tx), domains, objects, repo.managed(tx, tenant_id))
+            managed = repo.managed(tx, tenant_id)
+            own = {name for name in (*names, *(managed if prune is not Prune.NOTHING else ())) if name in by_name}
+            mentioned = {name for each in own for name in by_name[each].mentioned}
+            kinds = [kind for name, kind in by_name.items() if name in own | mentioned]
+            present = _present(tx, tenant_id, kinds, managed)
+            return replace(present, mentioned=[by_name[name] for name in mentioned])
 
         return await self._configuration.store.read(read)
 
@@ -79,29 +97,85 @@ class Engine:
         objects from now on; an import only adds them. Raises StoreError. Raises Invalid, whose message has a line for
         each problem.
         """
-        present, kinds = await self.present(tenant_id, only), self.kinds(only)
-        given = list(items)
+        given, kinds = list(items), self.kinds(only)
+        present = await self._concerned(tenant_id, {each.kind for each in given}, prune)
         ids = {fold(name): number for number, name in present.domains.items()}
         made = await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
         for step in made.changes:
-            known = step.domains and ids.get(fold(step.domains[0]))
-            if known and step.change is not None and step.change.body is not None:
+            if step.domains and step.change is not None and step.change.body is not None:
                 with _placed(step.kind, [step]):
-                    await step.kind.admit(step.change.body, known)
+                    await step.kind.admit(step.change.body, tenant_id, ids.get(fold(step.domains[0]), 0))
         return made if manages else replace(made, managed={})
 
     async def apply(self, plan: Plan) -> None:
-        """Write the changes of a plan. Raises Conflict if the configuration has changed since the plan was made; other
-        Refused, StoreError."""
-        parts = self._parts(plan)
+        """Write the changes of a plan, or nothing. Raises Conflict if the configuration has changed since the plan was
+        made; other Refused, StoreError."""
+        async with self._applying:
+            await self._undo(plan.tenant_id)
+            parts = await trio.to_thread.run_sync(self._parts, plan)
+            try:
+                await self._write(plan, parts)
+            except SallyportError:
+                if len(parts) > 1:
+                    await self._undo(plan.tenant_id)
+                raise
+        if parts:
+            log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
+
+    async def undo_unfinished(self, before: int) -> None:
+        """Undo what an apply has changed that did not reach its end. before: only if its last transaction was before
+        this time, in microseconds."""
+        async with self._applying:
+            for tenant_id in await self._configuration.store.read(lambda tx: repo.unfinished(tx, before)):
+                try:
+                    await self._undo(tenant_id)
+                except SallyportError as error:
+                    log.warning("configuration_not_undone", tenant=tenant_id, error=str(error))
+
+    async def _undo(self, tenant_id: int) -> None:
+        """Restore what an unfinished apply has changed. If this is interrupted too, the next call does the rest."""
+        noted = await self._configuration.store.read(lambda tx: repo.noted(tx, tenant_id))
+        if not noted:
+            return
+        kinds = [kind for kind in self._kinds() if kind.name in {each.kind for each in noted}]
+        present = await self._configuration.store.read(lambda tx: _present(tx, tenant_id, kinds, {}))
+
+        def planned() -> tuple[Plan, list[Work[None]]]:
+            before = dict[str, dict[str, Fields | None]]()
+            for each in noted:
+                before.setdefault(each.kind, {}).setdefault(each.name, self._opened(tenant_id, each))
+            made = undoing(tenant_id, kinds, before, present)
+            return made, self._parts(made, undoes=True)
+
+        made, parts = await trio.to_thread.run_sync(planned)
+        await self._write(made, parts)
+        log.warning("configuration_undone", tenant=tenant_id, changes=len(made.changes))
+
+    def _opened(self, tenant_id: int, noted: repo.Noted) -> Fields | None:
+        if noted.fields is None:
+            return None
+        octets = self._vault.open(noted.fields, repo.identity(tenant_id, noted.number))
+        return cast(Fields, json.loads(octets))
+
+    async def _write(self, plan: Plan, parts: Sequence[Work[None]]) -> None:
         if not parts:
             return
+        await self._release(plan)
         for part in parts[:-1]:
             await self._configuration.store.write(part)
         await self._configuration.change(parts[-1])
         for kind in {step.kind for step in plan.changes}:
             kind.written()
-        log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
+
+    async def _release(self, plan: Plan) -> None:
+        domains = await self._configuration.store.read(lambda tx: repo.domains(tx, plan.tenant_id))
+        ids = {fold(name): number for number, name in domains.items()}
+        present = dict[AnyKind, list[AnyChange]]()
+        for step in plan.changes:
+            if step.change is not None and step.change.before is not None:
+                present.setdefault(step.kind, []).append(_with_domains(step, ids))
+        for kind, changes in present.items():
+            await kind.release(changes)
 
     async def run(
         self,
@@ -125,48 +199,91 @@ class Engine:
             break
         return planned
 
-    def _parts(self, plan: Plan) -> list[Work[None]]:
-        """Return the transactions of a plan; none if nothing changes."""
+    def _parts(self, plan: Plan, *, undoes: bool = False) -> list[Work[None]]:
+        """Return the transactions of a plan; none if nothing changes. undoes: whether it undoes an unfinished apply."""
         batches = _batches(plan.changes)
-        if not batches and not any(plan.managed.values()) and not plan.released:
+        if not batches and not any(plan.managed.values()) and not plan.released and not undoes:
             return []
         groups, size = [list[tuple[AnyKind, Sequence[Step]]]()], 0
         for kind, steps in batches:
-            if size + len(steps) > SLICE and groups[-1]:
+            weight = len(steps) * kind.weight
+            if size + weight > SLICE and groups[-1]:
                 groups.append([])
                 size = 0
             groups[-1].append((kind, steps))
-            size += len(steps)
-        last = len(groups) - 1
-        return [
-            self._transaction(plan, group, is_first=number == 0, is_last=number == last)
-            for number, group in enumerate(groups)
-        ]
+            size += weight
+        found, count = list[Work[None]](), 0
+        for group in groups[:-1]:
+            found.append(self._slice(plan, group, count, undoes=undoes))
+            count += sum(len(steps) for _, steps in group)
+        return [*found, self._end(plan, groups[-1], count, undoes=undoes)]
 
-    def _transaction(
-        self, plan: Plan, group: Sequence[tuple[AnyKind, Sequence[Step]]], *, is_first: bool, is_last: bool
-    ) -> Work[None]:
+    def _slice(self, plan: Plan, group: Batches, count: int, *, undoes: bool) -> Work[None]:
+        """Return a transaction that is not the last. count: the number of changes in those before."""
+        steps = [] if undoes else [step for _, own in group for step in own]
+        noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(steps, count)]
         at = self._clock()
 
         def write(tx: Tx) -> None:
-            if is_first:
-                repo.check_version(tx, plan)
-            for kind, steps in group:
-                ids = {fold(name): number for number, name in repo.domains(tx, plan.tenant_id).items()}
-                with _placed(kind, steps):
-                    kind.write(tx, plan.tenant_id, [_with_domains(step, ids) for step in steps])
-            if is_last:
-                repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
-                if plan.changes:
-                    target = counted(len(plan.changes), "object")
-                    audit.record(tx, "configuration.apply", at=at, tenant_id=plan.tenant_id, target=target)
+            if not undoes:
+                _check(tx, plan, count)
+            _write_steps(tx, plan.tenant_id, group)
+            repo.note(tx, plan.tenant_id, noted, at)
+
+        return write
+
+    def _noted(self, tenant_id: int, number: int, step: Step) -> repo.Noted:
+        """Return what the object of a step is before it."""
+        before, sealed = step.change.before if step.change else None, None
+        if before is not None:
+            sealed = self._vault.seal(json.dumps(before.fields).encode(), repo.identity(tenant_id, number))
+        return repo.Noted(number, step.kind.name, step.identity, sealed)
+
+    def _end(self, plan: Plan, group: Batches, count: int, *, undoes: bool) -> Work[None]:
+        """Return the last transaction. count: the number of changes in those before."""
+        at = self._clock()
+
+        def write(tx: Tx) -> None:
+            if not undoes:
+                _check(tx, plan, count)
+            _write_steps(tx, plan.tenant_id, group)
+            for kind in self._kinds() if plan.changes else ():
+                kind.verify(tx, plan.tenant_id)
+            repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
+            repo.forget_noted(tx, plan.tenant_id)
+            if plan.changes:
+                action = "configuration.undo" if undoes else "configuration.apply"
+                target = counted(len(plan.changes), "object")
+                audit.record(tx, action, at=at, tenant_id=plan.tenant_id, target=target)
 
         return write
 
 
+def _check(tx: Tx, plan: Plan, count: int) -> None:
+    """Check before each transaction that the configuration is that of the plan. count: the number of changes in the
+    transactions before. Raises Outdated."""
+    if count:
+        repo.check_noted(tx, plan.tenant_id, count)
+    else:
+        repo.check_version(tx, plan)
+
+
+def _write_steps(tx: Tx, tenant_id: int, group: Batches) -> None:
+    for kind, steps in group:
+        ids = {fold(name): number for number, name in repo.domains(tx, tenant_id).items()}
+        with _placed(kind, steps):
+            kind.write(tx, tenant_id, [_with_domains(step, ids) for step in steps])
+
+
+def _present(tx: Tx, tenant_id: int, kinds: Sequence[AnyKind], managed: Mapping[str, Collection[str]]) -> Present:
+    domains = repo.domains(tx, tenant_id)
+    objects = {kind.name: [_plain(each) for each in kind.read(tx, tenant_id, domains)] for kind in kinds}
+    return Present(repo.version(tx), domains, objects, managed)
+
+
 def _plain(stored: Stored) -> Stored:
     """Return an object whose values are those of JSON."""
-    return Stored(stored.id, to_jsonable_python(stored.fields))
+    return Stored(stored.id, to_jsonable_python(stored.fields), stored.is_implied)
 
 
 @contextmanager
@@ -200,5 +317,8 @@ def _batches(steps: Iterable[Step]) -> list[tuple[AnyKind, Sequence[Step]]]:
         group.setdefault(step.kind, []).append(step)
     ordered = [*reversed(gone.items()), *kept.items(), *reversed(last.items())]
     return [
-        (kind, several[start : start + SLICE]) for kind, several in ordered for start in range(0, len(several), SLICE)
+        (kind, several[start : start + size])
+        for kind, several in ordered
+        for size in (SLICE // kind.weight,)
+        for start in range(0, len(several), size)
     ]

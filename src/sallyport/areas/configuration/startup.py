@@ -86,15 +86,17 @@ class Startup:
 
     async def _apply(self, folder: Path) -> None:
         """Apply the files of each tenant, in one transaction for each. Raises SallyportError."""
-        numbers = list((await self._tenancy.numbers()).values()) or [(1, 1)]
-        own = numbers[0] if len(numbers) == 1 else None
+        numbers = list((await self._tenancy.numbers()).values())
+        own = (numbers or [(1, 1)])[0] if len(numbers) <= 1 else None
         for tenant, items in (await trio.to_thread.run_sync(self._read, folder, own)).items():
+            if tenant not in numbers:  # a wrong folder adds no tenant
+                await self._engine.plan(0, items)
             tenant_id = await self._tenancy.ensure_tenant(*tenant)
             await self._engine.run(tenant_id, items, prune=Prune.MANAGED)
 
     def _read(self, folder: Path, tenant: Tenant | None) -> dict[Tenant, list[Item]]:
         kinds = [
-            FileKind(kind.name, kind.key, kind.refers, kind.names(), secret_names(kind))
+            FileKind(kind.name, kind.key, kind.refers, kind.names(), secret_names(kind), kind.texts)
             for kind in self._engine.kinds()
         ]
         found = read_folder(folder, kinds, tenant, References(folder, self._environ))

@@ -11,6 +11,7 @@ from tomlkit.items import AoT, Table
 
 from sallyport.areas.configuration.files import FileKind
 from sallyport.areas.configuration.item import KEEP
+from sallyport.areas.configuration.references import References
 from sallyport.base.errors import StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import Row
@@ -20,9 +21,9 @@ PUBLIC: Final = 0o644
 """The mode of a new file. It contains no secret."""
 
 
-def text_of(kind: FileKind, objects: Sequence[Row], present: str) -> str:
-    """Return the text of a file with these objects. present: the text of the file; empty if there is none. Raises
-    StartError if it is not TOML with tables of the kind."""
+def text_of(kind: FileKind, objects: Sequence[Row], present: str, references: References) -> str:
+    """Return the text of a file with these objects. present: the text of the file; empty if there is none. references:
+    those of the folder. Raises StartError if it is not TOML with tables of the kind."""
     try:
         document = tomlkit.parse(present)
     except TOMLKitError as error:
@@ -37,19 +38,19 @@ def text_of(kind: FileKind, objects: Sequence[Row], present: str) -> str:
         if wanted is None:
             del tables[index]
         else:
-            _change(table, wanted, kind.secrets)
+            _change(table, wanted, kind, references)
     for each in objects:
         if left.pop(_key(kind, each), None) is not None:
             tables.append(_table(each))
     return tomlkit.dumps(document) if tables else ""
 
 
-def write_file(path: Path, kind: FileKind, objects: Sequence[Row]) -> bool:
+def write_file(path: Path, kind: FileKind, objects: Sequence[Row], references: References) -> bool:
     """Write the file of a kind, and return whether it has changed. Without objects, a file that is missing stays
     missing. A file that exists keeps its owner and its mode. Raises StartError, ConfigError, OSError."""
     present = path if path.exists() else None
     before = present.read_text() if present else ""
-    after = text_of(kind, objects, before)
+    after = text_of(kind, objects, before, references)
     if after == before or (not after and not before):
         return False
     mode = stat.S_IMODE(present.stat().st_mode) if present else PUBLIC
@@ -74,17 +75,29 @@ def _value(value: object) -> Any:
         for each in value:
             tables.append(_table(each))
         return tables
+    if isinstance(value, str) and "\n" in value:
+        return tomlkit.string(value, multiline=True)
     return _table(cast(Row, value)) if isinstance(value, dict) else value
 
 
-def _change(table: Mapping[str, object], wanted: Mapping[str, object], secrets: frozenset[str]) -> None:
-    """Give a table of a file other values. A reference to a secret stays."""
+def _change(table: Mapping[str, object], wanted: Mapping[str, object], kind: FileKind, references: References) -> None:
+    """Give a table of a file other values. A reference to a secret stays, and one to a file with the same text."""
     changing = cast("dict[str, object]", table)
     for name in [name for name in table if name not in wanted]:
         del changing[name]
     for name, value in wanted.items():
         present = table.get(name)
         if isinstance(present, Mapping) and isinstance(value, Mapping):
-            _change(present, value, secrets)
-        elif not (name in secrets and value == KEEP and present) and present != value:
+            _change(present, value, kind, references)
+        elif name in kind.secrets and value == KEEP and present:
+            continue
+        elif present != value and not (name in kind.texts and _refers_to(present, value, references)):
             changing[name] = _value(value)
+
+
+def _refers_to(present: object, value: object, references: References) -> bool:
+    """Return whether a value of a file is a reference to a file with a text, apart from blanks."""
+    try:
+        return isinstance(present, str) and references.text(present, "").split() == str(value).split()
+    except StartError:
+        return False

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from sallyport.areas.directory import operations as api
+from sallyport.areas.directory.configured import DirectoryKind
 from sallyport.areas.directory.imports.files import ImportFiles
 from sallyport.areas.directory.imports.handover import Handover
 from sallyport.areas.directory.imports.job import Check, Read, Revocations
@@ -83,6 +84,7 @@ class DirectoryArea(Area):
         )
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
+        self.configured = (DirectoryKind(self.directories, self.mappings, self.schedules),)
         self.ages = Ages(store, lambda: self._domains.table, metrics, clock)
         self.runs = Runs(store, files, cluster, self.directories, clock)
         self.node_tasks = (self.jobs.run,)  # the node's own files, and jobs without a file

@@ -80,7 +80,7 @@ def operations(
     """Declare the operations for admins."""
     declared = Operations("Directories", gate)
     _declare_lists(declared, service)
-    _declare_configuration(declared, service, trials)
+    _declareconfiguration_of(declared, service, trials)
     _declare_imports(declared, service, domains_of)
     _declare_mappings(declared, mappings, service, domains_of)
     _declare_schedules(declared, schedules, service)
@@ -141,7 +141,7 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
         return await _people(service, *await service.users(_list_query(body), body.search, cloud=True))
 
 
-def _declare_configuration(declared: Operations, service: Directories, trials: DirectoryTrials) -> None:
+def _declareconfiguration_of(declared: Operations, service: Directories, trials: DirectoryTrials) -> None:
     @declared.post("/api/v1/directory/list", roles=READERS)
     async def directories(body: ListDirectories, caller: Caller) -> Plain[DirectoryList]:
         """List the directories of a domain with their settings, without secrets, ordered by id."""
@@ -155,7 +155,7 @@ def _declare_configuration(declared: Operations, service: Directories, trials: D
         stored setting. Nothing is stored. The status is 429 if a domain makes more than five tests in a minute."""
         if not caller.is_installation:
             trials.admit(body.domainId)
-        tried = await trials.run(body.domainId, _configuration(body))
+        tried = await trials.run(body.domainId, configuration_of(body))
         advice = trials.advice(body.domainId) if caller.is_installation and ADDRESS_NOT_ALLOWED in tried.message else []
         return DirectoryChecked(message="; ".join([tried.message, *advice]), usable=tried.usable)
 
@@ -164,7 +164,7 @@ def _declare_configuration(declared: Operations, service: Directories, trials: D
         """Set the given fields of directories. A directory that does not exist is created. If one directory cannot be
         saved, nothing is changed."""
         _check_size(body)
-        await service.save([(each.domainId, _configuration(each)) for each in body])
+        await service.save([(each.domainId, configuration_of(each)) for each in body])
         return "Directory configuration saved"
 
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
@@ -333,7 +333,7 @@ async def _people(service: Directories, users: Sequence[User], total: int) -> Pl
     return Plain({"users": answers(users, groups_of=groups_of), **_total(total)})
 
 
-def _configuration(body: SaveDirectory) -> DirectoryConfiguration:
+def configuration_of(body: SaveDirectory) -> DirectoryConfiguration:
     return DirectoryConfiguration(
         name=body.directoryName,
         kind=body.kind,

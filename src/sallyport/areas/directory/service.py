@@ -124,12 +124,13 @@ class Directories:
 
         def transaction(tx: Tx) -> None:
             for (domain_id, each), flaw in zip(configuration, flaws, strict=True):
-                self._save(tx, domain_id, each, flaw)
+                self.save_in(tx, domain_id, each, flaw)
 
         await self._store.write(transaction)
 
-    def _save(self, tx: Tx, domain_id: int, configuration: DirectoryConfiguration, flaw: str) -> Directory:
-        """Set the given fields of a directory. flaw: the result of `key_flaw` for the secret."""
+    def save_in(self, tx: Tx, domain_id: int, configuration: DirectoryConfiguration, flaw: str) -> Directory:
+        """Set the given fields of a directory in a transaction, and return it. flaw: the result of `key_flaw` for the
+        secret. Raises Invalid, Conflict."""
         known, at = repo.named_for_use(tx, domain_id, configuration.name), self._clock()
         columns = _columns(tx, known, configuration, flaw)
         directory = known or self.make(tx, domain_id, configuration.name, DirectoryKind(str(columns["kind"])))
@@ -226,9 +227,17 @@ class Directories:
         can be queued for the directory. If the removal of a directory is already queued, the id of the queued job is
         returned. Raises Conflict if too many jobs are waiting. Raises NotFound.
         """
-        return await self._queued(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
+        return await self._queued(lambda tx: [self.remove_in(tx, domain_id, name) for domain_id, name in wanted])
 
-    def _remove(self, tx: Tx, domain_id: int, name: str) -> int:
+    def read(self, tx: Tx, domain_id: int) -> list[tuple[Directory, bytes]]:
+        """Return the directories of a domain that are not being removed, each with its secret, or empty octets. Raises
+        SecretError."""
+        own = [each for each in repo.of_domain(tx, domain_id) if jobs_repo.open_removal(tx, each.id) is None]
+        return [(each, self._vault.open(each.secret, repo.identity(each.id)) if each.secret else b"") for each in own]
+
+    def remove_in(self, tx: Tx, domain_id: int, name: str) -> int:
+        """Queue the removal of a directory in a transaction; see `remove`. After it, the caller must call
+        `jobs.wake`."""
         directory = repo.named(tx, domain_id, name)
         if directory is None:
             raise NotFound(NO_DIRECTORY)

@@ -247,27 +247,32 @@ class LoginArea(Area):
             parts.store, parts.cluster, parts.settings.nodes, lambda: self.senders.changes, self.own_senders
         )
 
-    def _first_host(self, domain_id: int) -> Host:
-        """Return the parts of the service that a domain's first factor may use."""
+    def _first_host(self, domain_id: int, tenant_id: int | None = None) -> Host:
+        """Return the parts of the service that a domain's first factor may use. tenant_id: the tenant of a domain that
+        is being added, whose id is 0."""
+        domain = self._domains.table.by_id.get(domain_id)
         return Host(
             domain_id=domain_id,
-            domain=self._domains.table.present(domain_id).name,
+            domain=domain.name if domain else "",
             egress=self._http_of(domain_id).egress,
             clock=self._parts.clock,
             upstream=self._upstream_metrics,
             hidden=self._hidden,
-            ntlm_auth=self._ntlm_auth_of(domain_id),
+            ntlm_auth=self._ntlm_auth_of(domain_id) if domain else self._winbind_in(tenant_id),
         )
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
-        """Return the helpers for the winbind of this host. Return None if the domain's organization may not use
+        return self._winbind_in(self._domains.tenant_of(domain_id))
+
+    def _winbind_in(self, tenant_id: int | None) -> Helpers | None:
+        """Return the helpers for the winbind of this host. Return None if the tenant's organization may not use
         winbind.
 
         This host has joined the Active Directory of one company. Other organizations must not use this Active
         Directory.
         """
         allowed = self._parts.settings.winbind_orgs
-        organization = self._tenancy.organization_of(self._domains.tenant_of(domain_id))
+        organization = self._tenancy.organization_of(tenant_id)
         return self._winbind if allowed is None or organization in allowed else None
 
     def _lock(self, tx: Tx, denial: Denial) -> None:

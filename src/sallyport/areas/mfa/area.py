@@ -47,10 +47,12 @@ class MfaArea(Area):
         kinds: Mapping[str, type[ConfiguredProvider]] | None,
     ) -> None:
         def host(domain_id: int) -> Host:
-            """Return the parts of the service that a domain's provider may use."""
+            """Return the parts of the service that a domain's provider may use. A domain that is being added is not in
+            memory yet."""
+            domain = domains.service.table.by_id.get(domain_id)
             return Host(
                 domain_id=domain_id,
-                domain=domains.service.table.present(domain_id).name,
+                domain=domain.name if domain else "",
                 http=domains.http_of(domain_id),
                 seeds=seeds,
                 wallets=wallets,

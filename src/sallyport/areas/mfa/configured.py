@@ -21,6 +21,7 @@ class ProviderKind(Kind[WholeProvider]):
     key = "provider"
     refers = "domain"
     removed_first = False
+    destinations = frozenset({"url", "host", "domain", "issuer"})
     changed_by = MappingProxyType(
         {"/ad/SetMFAProvider": "domainId", "/ad/AddMFAProvider": "provider", "/ad/DeleteMFAProvider": "provider"}
     )
@@ -49,12 +50,14 @@ class ProviderKind(Kind[WholeProvider]):
         values = cast(Mapping[str, object], as_text(body.own_fields()))
         return self._service.validated(body.provider, values, Unknown.REFUSED)
 
-    async def admit(self, body: WholeProvider, domain_id: int) -> None:
+    async def admit(self, body: WholeProvider, tenant_id: int, domain_id: int) -> None:
         await self._service.refuse(domain_id, body.provider, self._validated(body))
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[WholeProvider]]) -> None:
         for each in sorted(changes, key=_order):  # a provider that becomes the default one replaces the former one
             name = each.body.provider if each.body else str(each.before.id) if each.before else ""
+            if each.body is None and not self._service.is_stored(tx, each.domain_id, name):
+                continue  # another default provider has replaced it
             fields = self._validated(each.body) if each.body else None
             timeout_s = each.body.timeoutSeconds if each.body else 0
             beside = each.body is not None and each.body.beside

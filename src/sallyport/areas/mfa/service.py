@@ -202,6 +202,8 @@ class Providers:
             if beside and default is not None and default.provider == name:
                 raise Conflict(f"{name} is the default provider of the domain: change it with SetMFAProvider")
             self.write(tx, domain_id, name, fields, timeout_s, beside=beside)
+            if self.is_web(tx, domain_id) and (problem := self.web_problem(tx, domain_id)):
+                raise Conflict(f"the first factor of the domain is web: {problem}")
 
         await self._configuration.change(transaction)
         log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
@@ -242,8 +244,8 @@ class Providers:
         return found
 
     def write(self, tx: Tx, domain_id: int, name: str, fields: Fields | None, timeout_s: int, *, beside: bool) -> None:
-        """Set or remove a provider, in the transaction of a caller. fields: None removes it. beside: a default
-        provider is beside none then. Raises as `set` and `delete` do."""
+        """Set or remove a provider, in the transaction of a caller, which checks the first factor `web` at the end.
+        fields: None removes it. beside: a default provider is beside none then. Raises as `set` and `delete` do."""
         if fields is None:
             self._delete(tx, domain_id, name)
             return
@@ -262,8 +264,6 @@ class Providers:
                 self._must_be_unused(tx, default)
             repo.save(tx, row)
         _record(tx, "provider.set", row, row.changed_at, audit.changed(self._audited(before), self._audited(row)))
-        if self.is_web(tx, domain_id) and (problem := self.web_problem(tx, domain_id)):
-            raise Conflict(f"the first factor of the domain is web: {problem}")
 
     def shown(self, domain_id: int, name: str = "") -> ShownProvider:
         """Return a provider of a domain. Raises NotFound if the domain has no such provider. Raises Conflict if its
@@ -349,10 +349,26 @@ class Providers:
         if name not in own:
             raise invalid_field("provider", f"must be an MFA provider of the domain{existing(name, own)}")
 
+    @staticmethod
+    def is_stored(tx: Tx, domain_id: int, name: str) -> bool:
+        """Return whether a domain has a provider of this name."""
+        return name in repo.names(tx, domain_id)
+
     def strongest(self, domain_id: int, name: str = "") -> Strength | None:
         """Return the highest strength that a provider's answers can have, or None if the provider cannot be asked."""
         attached = self.of(domain_id, name)
         return attached.provider.strongest if isinstance(attached, Attached) else None
+
+    def strongest_in(self, tx: Tx, domain_id: int, name: str = "") -> Strength | None:
+        """Return the highest strength that the answers of a stored provider can have, or None if the provider cannot be
+        asked. Other changes of the transaction are not in memory yet."""
+        default = repo.find(tx, domain_id)
+        row = default if default and name in ("", default.provider) else repo.find_further(tx, domain_id, name)
+        with suppress(SecretError, ValueError, KeyError):
+            if row is not None:
+                kind, fields = self._open(row)
+                return getattr(kind(fields, self._host(domain_id)), "strongest", Strength.ANY)
+        return None
 
     def web_problem(self, tx: Tx, domain_id: int, name: str = "") -> str:
         """Return why a provider cannot confirm users whose password nobody has checked; empty if it can."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.passwords import operations as api
+from sallyport.areas.passwords.configured import PasswordPolicyKind
 from sallyport.areas.passwords.repo import forget_instance
 from sallyport.areas.passwords.service import Instances, PasswordPolicies
 from sallyport.store.slices import Slice
@@ -24,6 +25,7 @@ class PasswordsArea(Area):
 
     def __init__(self, parts: Parts, instances: Machines) -> None:
         self.service = PasswordPolicies(parts.store, instances, parts.clock)
+        self.configured = (PasswordPolicyKind(self.service),)
         instances.before_deletion(forget_instance)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:

@@ -5,7 +5,7 @@ need the tenant. For such a query, the caller has already checked that the machi
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sallyport.areas.passwords.policy import Fields, Policy, complete
 from sallyport.base.errors import Conflict, NotFound
@@ -50,6 +50,12 @@ def page(tx: Tx, tenant_id: int, page: Page) -> tuple[list[Policy], int]:
         offset=page.offset,
     )
     return found, _count(tx, tenant_id)
+
+
+def of_tenant(tx: Tx, tenant_id: int) -> list[Policy]:
+    """Return all policies of a tenant, ordered by id."""
+    sql = f"select {_COLUMNS} from password_policies where tenant_id = :tenant order by id"
+    return tx.all(_policy, sql, tenant=tenant_id)
 
 
 def _count(tx: Tx, tenant_id: int) -> int:
@@ -123,6 +129,13 @@ def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
 def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
     """Delete a tenant's policy. Its assignments must be deleted already."""
     tx.execute("delete from password_policies where id = :id and tenant_id = :tenant", id=policy_id, tenant=tenant_id)
+
+
+def assignments(tx: Tx, names: Mapping[int, str]) -> list[tuple[int, str]]:
+    """Return (id of a machine, name of a policy) for each assignment, ordered by their ids. names: the names of the
+    policies, by id."""
+    sql = f"select instance_id, policy_id from policy_instances where policy_id in {LISTED} order by 1, 2"
+    return [(int(instance or 0), names[int(policy or 0)]) for instance, policy in tx.rows(sql, ids=listed(names))]
 
 
 def assign(tx: Tx, policy_id: int, instance_id: int) -> bool:

@@ -9,6 +9,7 @@ from sallyport.areas.passwords.engine import Failure
 from sallyport.areas.passwords.policy import Assignment, Fields, Policy, complete, contradictions, rules_of, values
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -75,14 +76,14 @@ class PasswordPolicies:
 
         Raises Invalid if the rules contradict each other. Raises Conflict if another policy of the tenant has the name.
         """
-        made = _checked(complete(given))
+        made = checked(complete(given))
+        return await self._store.write(lambda tx: self.add_in(tx, tenant_id, made))
 
-        def transaction(tx: Tx) -> int:
-            policy_id = repo.add(tx, tenant_id, made, self._clock())
-            self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, values(made))
-            return policy_id
-
-        return await self._store.write(transaction)
+    def add_in(self, tx: Tx, tenant_id: int, made: Fields) -> int:
+        """Add a checked policy in a transaction, and return its id. Raises Conflict."""
+        policy_id = repo.add(tx, tenant_id, made, self._clock())
+        self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, values(made))
+        return policy_id
 
     async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
         """Change policies. If one policy cannot be changed, none is changed.
@@ -93,13 +94,17 @@ class PasswordPolicies:
 
         def transaction(tx: Tx) -> None:
             for policy_id, given in changes:
-                old = repo.get(tx, tenant_id, policy_id)
-                new = Policy(policy_id, _checked({**old.fields, **given}))
-                if new != old:
-                    repo.update(tx, tenant_id, new, self._clock())
-                    self._note(tx, "policy.update", tenant_id, new, values(old.fields), values(new.fields))
+                self.update_in(tx, tenant_id, policy_id, given)
 
         await self._store.write(transaction)
+
+    def update_in(self, tx: Tx, tenant_id: int, policy_id: int, given: Fields) -> None:
+        """Change a policy in a transaction. Raises NotFound, Invalid, Conflict."""
+        old = repo.get(tx, tenant_id, policy_id)
+        new = Policy(policy_id, checked({**old.fields, **given}))
+        if new != old:
+            repo.update(tx, tenant_id, new, self._clock())
+            self._note(tx, "policy.update", tenant_id, new, values(old.fields), values(new.fields))
 
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
         """Delete policies and their assignments. Return the fields of the deleted policies.
@@ -115,13 +120,29 @@ class PasswordPolicies:
 
         def end(tx: Tx, policies: list[Policy]) -> list[Fields]:
             for policy in policies:
-                repo.delete(tx, tenant_id, policy.id)
-                self._note(tx, "policy.delete", tenant_id, policy, values(policy.fields), {})
+                self._delete(tx, tenant_id, policy)
             return [policy.fields for policy in policies]
 
-        by_ids = (*self._before_deletion, repo.take_off)
-        slices = [lambda tx, _found, each=each: each(tx, policy_ids) for each in by_ids]
-        return await in_slices(self._store, find, slices, end)
+        return await in_slices(self._store, find, self._slices(policy_ids), end)
+
+    def _slices(self, policy_ids: Sequence[int]) -> list[Slice[object]]:
+        return [_of_policies(each, policy_ids) for each in (*self._before_deletion, repo.take_off)]
+
+    def _delete(self, tx: Tx, tenant_id: int, policy: Policy) -> None:
+        repo.delete(tx, tenant_id, policy.id)
+        self._note(tx, "policy.delete", tenant_id, policy, values(policy.fields), {})
+
+    async def release(self, policy_ids: Sequence[int]) -> None:
+        """Remove the references to policies, before the policies themselves."""
+        await in_slices(self._store, lambda _tx: None, self._slices(policy_ids), lambda _tx, _found: None)
+
+    def delete_in(self, tx: Tx, tenant_id: int, policy_id: int) -> None:
+        """Delete a policy in a transaction, after `release`. Raises NotFound."""
+        policy = repo.get(tx, tenant_id, policy_id)
+        for each in self._slices([policy_id]):  # those that were added since
+            while each(tx, None):
+                pass
+        self._delete(tx, tenant_id, policy)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
         """Assign policies to machines, or remove assignments. If one assignment cannot be changed, nothing is changed.
@@ -134,14 +155,41 @@ class PasswordPolicies:
         def transaction(tx: Tx) -> None:
             self._must_have(tx, tenant_id, {each.instance_id for each in assignments})
             for each in assignments:
-                policy = repo.get(tx, tenant_id, each.policy_id)
-                machine: dict[str, JSON] = {"instanceId": each.instance_id}
-                if each.adds and repo.assign(tx, policy.id, each.instance_id):
-                    self._note(tx, "policy.assign", tenant_id, policy, {}, machine)
-                elif not each.adds and repo.unassign(tx, policy.id, each.instance_id):
-                    self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
+                self.assign_in(tx, tenant_id, each)
 
         await self._store.write(transaction)
+
+    def assign_in(self, tx: Tx, tenant_id: int, assignment: Assignment) -> None:
+        """Add or remove an assignment in a transaction. The machine must exist. Raises NotFound."""
+        policy = repo.get(tx, tenant_id, assignment.policy_id)
+        machine: dict[str, JSON] = {"instanceId": assignment.instance_id}
+        if assignment.adds and repo.assign(tx, policy.id, assignment.instance_id):
+            self._note(tx, "policy.assign", tenant_id, policy, {}, machine)
+        elif not assignment.adds and repo.unassign(tx, policy.id, assignment.instance_id):
+            self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
+
+    def names(self, tx: Tx, tenant_id: int) -> dict[int, str]:
+        """Return the names of a tenant's policies, by id. Policies without a name are left out."""
+        return {each.id: each.name for each in repo.of_tenant(tx, tenant_id) if each.name}
+
+    def of_instances(self, tx: Tx, tenant_id: int) -> dict[int, list[str]]:
+        """Return the names of the policies of each machine of a tenant, by the id of the machine."""
+        found = dict[int, list[str]]()
+        for instance_id, name in repo.assignments(tx, self.names(tx, tenant_id)):
+            found.setdefault(instance_id, []).append(name)
+        return found
+
+    def assign_exactly(self, tx: Tx, tenant_id: int, instance_id: int, names: Collection[str]) -> None:
+        """Assign these policies to a machine, and no others that have names. Raises NotFound."""
+        known = self.names(tx, tenant_id)
+        ids = {fold(name): number for number, name in known.items()}
+        try:
+            wanted = {ids[fold(name)] for name in names}
+        except KeyError as error:
+            raise NotFound(f"there is no password policy {error.args[0]}") from None
+        present = {*repo.ids_of(tx, [instance_id])} & known.keys()
+        for policy_id in sorted(wanted ^ present):
+            self.assign_in(tx, tenant_id, Assignment(policy_id, instance_id, policy_id in wanted))
 
     async def validate(
         self,
@@ -206,12 +254,16 @@ class PasswordPolicies:
         )
 
 
+def _of_policies(release: Slice[Sequence[int]], policy_ids: Sequence[int]) -> Slice[object]:
+    return lambda tx, _found: release(tx, policy_ids)
+
+
 def _rules(policies: Iterable[Fields]) -> list[Rules]:
     """Return the rules of policies, without duplicates."""
     return list(dict.fromkeys(map(rules_of, policies)))
 
 
-def _checked(fields: Fields) -> Fields:
+def checked(fields: Fields) -> Fields:
     """Check the fields of a policy, and return them. Raises Invalid if no password can meet the policy."""
     wrong = contradictions(rules_of(fields))
     if wrong:

@@ -8,6 +8,7 @@ from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.profiles import operations as api
 from sallyport.areas.profiles import page, repo
+from sallyport.areas.profiles.configured import ProfileKind
 from sallyport.areas.profiles.service import Profiles
 from sallyport.areas.profiles.signing import ProfileSigner
 from sallyport.areas.profiles.trust import ServerTrust
@@ -35,6 +36,7 @@ class ProfilesArea(Area):
         trust = ServerTrust(parts.certificates.server, certificates, CertificateFolder(settings.data_dir).ca)
         signer = ProfileSigner(settings.profile_certificate, settings.profile_key)
         self.service = Profiles(parts.store, trust, signer, parts.clock)
+        self.configured = (ProfileKind(self.service),)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of profiles."""

@@ -1,7 +1,7 @@
 """The profiles of all domains: their changes, their files and their links."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -72,33 +72,31 @@ class Profiles:
 
         changes: the new values of fields of `Profile`; the others stay. Raises Invalid, Conflict.
         """
-        at = self._clock()
         if anchors := str(changes.get("anchors") or "").strip():
             checked = await self._in_turn(domain.tenant_id, lambda: checked_anchors(anchors, "anchors"))
             changes = {**changes, "anchors": checked}
+        return await self._store.write(lambda tx: self.set_in(tx, domain, name, changes))
 
-        def transaction(tx: Tx) -> Profile:
-            before = repo.get(tx, domain.id, name)
-            new = replace(before or new_profile(domain, name), **changes)  # type: ignore[arg-type]  # fields of Profile
-            if not new.ssids and not new.wired:
-                raise invalid_field("ssids", "give an SSID, or set wired")
-            repo.put(tx, new, at)
-            shown = {} if before is None else repo.settings_of(before)
-            _record(tx, "profile.set", new, at, shown, repo.settings_of(new))
-            return _present(tx, domain.id, name)
-
-        return await self._store.write(transaction)
+    def set_in(self, tx: Tx, domain: Domain, name: str, changes: Mapping[str, object]) -> Profile:
+        """Change a profile in a transaction; see `set`. The anchors are checked already. Raises Invalid, Conflict."""
+        at = self._clock()
+        before = repo.get(tx, domain.id, name)
+        new = replace(before or new_profile(domain, name), **changes)  # type: ignore[arg-type]  # fields of Profile
+        check_networks(new.ssids, wired=new.wired)
+        repo.put(tx, new, at)
+        shown = {} if before is None else repo.settings_of(before)
+        _record(tx, "profile.set", new, at, shown, repo.settings_of(new))
+        return _present(tx, domain.id, name)
 
     async def remove(self, domain_id: int, name: str) -> None:
         """Remove a profile and its link. Raises NotFound."""
-        at = self._clock()
+        await self._store.write(lambda tx: self.remove_in(tx, domain_id, name))
 
-        def transaction(tx: Tx) -> None:
-            profile = _present(tx, domain_id, name)
-            repo.delete(tx, profile)
-            _record(tx, "profile.remove", profile, at, repo.settings_of(profile), {})
-
-        await self._store.write(transaction)
+    def remove_in(self, tx: Tx, domain_id: int, name: str) -> None:
+        """Remove a profile and its link in a transaction. Raises NotFound."""
+        profile = _present(tx, domain_id, name)
+        repo.delete(tx, profile)
+        _record(tx, "profile.remove", profile, self._clock(), repo.settings_of(profile), {})
 
     async def make_link(self, domain_id: int, name: str, days: int) -> tuple[Profile, str]:
         """Make a new link for a profile, in place of its former one. Return the profile and the last part of the link.
@@ -144,6 +142,12 @@ class Profiles:
             ]
 
         return await self._in_turn(tenant_id, make)
+
+
+def check_networks(ssids: Sequence[str], *, wired: bool) -> None:
+    """Raise Invalid if a profile has no network."""
+    if not ssids and not wired:
+        raise invalid_field("ssids", "give an SSID, or set wired")
 
 
 def _file(profile: Profile, name: str) -> ProfileFile:

@@ -50,6 +50,7 @@ SLICES: Final[Sequence[Slice[int]]] = (
     _of_tenant("access_tokens"),
     _of_tenant("issued_certificates", "fingerprint"),
     _of_tenant("configured_items", "tenant_id, kind, name"),
+    _of_tenant("configured_slices", "tenant_id, number"),
     _of_tenant("radius_client_history"),
 )
 """The rows that are removed together with a tenant."""

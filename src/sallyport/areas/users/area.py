@@ -10,11 +10,14 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.users import operations as api
 from sallyport.areas.users import page, repo
 from sallyport.areas.users.accounts import operations as accounts_api
+from sallyport.areas.users.accounts.configured import UserKind
 from sallyport.areas.users.accounts.service import Credentials, PasswordPolicies, Users
 from sallyport.areas.users.administrators import AdministratorNames, Administrators
 from sallyport.areas.users.groups import operations as groups_api
+from sallyport.areas.users.groups.configured import GroupKind, PolicyNames
 from sallyport.areas.users.groups.repo import forget_policies
 from sallyport.areas.users.groups.service import Groups, PolicyIds
+from sallyport.areas.users.instances.configured import InstanceKind, PolicyAssignments
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.service import EndpointUsers, Revocations
 from sallyport.areas.users.totp import OneTimeSeeds
@@ -30,7 +33,7 @@ from sallyport.web.people.site import PeopleSite
 from sallyport.web.scope import Gate
 
 
-class Policies(PasswordPolicies, PolicyIds, Protocol):
+class Policies(PasswordPolicies, PolicyIds, PolicyNames, PolicyAssignments, Protocol):
     """The password policies that users and groups need."""
 
     def before_deletion(self, release: Slice[Sequence[int]]) -> None:
@@ -91,6 +94,11 @@ class UsersArea(Area):
         policies.before_deletion(forget_policies)
         self.groups = Groups(store, self.service, policies, clock)
         self.accounts = Users(store, vault, self.service, policies, credentials, clock)
+        self.configured = (
+            InstanceKind(instances, policies),
+            GroupKind(self.groups, policies),
+            UserKind(self.accounts, self.groups),
+        )
         self.seeds = OneTimeSeeds(
             store,
             vault,

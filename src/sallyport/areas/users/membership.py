@@ -6,7 +6,7 @@ that does not exist is removed, nothing is changed.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -104,6 +104,29 @@ def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
     """Return the ids of the holders (instances or groups) to which a user or group is assigned, in ascending order."""
     sql = f"select {link.holder} as id from {link.table} where {link.held} = :held order by id"  # noqa: S608
     return tx.all(_id, sql, held=held)
+
+
+def holder_names(tx: Tx, link: Link, domain_id: int) -> dict[int, list[str]]:
+    """Return the names of the holders (instances or groups) of each assigned user or group of a domain, ordered by the
+    ids of the holders. The keys are the ids of the assigned."""
+    sql = (
+        f"select l.{link.held}, h.name from {link.table} l join {link.holders} h on h.id = l.{link.holder} "  # noqa: S608
+        f"where h.domain_id = :d order by l.{link.held}, h.id"
+    )
+    found = dict[int, list[str]]()
+    for held, name in tx.rows(sql, d=domain_id):
+        found.setdefault(int(held or 0), []).append(str(name))
+    return found
+
+
+def set_holders(tx: Tx, link: Link, held: int, holders: Collection[int]) -> tuple[list[int], list[int]]:
+    """Assign a user or group to these holders (instances or groups), and to no others. Return the ids of the holders
+    before, and of those that it left."""
+    before = holders_of(tx, link, held)
+    gone = sorted({*before} - {*holders})
+    change(tx, link, Action.ADD, sorted({*holders} - {*before}), [held])
+    change(tx, link, Action.REMOVE, gone, [held])
+    return before, gone
 
 
 def instances_of(tx: Tx, user_id: int) -> list[int]:

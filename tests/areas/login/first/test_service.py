@@ -160,7 +160,7 @@ async def test_servers_that_egress_denies_are_named(listener: FakeListener) -> N
         areas.configuration,
         areas.vault,
         KINDS,
-        lambda domain_id: replace(areas.login._first_host(domain_id), egress=Egress()),
+        lambda domain_id, tenant_id=None: replace(areas.login._first_host(domain_id, tenant_id), egress=Egress()),
         areas.clock,
         areas.rules.web_problem,
     )

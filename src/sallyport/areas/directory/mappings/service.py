@@ -47,22 +47,7 @@ class Mappings:
         """
 
         def transaction(tx: Tx) -> None:
-            current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
-            directory = repo.get(tx, of.directory_id if isinstance(of, Group) else of.id)
-            if current is None or directory is None:
-                raise NotFound(NO_GROUP if isinstance(of, Group) else NO_DIRECTORY)
-            before = json.loads(current.mapping)
-            after = {field: attribute for field, attribute in {**before, **fields}.items() if attribute}
-            if isinstance(current, Group):
-                entries.set_group_mapping(tx, current.id, json.dumps(after))
-            else:
-                repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
-            if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
-                # The next reading must be a full one, to read the new attributes of unchanged people.
-                repo.update(tx, directory.id, {"cursor": ""}, self._clock())
-            if differences := changed(before, after):
-                part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
-                repo.note(tx, "directory.mapping", directory, self._clock(), differences, part=part)
+            directory = self.set_in(tx, of, fields)
             if apply:
                 self._directories.queue(tx, directory, NewJob(directory.id, JobKind.MAPPING))
 
@@ -70,6 +55,27 @@ class Mappings:
         await self._store.search(lambda tx: entries.must_fit(tx, directory_id, fields))
         await self._store.write(transaction)
         self._directories.jobs.wake()
+
+    def set_in(self, tx: Tx, of: Directory | Group, fields: Mapping[str, str]) -> Directory:
+        """Set the given fields in the mapping of a directory or a group, in a transaction. Return the directory. The
+        caller has checked the number of attributes. Raises NotFound."""
+        current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
+        directory = repo.get(tx, of.directory_id if isinstance(of, Group) else of.id)
+        if current is None or directory is None:
+            raise NotFound(NO_GROUP if isinstance(of, Group) else NO_DIRECTORY)
+        before = json.loads(current.mapping)
+        after = {field: attribute for field, attribute in {**before, **fields}.items() if attribute}
+        if isinstance(current, Group):
+            entries.set_group_mapping(tx, current.id, json.dumps(after))
+        else:
+            repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
+        if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
+            # The next reading must be a full one, to read the new attributes of unchanged people.
+            repo.update(tx, directory.id, {"cursor": ""}, self._clock())
+        if differences := changed(before, after):
+            part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
+            repo.note(tx, "directory.mapping", directory, self._clock(), differences, part=part)
+        return directory
 
     async def of_domain(self, list_query: ListQuery) -> tuple[list[StoredMapping], int]:
         """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""

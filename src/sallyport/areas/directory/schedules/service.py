@@ -48,29 +48,29 @@ class Schedules:
         next, as a time in microseconds, or 0 without a schedule. Raises Invalid if the service cannot read the
         directory. Raises NotFound."""
 
-        def transaction(tx: Tx) -> int:
-            directory = repo.named(tx, domain_id, name)
-            if directory is None:
-                raise NotFound(NO_DIRECTORY)
-            if directory.kind not in READ_BY_SERVICE:
-                raise Invalid.about(
-                    "the service reads only directories of the kinds ldap, graph and okta", "directoryName"
-                )
-            if timing is not None and 0 < timing.every_minutes < MIN_LDAP_MINUTES and directory.kind not in CLOUD:
-                raise invalid_field("everyMinutes", f"must be at least {MIN_LDAP_MINUTES} for the kind ldap")
-            before, now = repo.schedule_of(tx, directory.id), self._clock()
-            if timing is None:
-                repo.delete_schedule(tx, directory.id)
-                self._note(tx, directory, before, None)
-                return 0
-            after = _stored(directory, timing, timing.following(now, self._chance()))
-            repo.put_schedule(tx, after, now)
-            self._note(tx, directory, before, after)
-            return after.next_at
-
-        next_at = await self._store.write(transaction)
-        self._set.set()
+        next_at = await self._store.write(lambda tx: self.set_in(tx, domain_id, name, timing))
+        self.wake()
         return next_at
+
+    def wake(self) -> None:
+        """Look for due schedules now."""
+        self._set.set()
+
+    def set_in(self, tx: Tx, domain_id: int, name: str, timing: Timing | None) -> int:
+        """Set the schedule of a directory in a transaction; see `set`. After it, the caller must call `wake`."""
+        directory = repo.named(tx, domain_id, name)
+        if directory is None:
+            raise NotFound(NO_DIRECTORY)
+        check_timing(directory.kind, timing)
+        before, now = repo.schedule_of(tx, directory.id), self._clock()
+        if timing is None:
+            repo.delete_schedule(tx, directory.id)
+            self._note(tx, directory, before, None)
+            return 0
+        after = _stored(directory, timing, timing.following(now, self._chance()))
+        repo.put_schedule(tx, after, now)
+        self._note(tx, directory, before, after)
+        return after.next_at
 
     async def of_domain(self, domain_id: int) -> list[tuple[Schedule, Job | None]]:
         """Return the schedules of a domain, each with the last import of its directory."""
@@ -125,6 +125,14 @@ class Schedules:
         differences = audit.changed(_audited(before), _audited(after))
         if differences:
             repo.note(tx, "directory.schedule", directory, self._clock(), differences)
+
+
+def check_timing(kind: str, timing: Timing | None) -> None:
+    """Raise Invalid if the service does not read a directory of this kind, or not that often."""
+    if kind not in READ_BY_SERVICE:
+        raise Invalid.about("the service reads only directories of the kinds ldap, graph and okta", "directoryName")
+    if timing is not None and 0 < timing.every_minutes < MIN_LDAP_MINUTES and kind not in CLOUD:
+        raise invalid_field("everyMinutes", f"must be at least {MIN_LDAP_MINUTES} for the kind ldap")
 
 
 def _stored(directory: Directory, timing: Timing, next_at: int) -> Schedule:

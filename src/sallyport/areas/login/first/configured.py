@@ -21,6 +21,7 @@ class FirstFactorKind(Kind[SetFirstFactor]):
     key = "firstFactor"
     refers = "domain"
     keeps = frozenset({"ldap", "radius"})
+    destinations = frozenset({"servers", "host", "startTls", "caCertificate"})
     changed_by = MappingProxyType({"/ad/SetFirstFactor": "domainId"})
 
     def __init__(self, service: FirstFactorSettings) -> None:
@@ -30,10 +31,9 @@ class FirstFactorKind(Kind[SetFirstFactor]):
 
     def read(self, tx: Tx, tenant_id: int, domains: Mapping[int, str]) -> Iterable[Stored]:
         for domain in domains_repo.load(tx).by_tenant.get(tenant_id, ()):
-            own = self._service.read(tx, domain.id)
-            if own or domain.first_factor is not FirstFactor.LOCAL:
-                factor = domain.first_factor.value
-                yield Stored(domain.id, {"domain": domain.name, "firstFactor": factor, **_compact(own)})
+            own, factor = self._service.read(tx, domain.id), domain.first_factor.value
+            is_implied = not own and domain.first_factor is FirstFactor.LOCAL
+            yield Stored(domain.id, {"domain": domain.name, "firstFactor": factor, **_compact(own)}, is_implied)
 
     def identity(self, fields: Fields) -> str:
         return ""
@@ -46,9 +46,9 @@ class FirstFactorKind(Kind[SetFirstFactor]):
         if body.firstFactor in self._service.models and body.firstFactor.value not in _given(body):
             raise invalid_field(body.firstFactor.value, "is missing, because nothing was configured before")
 
-    async def admit(self, body: SetFirstFactor, domain_id: int) -> None:
+    async def admit(self, body: SetFirstFactor, tenant_id: int, domain_id: int) -> None:
         for name, values in _given(body).items():
-            self._service.refuse(domain_id, name, self._service.validated(name, values))
+            self._service.refuse(domain_id, name, self._service.validated(name, values), tenant_id)
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[SetFirstFactor]]) -> None:
         for each in changes:
@@ -60,6 +60,11 @@ class FirstFactorKind(Kind[SetFirstFactor]):
             own = {name: values for name, values in given.items() if name in each.fields}
             self._service.write(tx, domain, factor, own)
             self._changed[domain.id] = factor
+
+    def verify(self, tx: Tx, tenant_id: int) -> None:
+        for domain in domains_repo.load(tx).by_tenant.get(tenant_id, ()):
+            if domain.first_factor is FirstFactor.WEB:
+                self._service.check_web(tx, domain.id)
 
     def written(self) -> None:
         while self._changed:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
@@ -34,6 +34,13 @@ KINDS: Final[Mapping[FirstFactor, type[Fields]]] = {FirstFactor.LDAP: LdapFields
 log = structlog.get_logger()
 
 
+class Hosts(Protocol):
+    """A function that returns the services that a domain's checker may use. tenant_id: the tenant of a domain that is
+    being added, whose id is 0."""
+
+    def __call__(self, domain_id: int, tenant_id: int | None = None) -> Host: ...
+
+
 class FirstFactorSettings:
     """The configurations of the first factors of all domains.
 
@@ -47,7 +54,7 @@ class FirstFactorSettings:
         configuration: Configuration,
         vault: Vault,
         kinds: Mapping[FirstFactor, type[Fields]],
-        host: Callable[[int], Host],
+        host: Hosts,
         clock: Clock,
         web_problem: Callable[[Tx, int], str],
     ) -> None:
@@ -111,14 +118,20 @@ class FirstFactorSettings:
         return found
 
     def write(self, tx: Tx, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
-        """Set a domain's first factor, in the transaction of a caller. Raises Invalid."""
+        """Set a domain's first factor, in the transaction of a caller, which calls `check_web` at the end. Raises
+        Invalid."""
         at = self._clock()
         rows = [self._sealed(domain.id, name, self.validated(name, values), at) for name, values in given.items()]
-        self._save(tx, domain, factor, rows, at)
+        _write(tx, domain, factor, rows, at)
+
+    def check_web(self, tx: Tx, domain_id: int) -> None:
+        """Raise Conflict if the MFA provider or a login rule of a domain does not fit the first factor `web`."""
+        if problem := self._web_problem(tx, domain_id):
+            raise Conflict(f"the first factor cannot be web: {problem}")
 
     def _save(self, tx: Tx, domain: Domain, factor: FirstFactor, rows: Sequence[FactorRow], at: int) -> None:
-        if factor is FirstFactor.WEB and (problem := self._web_problem(tx, domain.id)):
-            raise Conflict(f"the first factor cannot be web: {problem}")
+        if factor is FirstFactor.WEB:
+            self.check_web(tx, domain.id)
         _write(tx, domain, factor, rows, at)
 
     def retire(self, domain_id: int, factor: FirstFactor) -> None:
@@ -129,9 +142,10 @@ class FirstFactorSettings:
         sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
         return FactorRow(domain_id, name, sealed, at)
 
-    def refuse(self, domain_id: int, name: str, fields: Fields) -> None:
-        """Raise Invalid if a configuration cannot be used in a domain."""
-        refused = fields.refused(self._host(domain_id))
+    def refuse(self, domain_id: int, name: str, fields: Fields, tenant_id: int | None = None) -> None:
+        """Raise Invalid if a configuration cannot be used in a domain. tenant_id: the tenant of a domain that is being
+        added, whose id is 0."""
+        refused = fields.refused(self._host(domain_id, tenant_id))
         if refused is not None:
             raise Invalid(f"invalid {refused.field}", (replace(refused, field=f"{name}.{refused.field}"),))
 

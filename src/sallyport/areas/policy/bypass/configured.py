@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from pydantic import SecretBytes
 
-from sallyport.areas.configured import Change, Fields, Kind, Stored
+from sallyport.areas.configured import Change, Fields, Kind, Mention, Stored
 from sallyport.areas.policy.bypass.bodies import ImportedStation
 from sallyport.areas.policy.bypass.service import Bypass
 from sallyport.areas.policy.bypass.station import StationChange
@@ -24,6 +24,7 @@ class BypassKind(Kind[ImportedStation]):
     level = 2
     key = "station"
     refers = "domain"
+    mentioned = frozenset({"role"})
     changed_by = MappingProxyType(
         {
             "/ad/AddBypassStation": "station",
@@ -58,6 +59,10 @@ class BypassKind(Kind[ImportedStation]):
     def check(self, body: ImportedStation, before: Stored | None) -> None:
         if body.vlan:
             self._service.check_vlan(body.vlan)
+
+    def mentions(self, body: ImportedStation) -> Iterable[Mention]:
+        role = _entry(body).role
+        return [Mention("role", "role", role)] if role else ()
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[ImportedStation]]) -> None:
         for domain_id, several in groupby(sorted(changes, key=_domain), key=_domain):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from sallyport.areas.configured import Change, Kind, Stored
+from sallyport.areas.configured import Change, Kind, Mention, Stored
 from sallyport.areas.policy.rules import repo
 from sallyport.areas.policy.rules.bodies import AddLoginRule
 from sallyport.areas.policy.rules.service import LoginRules
@@ -18,6 +18,7 @@ class RuleKind(Kind[AddLoginRule]):
     body = AddLoginRule
     level = 2
     refers = "domain"
+    mentioned = frozenset({"role", "provider"})
     changed_by = MappingProxyType({"/ad/UpdateLoginRule": "ruleId", "/ad/DeleteLoginRule": "ruleId"})
 
     def __init__(self, service: LoginRules) -> None:
@@ -35,6 +36,10 @@ class RuleKind(Kind[AddLoginRule]):
     def values(self, body: AddLoginRule) -> dict[str, object]:
         definition = self._service.defined(body)
         return {**definition.as_json(), "role": fold(definition.role)}
+
+    def mentions(self, body: AddLoginRule) -> Iterable[Mention]:
+        given = {"role": body.role, "provider": body.provider}
+        return [Mention(kind, kind, name.strip()) for kind, name in given.items() if name and name.strip()]
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[AddLoginRule]]) -> None:
         for each in changes:

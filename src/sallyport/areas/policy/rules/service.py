@@ -46,6 +46,9 @@ class Providers(Protocol):
         """Return the highest strength that a provider's answers can have, or None if the provider cannot be asked.
         name: the name of the provider, or empty for the default provider of the domain."""
 
+    def strongest_in(self, tx: Tx, domain_id: int, name: str = "") -> Strength | None:
+        """Return the same of a provider that the transaction of the caller may have changed."""
+
 
 class LoginRules:
     """The login rules of all domains, in memory. A change applies when its call returns.
@@ -110,7 +113,7 @@ class LoginRules:
         if definition is None:
             self._delete(tx, domain_id, rule_id or 0)
             return
-        self._check_demand(domain_id, definition)
+        _check_demand(definition, self.providers.strongest_in(tx, domain_id, definition.provider))
         if rule_id is None:
             self._add(tx, domain_id, definition)
             return
@@ -216,21 +219,25 @@ class LoginRules:
         return self.providers.web_problem(tx, domain_id, definition.provider) if definition.provider else ""
 
     def _check_demand(self, domain_id: int, definition: Definition) -> None:
-        """Raise Invalid if a rule that asks for no second factor names a provider or a strength. Also raise it if the
-        provider can never reach the strength, because all logins of the rule would be refused."""
-        if definition.action is not Action.MFA_REQUIRED:
-            if definition.provider or definition.strength > Strength.ANY:
-                name = "provider" if definition.provider else "strength"
-                raise invalid_field(name, f"needs the action {Action.MFA_REQUIRED}: clear it for other actions")
-            return
-        strongest = self.providers.strongest(domain_id, definition.provider)
-        if strongest is not None and strongest < definition.strength:
-            named = definition.provider or "the default MFA provider of the domain"
-            raise invalid_field("strength", f"must be at most {strongest}, the highest strength that {named} can reach")
+        _check_demand(definition, self.providers.strongest(domain_id, definition.provider))
 
     def _translated(self, fields: Given) -> dict[str, Values]:
         """Return the values of the conditions that are present, in the form of `Definition`. Raises Invalid."""
         return {field: self.translation.condition(field, entries) for field, entries in fields.conditions().items()}
+
+
+def _check_demand(definition: Definition, strongest: Strength | None) -> None:
+    """Raise Invalid if a rule that asks for no second factor names a provider or a strength. Also raise it if the
+    provider can never reach the strength, because all logins of the rule would be refused. strongest: the highest
+    strength of the provider, or None if it is unknown."""
+    if definition.action is not Action.MFA_REQUIRED:
+        if definition.provider or definition.strength > Strength.ANY:
+            name = "provider" if definition.provider else "strength"
+            raise invalid_field(name, f"needs the action {Action.MFA_REQUIRED}: clear it for other actions")
+        return
+    if strongest is not None and strongest < definition.strength:
+        named = definition.provider or "the default MFA provider of the domain"
+        raise invalid_field("strength", f"must be at most {strongest}, the highest strength that {named} can reach")
 
 
 def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:

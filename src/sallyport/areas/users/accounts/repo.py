@@ -199,6 +199,13 @@ def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:
     return tx.one(Account, f"{_SELECT} where id = :id and domain_id = :d", id=user_id, d=domain_id)
 
 
+def of_domain(tx: Tx, domain_id: int, source: str) -> list[Account]:
+    """Return the users of a domain that have this source, ordered by id."""
+    return tx.all(
+        Account, f"{_SELECT} where domain_id = :d and source = :source order by id", d=domain_id, source=source
+    )
+
+
 def several(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Account]:
     """Return the users of the domain that have these ids, ordered by id."""
     sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"

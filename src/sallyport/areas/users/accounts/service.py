@@ -237,6 +237,29 @@ class Users:
             motp=None if change.motp == (motp or "") else change.motp,
         )
 
+    def assign_in(self, tx: Tx, domain_id: int, user_id: int, name: str, instance_ids: Sequence[int]) -> None:
+        """Assign a user to these instances, and to no others, in a transaction."""
+        before, _ = membership.set_holders(tx, USERS_OF_INSTANCE, user_id, instance_ids)
+        if after := changed({"instances": list[JSON](before)}, {"instances": list[JSON](sorted(instance_ids))}):
+            self.note(tx, "user.assign", domain_id, f"user {user_id} {name}", after)
+
+    async def release(self, domain_id: int, user_ids: Sequence[int]) -> None:
+        """Delete the rows of users before the users themselves, in short transactions."""
+        find = lambda tx: repo.several(tx, domain_id, user_ids)  # noqa: E731
+        await in_slices(self._store, find, self._users.slices, lambda _tx, _gone: None)
+
+    def delete_in(self, tx: Tx, domain_id: int, user_ids: Sequence[int]) -> None:
+        """Delete users in a transaction, after `release`. After it, the caller must call `forget` with the names."""
+        gone = repo.several(tx, domain_id, user_ids)
+        for delete in self._users.slices:  # rows that were added since
+            while delete(tx, gone):
+                pass
+        self._users.delete_in(tx, gone, domain_id)
+
+    def forget(self, domain_id: int, names: Sequence[str]) -> None:
+        """Drop changed users from the cache, after a transaction."""
+        self._users.drop(domain_id, *names)
+
     async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
         """Assign users to groups, instances, wallet users and credentials, and change the type of the users. If one
         assignment fails, nothing is changed.

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from sallyport.agentwire.fields import MAX_PATH, PATH
 from sallyport.areas.users.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
 from sallyport.areas.users.groups.group import (
+    ACTIVE,
     COMPONENT_TEXT,
     NAME_TEXT,
     UNIT_TEXT,
@@ -18,7 +19,7 @@ from sallyport.areas.users.groups.group import (
 )
 from sallyport.areas.users.instances.instance import Instance
 from sallyport.base.answer import wire_fields
-from sallyport.base.model import Model, answer_of
+from sallyport.base.model import Model, SentModel, answer_of
 from sallyport.base.validation import unfit
 from sallyport.web.bodies import Id, IsMinimum, LongText, Many, Name, OfDomain, Paged, Search, Text, TotalCount
 
@@ -122,6 +123,26 @@ class AddGroup(OfDomain):
     ou: OrganizationalUnit = ""
     cn: CommonName = ""
     dc: DomainComponent = ""
+
+
+class ConfiguredPolicy(SentModel):
+    """The credential policy of a group in a file."""
+
+    ttlUser: TimeToLive = Field(default="", description=_POLICY["ttlUser"])
+    priviligedUser: FlagText = Field(default="", description=_POLICY["priviligedUser"])
+    policy: Text = Field(default="", description="Name of the password policy for the group's users.")
+    homeDir: Directory = Field(default="", description=_POLICY["homeDir"])
+
+
+class ConfiguredGroup(AddGroup):
+    """A group in a file."""
+
+    status: Status = ACTIVE
+    authFlow: Methods = ""
+    instances: list[Text] = Field(
+        default_factory=list, description="Names of the instances to which the group gives access."
+    )
+    credentialPolicy: ConfiguredPolicy | None = Field(default=None, description="Credential policy of the group.")
 
 
 class GroupAdded(Model):

@@ -1,12 +1,12 @@
 """The SQL of endpoint groups and their credential policies."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sallyport.areas.users.groups.group import CredentialPolicy, Group, is_active
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.store import counters
-from sallyport.store.model import LISTED, ListQuery, Tx, Value, columns_of, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, ListQuery, Tx, Value, columns_of, listed
 from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
@@ -46,6 +46,21 @@ def several(tx: Tx, domain_id: int, group_ids: Sequence[int]) -> list[Group]:
     """Return the groups of the domain that have these ids, ordered by id."""
     sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"
     return tx.all(Group, sql, d=domain_id, ids=listed(group_ids))
+
+
+def of_domain(tx: Tx, domain_id: int) -> list[Group]:
+    """Return all groups of a domain, ordered by id."""
+    return tx.all(Group, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
+
+
+def ids_named(tx: Tx, domain_id: int, names: Collection[str]) -> list[int]:
+    """Return the ids of a domain's groups with some names (case-insensitive). Raises NotFound."""
+    keys = {fold(name): name for name in names}
+    sql = f"select name_key, id from endpoint_groups where domain_id = :d and name_key in {LISTED_TEXTS}"
+    found = {str(key): int(number or 0) for key, number in tx.rows(sql, d=domain_id, ids=listed([*keys]))}
+    if missing := [name for key, name in keys.items() if key not in found]:
+        raise NotFound(f"there is no group {missing[0]}")
+    return list(found.values())
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Group | None:

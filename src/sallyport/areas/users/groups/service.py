@@ -18,7 +18,7 @@ from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import ListQuery, Store, Tx
-from sallyport.store.slices import in_slices
+from sallyport.store.slices import Slice, in_slices
 from sallyport.web.bodies import SHORT
 
 MAX_SHOWN = 1000
@@ -71,15 +71,16 @@ class Groups:
         """
         membership.check_size(instance_ids, [0])
 
-        def transaction(tx: Tx) -> int:
-            membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
-            group_id = repo.add(tx, domain_id, new, self._clock())
-            membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
-            changes = changed({}, {**new.settings, "instances": list(instance_ids)})
-            record_in(tx, "group.add", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
-            return group_id
+        return await self._store.write(lambda tx: self.add_in(tx, domain_id, new, instance_ids))
 
-        return await self._store.write(transaction)
+    def add_in(self, tx: Tx, domain_id: int, new: Group, instance_ids: Sequence[int] = ()) -> int:
+        """Add a group in a transaction, and return its id. Raises Conflict, NotFound."""
+        membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
+        group_id = repo.add(tx, domain_id, new, self._clock())
+        membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
+        changes = changed({}, {**new.settings, "instances": list(instance_ids)})
+        record_in(tx, "group.add", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
+        return group_id
 
     async def edit(
         self, domain_id: int, group_id: int, new_fields: Mapping[str, object], instance_ids: Sequence[int] | None = None
@@ -94,29 +95,15 @@ class Groups:
         instances. The sessions of users may also have ended, if the change would have taken access from these users.
         """
         membership.check_size(instance_ids or (), [group_id])
-        seen_by_logins, last, before = False, 0, list[int]()
-
-        def changed_group(old: Group) -> Group:
-            return replace(old, **new_fields)  # type: ignore[arg-type]
+        seen_by_logins, before = False, list[int]()
 
         def find(tx: Tx) -> Group:
             old = _found(tx, domain_id, group_id)
-            repo.check_free(tx, old, changed_group(old).name)
+            repo.check_free(tx, old, _changed(old, new_fields).name)
             if instance_ids is not None:
                 membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
                 before.extend([] if before else membership.holders_of(tx, GROUPS_OF_INSTANCE, group_id))
             return old
-
-        def revoke(tx: Tx, old: Group) -> int:
-            # This runs before the group changes. The revocations' second check ends sessions that begin in between.
-            nonlocal last
-            new = changed_group(old)
-            if fold(old.name) == fold(new.name) and is_active(new.status):
-                return 0
-            losing = membership.held_by(tx, USERS_OF_GROUP, old.id, last) if self._matters(old) else []
-            self._revoke(tx, old, losing)
-            last = max(losing, default=last)
-            return len(losing)
 
         def take_off(tx: Tx, old: Group) -> int:
             if instance_ids is None:
@@ -125,23 +112,72 @@ class Groups:
 
         def end(tx: Tx, old: Group) -> None:
             nonlocal seen_by_logins
-            new = changed_group(old)
-            changes = changed(old.settings, new.settings)
+            new = _changed(old, new_fields)
             seen_by_logins = old.name != new.name or is_active(old.status) != is_active(new.status)
-            if changes:
-                repo.update(tx, old, new, self._clock())
-            if instance_ids is not None:
-                membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [group_id])
-                after = sorted(set(instance_ids))
-                changes |= {} if before == after else {"instances": [list[JSON](before), list[JSON](after)]}
-            if changes:
-                record_in(tx, "group.update", domain_id, f"group {group_id} {new.name}", changes, at=self._clock())
+            self._edit(tx, old, new, before, instance_ids)
 
         try:
-            await in_slices(self._store, find, (revoke, take_off), end)
+            await in_slices(self._store, find, (self._revoking(new_fields), take_off), end)
         finally:
             if seen_by_logins:
                 self._users.forget_domain(domain_id)
+
+    def _revoking(self, new_fields: Mapping[str, object]) -> Slice[Group]:
+        """Return a function that revokes the access that users lose through a change of a group. It runs before the
+        group changes. The revocations' second check ends sessions that begin in between."""
+        last = 0
+
+        def revoke(tx: Tx, old: Group) -> int:
+            nonlocal last
+            new = _changed(old, new_fields)
+            if fold(old.name) == fold(new.name) and is_active(new.status):
+                return 0
+            losing = membership.held_by(tx, USERS_OF_GROUP, old.id, last) if self._matters(old) else []
+            self._revoke(tx, old, losing)
+            last = max(losing, default=last)
+            return len(losing)
+
+        return revoke
+
+    def _edit(self, tx: Tx, old: Group, new: Group, before: Sequence[int], instance_ids: Sequence[int] | None) -> None:
+        """Store a changed group. before, instance_ids: the ids of its instances before and after the change."""
+        changes = changed(old.settings, new.settings)
+        if changes:
+            repo.update(tx, old, new, self._clock())
+        if instance_ids is not None:
+            membership.change(tx, GROUPS_OF_INSTANCE, Action.ADD, instance_ids, [old.id])
+            after = sorted(set(instance_ids))
+            changes |= {} if before == after else {"instances": [list[JSON](before), list[JSON](after)]}
+        if changes:
+            record_in(tx, "group.update", old.domain_id, f"group {old.id} {new.name}", changes, at=self._clock())
+
+    async def revoke_before(self, domain_id: int, group_id: int, new_fields: Mapping[str, object]) -> None:
+        """Revoke the access that users lose through `edit_in`, in short transactions before it. Raises NotFound."""
+        find, revoke = (lambda tx: _found(tx, domain_id, group_id)), self._revoking(new_fields)
+        await in_slices(self._store, find, [revoke], lambda _tx, _old: None)
+
+    def edit_in(
+        self, tx: Tx, domain_id: int, group_id: int, new_fields: Mapping[str, object], instance_ids: Sequence[int]
+    ) -> None:
+        """Change a group in a transaction, after `revoke_before`. instance_ids: the ids of its instances from now on.
+        After the transaction, the caller must call `forget`. Raises NotFound, Conflict."""
+        old = _found(tx, domain_id, group_id)
+        repo.check_free(tx, old, _changed(old, new_fields).name)
+        membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
+        before, _ = membership.set_holders(tx, GROUPS_OF_INSTANCE, group_id, instance_ids)
+        self._edit(tx, old, _changed(old, new_fields), before, instance_ids)
+
+    def forget(self, domain_id: int) -> None:
+        """Drop the users of a domain from the cache, after groups have changed."""
+        self._users.forget_domain(domain_id)
+
+    def set_groups_of_user(self, tx: Tx, domain_id: int, user_id: int, group_ids: Sequence[int]) -> bool:
+        """Make a user a member of these groups, and of no others, in a transaction. Return whether something has
+        changed."""
+        before, gone = membership.set_holders(tx, USERS_OF_GROUP, user_id, group_ids)
+        for group in repo.several(tx, domain_id, gone):
+            self._revoke(tx, group, [user_id])
+        return {*before} != {*group_ids}
 
     async def delete(self, domain_id: int, group_ids: Sequence[int]) -> int:
         """Delete groups, and return their number. Raises NotFound if a group does not exist; no group is deleted in
@@ -161,9 +197,7 @@ class Groups:
             return wanted
 
         def end(tx: Tx, wanted: list[Group]) -> int:
-            repo.delete(tx, domain_id, wanted)
-            targets = [f"group {group.id} {group.name}" for group in wanted]
-            record_all_in(tx, "group.delete", domain_id, targets, at=self._clock())
+            self._delete(tx, domain_id, wanted)
             return len(wanted)
 
         try:
@@ -171,6 +205,26 @@ class Groups:
         finally:
             if was_found:
                 self._users.forget_domain(domain_id)
+
+    def _delete(self, tx: Tx, domain_id: int, wanted: list[Group]) -> None:
+        repo.delete(tx, domain_id, wanted)
+        targets = [f"group {group.id} {group.name}" for group in wanted]
+        record_all_in(tx, "group.delete", domain_id, targets, at=self._clock())
+
+    async def release(self, domain_id: int, group_ids: Sequence[int]) -> None:
+        """Remove the users and instances of groups before the groups themselves, in short transactions."""
+        slices = (self._take_users, _take_off_instances)
+        await in_slices(
+            self._store, lambda tx: repo.several(tx, domain_id, group_ids), slices, lambda _tx, _groups: None
+        )
+
+    def delete_in(self, tx: Tx, domain_id: int, group_ids: Sequence[int]) -> None:
+        """Delete groups in a transaction, after `release`. After it, the caller must call `forget`."""
+        wanted = repo.several(tx, domain_id, group_ids)
+        for each in (self._take_users, _take_off_instances):  # those that were added since
+            while each(tx, wanted):
+                pass
+        self._delete(tx, domain_id, wanted)
 
     def _take_users(self, tx: Tx, groups: list[Group]) -> int:
         """Remove up to SLICE users from groups that will be deleted, and revoke the access of these users."""
@@ -221,23 +275,24 @@ class Groups:
         fields: the new values, by field name. Raises NotFound if the group or the password policy does not exist.
         """
 
-        def transaction(tx: Tx) -> int:
-            group = _found(tx, domain_id, group_id)
-            old = repo.credential_policy(tx, group_id) or CredentialPolicy()
-            new = replace(old, **fields)  # type: ignore[arg-type]
-            tenant_id = audit.tenant_of(tx, domain_id)
-            if new.policy_id is not None and not self._policies.exists(tx, tenant_id, new.policy_id):
-                raise NotFound("password policy not found")
-            kept = repo.set_credential_policy(tx, group_id, new)
-            changes = changed(asdict(old), asdict(replace(new, id=kept)))
-            if changes:
-                self._note_policy(tx, "set", group, changes)
-            return kept
-
         try:
-            return await self._store.write(transaction)
+            return await self._store.write(lambda tx: self.set_policy_in(tx, domain_id, group_id, fields))
         finally:
             self._users.forget_domain(domain_id)  # the session limits of its users may have changed
+
+    def set_policy_in(self, tx: Tx, domain_id: int, group_id: int, fields: Mapping[str, object]) -> int:
+        """Change fields of a group's credential policy in a transaction; see `set_credential_policy`."""
+        group = _found(tx, domain_id, group_id)
+        old = repo.credential_policy(tx, group_id) or CredentialPolicy()
+        new = replace(old, **fields)  # type: ignore[arg-type]
+        tenant_id = audit.tenant_of(tx, domain_id)
+        if new.policy_id is not None and not self._policies.exists(tx, tenant_id, new.policy_id):
+            raise NotFound("password policy not found")
+        kept = repo.set_credential_policy(tx, group_id, new)
+        changes = changed(asdict(old), asdict(replace(new, id=kept)))
+        if changes:
+            self._note_policy(tx, "set", group, changes)
+        return kept
 
     def _note_policy(self, tx: Tx, verb: str, group: Group, changes: dict[str, JSON]) -> None:
         target = f"group {group.id} {group.name}"
@@ -250,19 +305,24 @@ class Groups:
         exist, or if the policy has another id.
         """
 
-        def transaction(tx: Tx) -> None:
-            group = _found(tx, domain_id, group_id)
-            old = repo.credential_policy(tx, group_id)
-            if policy_id is not None and (old is None or old.id != policy_id):
-                raise NotFound("credential policy not found")
-            if old is not None:
-                repo.delete_credential_policy(tx, group_id)
-                self._note_policy(tx, "delete", group, changed(asdict(old), {}))
-
         try:
-            await self._store.write(transaction)
+            await self._store.write(lambda tx: self.delete_policy_in(tx, domain_id, group_id, policy_id))
         finally:
             self._users.forget_domain(domain_id)
+
+    def delete_policy_in(self, tx: Tx, domain_id: int, group_id: int, policy_id: int | None = None) -> None:
+        """Delete the credential policy of a group in a transaction; see `delete_credential_policy`."""
+        group = _found(tx, domain_id, group_id)
+        old = repo.credential_policy(tx, group_id)
+        if policy_id is not None and (old is None or old.id != policy_id):
+            raise NotFound("credential policy not found")
+        if old is not None:
+            repo.delete_credential_policy(tx, group_id)
+            self._note_policy(tx, "delete", group, changed(asdict(old), {}))
+
+
+def _changed(old: Group, new_fields: Mapping[str, object]) -> Group:
+    return replace(old, **new_fields)  # type: ignore[arg-type]
 
 
 def _found(tx: Tx, domain_id: int, group_id: int) -> Group:

@@ -69,6 +69,14 @@ class AddInstance(InstanceFields, OfDomain):
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "domain_id"))
 
 
+class ConfiguredInstance(AddInstance):
+    """An instance in a file."""
+
+    passwordPolicies: list[Text] = Field(
+        default_factory=list, description="Names of the password policies for the passwords of the instance's users."
+    )
+
+
 class InstanceAdded(Model):
     """Response body of the operation `addInstance`."""
 

@@ -1,11 +1,13 @@
 """The SQL of instances."""
 
+from collections.abc import Collection
+
 from sallyport.areas.users.instances.instance import Instance, InstanceQuery
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.store import counters
 from sallyport.store.counters import whole_page
-from sallyport.store.model import ListQuery, Tx, Value, columns_of
+from sallyport.store.model import LISTED_TEXTS, ListQuery, Tx, Value, columns_of, listed
 from sallyport.store.search import SearchIndex
 from sallyport.store.search import page as page_of
 
@@ -33,6 +35,21 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
     """Return an instance of the domain, or None if the domain has no instance with this id."""
     return tx.one(Instance, f"{_SELECT} where id = :id and domain_id = :d", id=instance_id, d=domain_id)
+
+
+def of_domain(tx: Tx, domain_id: int) -> list[Instance]:
+    """Return all instances of a domain, ordered by id."""
+    return tx.all(Instance, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
+
+
+def ids_named(tx: Tx, domain_id: int, names: Collection[str]) -> list[int]:
+    """Return the ids of a domain's instances with some names (case-insensitive). Raises NotFound."""
+    keys = {fold(name): name for name in names}
+    sql = f"select name_key, id from endpoint_instances where domain_id = :d and name_key in {LISTED_TEXTS}"
+    found = {str(key): int(number or 0) for key, number in tx.rows(sql, d=domain_id, ids=listed([*keys]))}
+    if missing := [name for key, name in keys.items() if key not in found]:
+        raise NotFound(f"there is no instance {missing[0]}")
+    return list(found.values())
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Instance | None:

@@ -141,11 +141,23 @@ class Instances:
         def find(tx: Tx) -> Instance:
             return _found(repo.get(tx, domain_id, instance_id))
 
-        def end(tx: Tx, old: Instance) -> None:
-            repo.delete(tx, old)
-            record_in(tx, "instance.delete", domain_id, f"instance {old.id} {old.name}", at=self._clock())
+        await in_slices(self._store, find, [_by_id(each) for each in self.slices], self._delete)
 
-        await in_slices(self._store, find, [_by_id(each) for each in self.slices], end)
+    def _delete(self, tx: Tx, old: Instance) -> None:
+        repo.delete(tx, old)
+        record_in(tx, "instance.delete", old.domain_id, f"instance {old.id} {old.name}", at=self._clock())
+
+    async def release(self, instance_id: int) -> None:
+        """Delete the rows of an instance before the instance itself, in short transactions."""
+        await in_slices(self._store, lambda _tx: instance_id, self.slices, lambda _tx, _id: None)
+
+    def delete_in(self, tx: Tx, domain_id: int, instance_id: int) -> None:
+        """Delete an instance in a transaction, after `release`. Raises NotFound."""
+        old = _found(repo.get(tx, domain_id, instance_id))
+        for each in self.slices:  # rows that were added since
+            while each(tx, instance_id):
+                pass
+        self._delete(tx, old)
 
     def in_domain(self, tx: Tx, domain_id: int, instance_id: int) -> bool:
         """Return whether a domain has this instance."""

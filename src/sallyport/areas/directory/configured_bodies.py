@@ -1,0 +1,24 @@
+"""The body of a directory in a file, with its field mapping and its schedule."""
+
+from pydantic import Field
+
+from sallyport.areas.directory.bodies import SaveDirectory
+from sallyport.areas.directory.mappings.bodies import FieldMappings
+from sallyport.areas.directory.schedules.bodies import Every, FullEvery, Times, Zone
+from sallyport.base.model import SentModel
+
+
+class ConfiguredSchedule(SentModel):
+    """The schedule of a directory in a file."""
+
+    everyMinutes: Every = 0
+    timesOfDay: Times = Field(default_factory=list)
+    timeZone: Zone = "UTC"
+    fullEvery: FullEvery = 24
+
+
+class ConfiguredDirectory(SaveDirectory):
+    """A directory in a file."""
+
+    fieldMappings: FieldMappings = Field(default_factory=dict)
+    schedule: ConfiguredSchedule | None = Field(default=None, description="Times at which the directory is read.")
