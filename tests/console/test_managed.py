@@ -108,6 +108,13 @@ async def test_help_in_need_is_never_refused(site: Site, areas: Areas, admin: Vi
     assert areas.app.domains.service.table.present(lab).mode == "monitor"
 
 
+async def test_a_password_policy_asks_too(areas: Areas, admin: Visitor) -> None:
+    """Its form sends an array, of which each entry is an object."""
+    policy = [Item("password_policy", "Twelve", {"policyName": "Twelve", "minLen": 12}, "password_policy.toml:1")]
+    await areas.app.configured.engine.run(areas.tenant, policy, only=["password_policy"])
+    await insists(admin, "/policies/1/remove", {})
+
+
 async def test_an_import_does_not_manage(areas: Areas, admin: Visitor) -> None:
     """Objects that an import has added are changed without a question."""
     items = [Item("client", "VPN", {**FOLDER["client"], "domains": ["corp"]}, "nps.xml:7")]

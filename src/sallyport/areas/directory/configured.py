@@ -6,6 +6,7 @@ People, groups and units are what the service has read, and have no files, and n
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from sallyport.areas.configured import Change, Kind, Stored
@@ -39,6 +40,13 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
     destinations = frozenset({"accountName", "appUrl", "bindDN", "startTls", "caCertificate", "clientId"})
     has_text_secrets = True
     removed_first = False
+    changed_by = MappingProxyType(
+        {
+            "/api/v1/saveDirectoryConfig": "directoryName",
+            "/api/v1/directory/setSchedule": "directoryName",
+            "/api/v1/deleteDirectoryConfig": "directoryName",
+        }
+    )
 
     def __init__(self, service: Directories, mappings: Mappings, schedules: Schedules) -> None:
         self._service = service

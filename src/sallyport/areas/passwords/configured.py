@@ -1,6 +1,7 @@
 """Password policies in files (`sallyport apply`). The instances to which a policy is assigned name it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from sallyport.areas.configured import Change, Kind, Stored
 from sallyport.areas.passwords import repo
@@ -17,6 +18,9 @@ class PasswordPolicyKind(Kind[AddPasswordPolicy]):
     body = AddPasswordPolicy
     key = "policyName"
     removed_first = False
+    changed_by = MappingProxyType(
+        {"/api/v1/instances/updatePasswordPolicy": "policyId", "/api/v1/instances/deletePasswordPolicy": "policyId"}
+    )
 
     def __init__(self, service: PasswordPolicies) -> None:
         self._service = service
