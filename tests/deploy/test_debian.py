@@ -197,13 +197,14 @@ def test_a_unit_of_another_version_is_updated(host: BootedHost) -> None:
 
 
 def test_the_master_key_can_be_a_credential(host: BootedHost) -> None:
-    """The service gets a key that only root can read, and answers logins. Without a key there or beside the data, it
-    does not start."""
+    """With the commands of the page, the service gets a key that only root can read, and answers logins. Without a key
+    there or beside the data, it does not start."""
     installed(host, "--start")
     secret = set_up(host)
     apart = f"{CREDENTIALS_DIR}/{KEY_FILE}"
-    host.shell(f"install -d -m 0700 {CREDENTIALS_DIR} && mv {DATA_DIR}/{KEY_FILE} {apart}")
-    host.shell(f"chown root:root {apart} && chmod 0600 {apart} && systemctl restart {UNIT}")
+    (block,) = [each for each in blocks("docs/install/systemd.md") if str(CREDENTIALS_DIR) in each[0].text]
+    for command in block:
+        host.shell(command.text.removeprefix("sudo ").replace("sallyport doctor", f"{PROGRAM} doctor"))
     assert log_in(host, secret).startswith("Access-Accept")
     assert f"/run/credentials/{UNIT}/{KEY_FILE}" not in sallyport(host, "doctor")
     host.shell(f"systemctl start {BACKUP_UNIT} && ls {DATA_DIR}/backups/*.db && systemctl stop {UNIT}")

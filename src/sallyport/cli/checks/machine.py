@@ -115,7 +115,7 @@ def check_key(examination: Examination) -> Iterator[Finding]:
     try:
         given = given_keys(examination.environ, settings.data_dir)
     except ConfigError as error:
-        yield problem(f"{error}; correct the variables, or the file")
+        yield problem(f"{error}; set one of the variables, or restore the file")
         return
     if given is not None:
         yield _keys(*given) or ok(f"from {given[0]}")
