@@ -63,9 +63,13 @@ async def over(areas: Areas, job_id: int) -> Job:
 
 
 async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> Job:
-    """Import a text, assert that the job is DONE, and return it."""
+    """Import a text, assert that the job is DONE and that its files are deleted, and return it. They are deleted last,
+    after the job was counted in the metrics."""
     async with at_work(areas):
         job = await over(areas, await queue(areas, ldif, name=name, complete=complete))
+        with trio.fail_after(PATIENCE_S):
+            while areas.directory.directories.files.path(job.file).exists():
+                await trio.sleep(0.02)
     assert job.state == "DONE", job.message
     return job
 
