@@ -7,14 +7,19 @@
 The probe is a separate process, so that the work of the test does not delay it. The kernel records when an answer
 arrives. Therefore the time for which the probe waits for a processor is not part of the delay. The processor time that
 the service used in the meantime shows whether the service or the machine was busy.
+
+The processor of a virtual machine may be several times slower for a minute, because others use it too. So the probe
+also measures the processor time of a fixed piece of work every 0.1 s.
 """
 
 import multiprocessing
 import socket
 import struct
 import time
+from collections import deque
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from statistics import median
 
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, PacketError, decode_reply, encode_request
 from tests.radius_client import RadiusClient
@@ -23,6 +28,9 @@ from tests.running_service import RunningService
 EVERY_S = 0.1
 LOST_S = 5.0
 """The delay that a request without an answer counts as."""
+WORK_S = 0.00034
+"""The processor time of the fixed piece of work on the machine for which the limit of a delay was chosen."""
+SAMPLES = 5
 _SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 _TIMESTAMP = struct.Struct("@ll")
 _forks = multiprocessing.get_context("forkserver")
@@ -33,13 +41,15 @@ class Answer:
     """A request of the probe.
 
     sent_at: the time in seconds since the epoch. worked_s: the processor time that the service used until the answer
-    was read.
+    was read. slowness: how much longer than WORK_S the fixed piece of work took, in the last SAMPLES measurements; at
+    least 1.
     """
 
     kind: str
     sent_at: float
     delay_s: float
     worked_s: float
+    slowness: float = 1.0
 
 
 class Probe:
@@ -74,9 +84,10 @@ class _Waiting:
     sent_at: float
     work_s: float
 
-    def answered(self, delay_s: float, work_s: float) -> Answer:
-        """Return the request with the delay of its answer, and with the processor time that the service used."""
-        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s)
+    def answered(self, delay_s: float, work_s: float, slowness: float = 1.0) -> Answer:
+        """Return the request with the delay of its answer, the processor time that the service used, and the slowness
+        of the machine."""
+        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s, slowness)
 
 
 def _run(pipe: Connection, port: int, process: int, secret: str, source: str, user: str, password: str) -> None:
@@ -104,10 +115,12 @@ class _Requests:
         self._login = login
         self._processor_clock = ~process << 3 | 2  # clock_getcpuclockid(3)
         self._waiting: dict[int, _Waiting] = {}
+        self._slowness = deque([1.0], SAMPLES)
         self.answers: list[Answer] = []
 
     def send(self) -> None:
-        """Send a login and a Status-Server."""
+        """Send a login and a Status-Server, and measure the machine."""
+        self._slowness.append(slowness())
         login = self._client.packet(*self._login, NAS_IDENTIFIER=b"probe")
         status = encode_request(STATUS_SERVER, (login[1] + 128) & 0xFF, self._client.secret, b"")
         for kind, packet in (("login", login), ("status", status)):
@@ -135,7 +148,8 @@ class _Requests:
                 continue
             del self._waiting[reply[1]]
             seconds, nanoseconds = _TIMESTAMP.unpack(notes[0][2])
-            self.answers.append(request.answered(seconds + nanoseconds / 1e9 - request.sent_at, self._work_s()))
+            delay_s, slow = seconds + nanoseconds / 1e9 - request.sent_at, max(1.0, median(self._slowness))
+            self.answers.append(request.answered(delay_s, self._work_s(), slow))
 
     def lost(self) -> list[Answer]:
         """Return the requests without an answer."""
@@ -143,3 +157,11 @@ class _Requests:
 
     def _work_s(self) -> float:
         return time.clock_gettime(self._processor_clock)
+
+
+def slowness() -> float:
+    """Return how much longer than WORK_S a fixed piece of work takes on this machine now, in processor time."""
+    began = time.thread_time()
+    table = {number: str(number) for number in range(4000)}
+    assert sum(map(len, table.values())) == 14_890
+    return (time.thread_time() - began) / WORK_S

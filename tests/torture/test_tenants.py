@@ -17,7 +17,8 @@ from tests.torture.full_walk import FullWalk
 from tests.torture.probe import Answer, Probe
 
 MAX_S = 0.25
-"""The maximum delay of another tenant's requests, in seconds."""
+"""The maximum delay of another tenant's requests, in seconds. While the machine is slower than that for which this
+limit was chosen, the limit is higher in proportion."""
 SECRET, PASSWORD, SOURCE = "a secret of the probe", "the password of ann", "127.0.0.2"
 
 pytestmark = [pytest.mark.torture, pytest.mark.serial]
@@ -54,13 +55,17 @@ def finding(answer: Answer, sent: Sequence[Sent]) -> str:
     """Return a text with a delay and the requests that may have caused it."""
     until = answer.sent_at + answer.delay_s
     causes = [f"    {each}" for each in sent if each.began < until and each.ended > answer.sent_at]
-    worked = f"{answer.kind} {answer.delay_s:.3f} s, in which the service worked for {answer.worked_s:.3f} s, during"
+    slow = f" on a machine that was {answer.slowness:.1f} times slower" if answer.slowness > 1 else ""
+    worked = (
+        f"{answer.kind} {answer.delay_s:.3f} s, in which the service worked for {answer.worked_s:.3f} s{slow}, during"
+    )
     return "\n".join([worked, *causes])
 
 
 def check_delays(probe: Probe, sent: Sequence[Sent]) -> None:
     """Check that each request of the probe was answered in time."""
-    slow = sorted((each for each in probe.answers if each.delay_s > MAX_S), key=lambda each: -each.delay_s)
+    late = [each for each in probe.answers if each.delay_s > MAX_S * each.slowness]
+    slow = sorted(late, key=lambda each: -each.delay_s)
     assert not slow, "\n".join(finding(each, sent) for each in slow[:10])
 
 
