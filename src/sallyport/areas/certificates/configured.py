@@ -10,7 +10,6 @@ from sallyport.areas.certificates.certificate import checked_chain
 from sallyport.areas.certificates.service import ServerCertificates, canonical
 from sallyport.areas.configured import Change, Kind, Stored
 from sallyport.areas.domains import repo as domains_repo
-from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.store.model import Tx
 
@@ -49,8 +48,6 @@ class ServerCertificateKind(Kind[SetServerCertificate]):
             if each.body is None:
                 self._service.remove_in(tx, each.domain_id, str(each.before.id) if each.before else "")
                 continue
-            domain = domains_repo.find(tx, each.domain_id)
-            if domain is None:
-                raise NotFound("no such domain")
+            domain = domains_repo.get(tx, each.domain_id)
             new = self._service.checked(each.body.certificate, each.body.privateKey.get_secret_value())
             self._service.set_in(tx, domain, each.body.realm, new)

@@ -20,7 +20,7 @@ import trio
 from sallyport.areas.domains import repo
 from sallyport.areas.domains.domain import Domain
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.errors import Conflict
 from sallyport.base.text import counted
 from sallyport.nodes.periodic import every
 from sallyport.nodes.service import Cluster
@@ -151,9 +151,7 @@ def _keep(_tx: Tx, _domain_id: int) -> None:
 
 def _removable(tx: Tx, domain_id: int) -> Domain:
     """Return the domain if it may be removed. Raises NotFound, Conflict."""
-    domain = repo.find(tx, domain_id)
-    if domain is None:
-        raise NotFound("no such domain")
+    domain = repo.get(tx, domain_id)
     clients = repo.clients_by_default(tx, domain)
     if clients:
         more = f" and {len(clients) - NAMED} more" if len(clients) > NAMED else ""

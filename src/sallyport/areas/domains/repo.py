@@ -40,6 +40,13 @@ def find(tx: Tx, domain_id: int) -> Domain | None:
     return tx.one(partial(_domain, keys), sql, id=domain_id)
 
 
+def get(tx: Tx, domain_id: int) -> Domain:
+    """Return a domain. Raises NotFound."""
+    if (found := find(tx, domain_id)) is None:
+        raise NotFound("no such domain")
+    return found
+
+
 def _keys(tx: Tx, condition: str, **parameters: int) -> Mapping[tuple[int, str], str]:
     """Return the form for comparison of each realm, by the domain's id and the realm."""
     sql = f"select domain_id, realm, realm_key from domain_realms where {condition}"
@@ -187,9 +194,7 @@ def update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str]) -> t
     Raises NotFound. Raises Conflict if a name or realm belongs to another domain, or if the domain would have too many
     realms.
     """
-    before = find(tx, domain_id)
-    if before is None:
-        raise NotFound("no such domain")
+    before = get(tx, domain_id)
     name = before.name if change.name is None else change.name
     keys = {**dict(zip((before.name, *before.realms), before.realm_keys, strict=True)), **keys}
     realms = {keys[realm]: realm for realm in (*before.realms, before.name, *change.add_realms)}

@@ -17,7 +17,6 @@ from sallyport.areas.profiles.profile import SETTINGS, Profile
 from sallyport.areas.profiles.service import Profiles, check_networks
 from sallyport.areas.profiles.trust import checked_anchors
 from sallyport.base.answer import answer
-from sallyport.base.errors import NotFound
 from sallyport.store.model import Tx
 
 ANCHORS: Final = "anchors"
@@ -61,9 +60,7 @@ class ProfileKind(Kind[SetProfile]):
             if each.body is None:
                 self._service.remove_in(tx, each.domain_id, str(each.before.id) if each.before else "")
                 continue
-            domain = domains_repo.find(tx, each.domain_id)
-            if domain is None:
-                raise NotFound("no such domain")
+            domain = domains_repo.get(tx, each.domain_id)
             self._service.set_in(tx, domain, each.body.name, self._fields(each.body))
 
     def _fields(self, body: SetProfile) -> dict[str, object]:

@@ -9,7 +9,7 @@ from sallyport.areas.domains import repo as domains_repo
 from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.login.first.operations import SetFirstFactor
 from sallyport.areas.login.first.settings import FirstFactorSettings
-from sallyport.base.errors import NotFound, invalid_field
+from sallyport.base.errors import invalid_field
 from sallyport.store.model import Tx
 
 
@@ -52,9 +52,7 @@ class FirstFactorKind(Kind[SetFirstFactor]):
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[SetFirstFactor]]) -> None:
         for each in changes:
-            domain = domains_repo.find(tx, each.domain_id)
-            if domain is None:
-                raise NotFound("no such domain")
+            domain = domains_repo.get(tx, each.domain_id)
             factor = each.body.firstFactor if each.body else FirstFactor.LOCAL
             given = _given(each.body) if each.body else {}
             own = {name: values for name, values in given.items() if name in each.fields}
