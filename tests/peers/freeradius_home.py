@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.areas.mfa.certificates import self_signed
+from tests.peers.freeradius import eventually
 from tests.peers.programs import find
-from tests.peers.test_freeradius_proxy import eventually
 from tests.ports import free_port
 
 SECRET = "between-service-and-home"

@@ -2,7 +2,6 @@
 attributes. radclient sends the accounting for the sessions, from the address on which FreeRADIUS listens.
 """
 
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.peers.programs import find, needs, radclient
-from tests.peers.test_freeradius_proxy import eventually
+from tests.peers.freeradius import running_freeradius
+from tests.peers.programs import needs, radclient
 from tests.ports import free_port
 from tests.running_service import RunningService, running_service
 
@@ -101,18 +100,10 @@ def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
     """Yield both, ready."""
     directory = tmp_path_factory.mktemp("raddb")
     port = free_port()
-    (directory / "dictionary").write_text("")
-    (directory / "radiusd.conf").write_text(RADIUSD.format(directory=directory, port=port, secret=SECRET))
-    output = directory / "output"
-    with running_service(tmp_path_factory.mktemp("service")) as service, output.open("wb") as log:
+    configuration = RADIUSD.format(directory=directory, port=port, secret=SECRET)
+    with running_service(tmp_path_factory.mktemp("service")) as service, running_freeradius(directory, configuration):
         service.add_client("radiusd", "127.0.0.1", SECRET, "default", coaPort=port)
-        process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
-        try:
-            eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
-            yield Nas(service, directory, output)
-        finally:
-            process.kill()
-            process.wait()
+        yield Nas(service, directory, directory / "output")
 
 
 def test_freeradius_acknowledges_a_disconnect(nas: Nas) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.peers.freeradius import eventually
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
-from tests.peers.test_freeradius_proxy import eventually
 from tests.running_service import RunningService
 
 SECRET, HOME_SECRET, PASSWORD = "between-switch-and-service", "between-service-and-home", "hello"

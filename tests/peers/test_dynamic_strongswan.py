@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.freeradius import eventually
 from tests.peers.namespace import Machine, connect, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.test_dynamic_hostapd import DYNAMIC, PASSWORD, SECRET, behind, live
-from tests.peers.test_freeradius_proxy import eventually
 from tests.running_service import RunningService
 
 EAP_RADIUS = Path("/usr/lib/ipsec/plugins/libstrongswan-eap-radius.so")

@@ -43,8 +43,8 @@ from sallyport.radius.packet import (
 )
 from sallyport.radius.password import reveal_blocks
 from sallyport.radius.salted import Hiding, rehide
+from tests.peers.freeradius import running_freeradius
 from tests.peers.programs import find, needs
-from tests.peers.test_freeradius_proxy import eventually
 from tests.ports import free_port
 from tests.radius_client import RadiusClient
 
@@ -98,20 +98,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadiusClient]:
     """Yield a client of FreeRADIUS. FreeRADIUS knows ann's password."""
     directory = tmp_path_factory.mktemp("raddb")
     port = free_port()
-    (directory / "dictionary").write_text("")
-    (directory / "radiusd.conf").write_text(
-        RADIUSD.format(directory=directory, port=port, secret=SECRET, password=PASSWORD)
-    )
-    output = directory / "output"
-    with output.open("wb") as log:
-        process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
-        try:
-            eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
-            with RadiusClient(port, SECRET) as client:
-                yield client
-        finally:
-            process.kill()
-            process.wait()
+    configuration = RADIUSD.format(directory=directory, port=port, secret=SECRET, password=PASSWORD)
+    with running_freeradius(directory, configuration), RadiusClient(port, SECRET) as client:
+        yield client
 
 
 @pytest.fixture(params=["MS-CHAP", "MS-CHAPv2"])

@@ -4,9 +4,7 @@ FreeRADIUS runs in debug mode with all its files in the test's directory, and lo
 """
 
 import re
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.peers.programs import find, needs, radclient
+from tests.peers.freeradius import NAS_AND_HOME, running_freeradius
+from tests.peers.programs import needs, radclient
 from tests.ports import free_port
 from tests.running_service import RunningService, running_service
 
@@ -35,41 +34,6 @@ cleanup_delay = 5
 proxy_requests = yes
 log {{
     destination = stdout
-}}
-security {{
-    reject_delay = 0    # the service has one
-    allow_vulnerable_openssl = yes    # the check of the library's version; nothing here speaks TLS
-}}
-client nas {{
-    ipaddr = 127.0.0.1
-    secret = {nas_secret}
-}}
-home_server sallyport_auth {{
-    type = auth
-    ipaddr = 127.0.0.1
-    port = {auth}
-    secret = {home_secret}
-    src_ipaddr = {proxy}
-    status_check = none
-}}
-home_server sallyport_acct {{
-    type = acct
-    ipaddr = 127.0.0.1
-    port = {acct}
-    secret = {home_secret}
-    src_ipaddr = {proxy}
-    status_check = none
-}}
-home_server_pool sallyport_auth {{
-    home_server = sallyport_auth
-}}
-home_server_pool sallyport_acct {{
-    home_server = sallyport_acct
-}}
-realm sallyport {{
-    auth_pool = sallyport_auth
-    acct_pool = sallyport_acct
-    nostrip
 }}
 modules {{
 }}
@@ -165,30 +129,12 @@ def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> 
 def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
     """Yield FreeRADIUS as a proxy that has the service as its home server."""
     port, acct_port = free_port(), free_port()
-    (directory / "dictionary").write_text("")
-    (directory / "radiusd.conf").write_text(
-        RADIUSD.format(
-            directory=directory, port=port, acct_port=acct_port, auth=service.ports.auth, acct=service.ports.acct,
-            proxy=PROXY, nas_secret=NAS_SECRET, home_secret=HOME_SECRET,
-        )
+    configuration = (NAS_AND_HOME + RADIUSD).format(
+        directory=directory, port=port, acct_port=acct_port, auth=service.ports.auth, acct=service.ports.acct,
+        source=PROXY, nas_secret=NAS_SECRET, home_secret=HOME_SECRET,
     )  # fmt: skip
-    output = directory / "output"
-    with output.open("wb") as log:
-        process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
-        try:
-            eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
-            yield Proxy(directory, port, acct_port)
-        finally:
-            process.kill()
-            process.wait()
-
-
-def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) -> None:
-    """Wait until the condition is true, for ten seconds by default."""
-    deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, output.read_text(errors="replace")[-3000:]
-        time.sleep(0.05)
+    with running_freeradius(directory, configuration):
+        yield Proxy(directory, port, acct_port)
 
 
 def devices(service: RunningService) -> dict[str, dict[str, Any]]:

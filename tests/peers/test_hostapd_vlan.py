@@ -9,10 +9,10 @@ import pytest
 
 from sallyport.certs.folder import CertificateFolder
 from tests.certs.conftest import HOST, made
+from tests.peers.freeradius import eventually
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.test_dynamic_hostapd import DYNAMIC, PASSWORD, SECRET, SWITCH, hostapd, live, machine
-from tests.peers.test_freeradius_proxy import eventually
 from tests.running_service import RunningService
 
 __all__ = ["machine", "made"]

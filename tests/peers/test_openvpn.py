@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.peers.authority import Authority
+from tests.peers.freeradius import eventually
 from tests.peers.hook import Hook
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.second_factor import PASSWORD, event, provide
-from tests.peers.test_freeradius_proxy import eventually
 from tests.running_service import RunningService, running_service
 from tests.torture.test_provider import metric
 

@@ -5,7 +5,6 @@ The module linelog writes the log of FreeRADIUS with the format of docs/guides/s
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.docs.commands import ROOT
-from tests.peers.programs import find, needs, radclient
-from tests.peers.test_freeradius_proxy import eventually as started
+from tests.peers.freeradius import NAS_AND_HOME, running_freeradius
+from tests.peers.programs import needs, radclient
 from tests.ports import free_port
 from tests.running_service import RunningService, running_service
 from tests.waiting import eventually
@@ -43,43 +42,6 @@ libdir = /usr/lib/freeradius
 pidfile = {directory}/pid
 log {{
     destination = stdout
-}}
-security {{
-    reject_delay = 0
-    allow_vulnerable_openssl = yes    # the check of the library's version; nothing here speaks TLS
-}}
-client nas {{
-    ipaddr = 127.0.0.1
-    secret = {nas_secret}
-}}
-home_server sallyport_auth {{
-    type = auth
-    ipaddr = 127.0.0.1
-    port = {auth}
-    secret = {secret}
-    src_ipaddr = {sender}
-    status_check = none
-}}
-home_server sallyport_acct {{
-    type = acct
-    ipaddr = 127.0.0.1
-    port = {acct}
-    secret = {secret}
-    src_ipaddr = {sender}
-    status_check = none
-}}
-home_server_pool sallyport_auth {{
-    type = fail-over
-    home_server = sallyport_auth
-}}
-home_server_pool sallyport_acct {{
-    type = fail-over
-    home_server = sallyport_acct
-}}
-realm sallyport {{
-    auth_pool = sallyport_auth
-    acct_pool = sallyport_acct
-    nostrip
 }}
 modules {{
     pap {{
@@ -175,24 +137,16 @@ class OldServer:
 @contextmanager
 def old_server(directory: Path, service: RunningService, *, answers: bool) -> Iterator[OldServer]:
     """Yield FreeRADIUS. answers: whether it copies requests after authentication, instead of before."""
-    port, acct_port, output = free_port(), free_port(), directory / "output"
-    (directory / "dictionary").write_text("")
+    port, acct_port = free_port(), free_port()
     accepted, _, rejected = AFTER.removeprefix("post-auth {").partition("Post-Auth-Type REJECT {")
-    configuration = RADIUSD.format(
+    configuration = (NAS_AND_HOME + RADIUSD).format(
         directory=directory, port=port, acct_port=acct_port, auth=service.ports.auth, acct=service.ports.acct,
-        sender=SENDER, secret=COPY_SECRET, nas_secret=NAS_SECRET, password=PASSWORD, format=snippet("format ="),
+        source=SENDER, home_secret=COPY_SECRET, nas_secret=NAS_SECRET, password=PASSWORD, format=snippet("format ="),
         before="" if answers else BEFORE, accepted=accepted if answers else "",
         rejected=rejected.rsplit("}", 2)[0] if answers else "",
     )  # fmt: skip
-    (directory / "radiusd.conf").write_text(configuration)
-    with output.open("wb") as log:
-        process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
-        try:
-            started(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)
-            yield OldServer(directory, port, acct_port)
-        finally:
-            process.kill()
-            process.wait()
+    with running_freeradius(directory, configuration):
+        yield OldServer(directory, port, acct_port)
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.peers.authority import Authority
+from tests.peers.freeradius import eventually
 from tests.peers.freeradius_home import PASSWORD, freeradius_home
 from tests.peers.hook import Hook
 from tests.peers.namespace import Machine, connect, may_unshare
 from tests.peers.programs import find, needs
 from tests.peers.second_factor import event, provide
-from tests.peers.test_freeradius_proxy import eventually
 from tests.peers.test_openvpn import sessions
 from tests.running_service import RunningService, running_service
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.areas.mfa.certificates import self_signed
 from tests.peers.eapol import KEYS, SUCCESS, eapol_test
+from tests.peers.freeradius import eventually
 from tests.peers.namespace import Machine, may_unshare
 from tests.peers.programs import find, needs
-from tests.peers.test_freeradius_proxy import eventually
 from tests.running_service import RunningService
 
 SECRET, HOME_SECRET, PASSWORD = "between-nas-and-service", "between-service-and-home", "hello"
