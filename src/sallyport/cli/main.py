@@ -160,9 +160,10 @@ class LazyGroup(Group):
     type=click.Path(dir_okay=False, readable=False, path_type=Path),
     help="Settings file (sallyport.toml).",
 )
+@click.option("--override", is_flag=True, help="Change also objects that files manage (sallyport apply).")
 @click.version_option(__version__, prog_name="sallyport")
 @click.pass_context
-def root(ctx: click.Context, config: Path | None) -> None:
+def root(ctx: click.Context, config: Path | None, *, override: bool) -> None:
     """RADIUS server for the second factor of network logins, with an inventory of the devices that use it."""
 
     def note(text: str) -> None:
@@ -177,7 +178,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
         ctx.call_on_close(connection.close)
         return connection
 
-    ctx.obj = Line(connect)
+    ctx.obj = Line(connect, override=override)
 
 
 @click.group(cls=LazyGroup, sections=AGENT_SECTIONS)
