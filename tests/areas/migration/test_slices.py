@@ -11,8 +11,8 @@ __all__ = ["areas", "clock"]
 
 @pytest.mark.parametrize("kind", ["client", "bypass"])
 async def test_a_transaction_has_at_most_a_slice(areas: Areas, kind: str) -> None:
-    """The writer is held for one slice at a time: 50 clients take 5 to 15 ms. Before the last slice, no login sees any of
-    them."""
+    """The writer is held for one slice at a time: 50 clients take 5 to 15 ms. Before the last slice, no login sees any
+    of them."""
     fields = {
         "client": lambda n: {"name": f"c{n}", "address": f"10.0.{n // 250}.{n % 250}", "secret": {"hex": "61" * 16}},
         "bypass": lambda n: {"domain": "lab", "station": f"0200000{n:05}"},

@@ -2,8 +2,8 @@
 
 The plan is made outside the transaction of the changes, which checks that nothing has changed meanwhile. Up to WHOLE
 changes are one transaction. More are written in many short ones, so that none delays logins. The configuration in
-memory changes at the end. Until then, each transaction notes what it changes. If one fails, or the service stops in between,
-all of them are undone: at once, at the next start, or by another node.
+memory changes at the end. Until then, each transaction notes what it changes. If one fails, or the service stops in
+between, all of them are undone: at once, at the next start, or by another node.
 """
 
 import json
