@@ -93,6 +93,7 @@ SECTIONS: Sections = {
         "apply": ("sallyport.areas.configuration.cli:apply", "Apply the configuration of TOML files."),
         "audit": ("sallyport.areas.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),
+        "grafana": ("sallyport.deploy.grafana:grafana", "Dashboards of Grafana, and rules of Prometheus."),
         "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),
     },
 }
