@@ -119,7 +119,11 @@ class Requests:
 
 
 async def _encoded(result: JSON) -> bytes:
-    """Return a result in JSON. A list is encoded in parts, because a list of tokens may have a million entries."""
+    """Return a result in JSON. A list is encoded in parts, because a list of tokens may have a million entries; so is
+    a list in an object, such as the steps of a plan."""
+    if isinstance(result, dict):
+        pairs = [_octets(name) + b": " + await _encoded(each) for name, each in result.items()]
+        return b"{" + b", ".join(pairs) + b"}"
     if isinstance(result, list):
         return b"[" + b", ".join(await in_parts(_octets, result)) + b"]"
     return _octets(result)

@@ -95,7 +95,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
         if wanted.apply:
             tenant_id = await tenancy.ensure_tenant(wanted.org, wanted.tenant)
             plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
-        return _shown(plan)
+        return await trio.to_thread.run_sync(_shown, plan)
 
     async def _present(wanted: Apply) -> int:
         try:
