@@ -30,6 +30,7 @@ from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, environment_name
+from sallyport.shell.exits import ExitStatus
 from sallyport.store.data_folder import Reserve
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
@@ -89,8 +90,10 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 def commands() -> str:
     """Return the page of all commands with their arguments and options."""
-    context = click.Context(root, info_name="sallyport")
-    return _page("Commands", *_command(root, context))
+    context = click.Context(root, info_name="sallyport", **root.context_settings)
+    statuses = ((str(int(each)), each.meaning) for each in ExitStatus)
+    table = _table(("exit status", "meaning"), statuses)
+    return _page("Commands", "## Exit statuses", table, *_command(root, context))
 
 
 def _command(group: click.Group, context: click.Context) -> Iterator[str]:

@@ -7,6 +7,7 @@ from sallyport.areas.users import commands
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
 from sallyport.shell.options import in_domain, json_form
 
@@ -95,7 +96,7 @@ def order(line: CommandLine, body: Row, *, instance: str, domain: str) -> None:
     (given,) = entries(line.run("/api/v1/agent/order", body, domain=domain)["orders"])
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
 
 
 @click.command("settings")

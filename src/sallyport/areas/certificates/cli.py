@@ -83,7 +83,7 @@ def check(line: CommandLine, body: Row, *, file: Path | None, domain: str | None
     """Report why Windows, Apple's systems, Android or wpa_supplicant would refuse a server certificate.
 
     FILE has the certificate and its chain in PEM. Without FILE and --domain, the installation's certificate is checked.
-    The exit code is 1 if a kind of supplicant refuses the certificate. Nothing is sent.
+    The exit status is 1 if a kind of supplicant refuses the certificate. Nothing is sent.
     """
     if domain is not None:
         if file is not None:

@@ -10,6 +10,7 @@ from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import (
     field_argument,
     of_tenant,
@@ -153,7 +154,7 @@ def validate(line: CommandLine, body: Row, *, password: str | None, form: Form |
     if failed or form:
         line.print_rows(failed, ("rule", "message"), form)
     if failed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
     line.note("the password meets the policy")
 
 

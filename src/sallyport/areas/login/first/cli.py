@@ -13,6 +13,7 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.login.first.fields import LdapFields
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, note_warnings
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import field_option, option, pass_body
 from sallyport.shell.options import InputFile
 
@@ -173,7 +174,7 @@ def check(ctx: click.Context, *, name: str, user: str, password: str | None, msc
     steps = told["steps"]
     for step in steps if isinstance(steps, list) else ():
         line.print(str(step))
-    ctx.exit(1 if told["reason"] else 0)
+    ctx.exit(ExitStatus.FAILED if told["reason"] else ExitStatus.DONE)
 
 
 def _shown(line: CommandLine, name: str) -> Row:
