@@ -12,7 +12,7 @@ import click
 from sallyport.base.errors import Invalid, NotFound, StartError
 from sallyport.base.text import is_coloured
 from sallyport.cli import output
-from sallyport.shell.options import chosen_columns
+from sallyport.shell.options import chosen_columns, wants_json
 
 if TYPE_CHECKING:
     from sallyport.base.wire import JSON, Row
@@ -159,6 +159,12 @@ class Line:
             click.echo("\n".join(table.lines(shown)))
 
         return show
+
+    def print_answer(self, answer: "Row", text: str) -> None:
+        if wants_json():
+            output.print_json(answer)
+        elif text:
+            self.print(text)
 
     def print_json(self, value: "JSON") -> None:
         output.print_json(value)

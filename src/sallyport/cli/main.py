@@ -18,7 +18,7 @@ from sallyport.cli.line import Line
 from sallyport.cli.output import safe
 from sallyport.host.owner import user_name
 from sallyport.shell.exits import ExitStatus
-from sallyport.shell.options import Group, with_columns
+from sallyport.shell.options import Group, wants_json, with_columns
 
 if TYPE_CHECKING:
     from sallyport.cli.connection import Connection
@@ -175,8 +175,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
     """RADIUS server for the second factor of network logins, with an inventory of the devices that use it."""
 
     def note(text: str) -> None:
-        given = click.get_current_context().params
-        if given.get("form") != "json" and not given.get("as_json"):
+        if not wants_json():
             click.echo(safe(text), err=True)
 
     def connect() -> "Connection":
