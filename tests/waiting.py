@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import trio
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], *, seconds: float = 30.0) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], *, seconds: float = 120.0) -> None:
     """Return as soon as a condition is true. Raise TooSlowError if it is not true in time."""
     with trio.fail_after(seconds):
         while True:
@@ -16,7 +16,7 @@ async def until(condition: Callable[[], bool | Awaitable[bool]], *, seconds: flo
             await trio.sleep(0.001)
 
 
-def eventually(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
+def eventually(condition: Callable[[], bool], *, seconds: float = 120.0) -> None:
     """Return as soon as a condition is true, in a test without an event loop.
 
     Raise AssertionError if it is not true in time.

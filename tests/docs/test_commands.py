@@ -94,6 +94,7 @@ WALKS = [
         replace={"check acme --user alice": "check acme --user alice --password -"},
         typed={"sallyport domain check": "correct horse battery"},
     ),
+    Walk("docs/operate/monitoring.md", skip=["sudo install"]),
     Walk("docs/guides/rules.md", before=[ALICE]),
     Walk("docs/guides/roles.md", before=[ALICE, HERE]),
     Walk(

@@ -71,8 +71,8 @@ async def other(opened: Open) -> AsyncIterator[PostgresStore]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds, at most a second."""
-    with trio.fail_after(1):
+    """Wait until a condition holds."""
+    with trio.fail_after(60):
         while not condition():
             await trio.sleep(0.005)
 

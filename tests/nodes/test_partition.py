@@ -6,20 +6,15 @@ from contextlib import closing
 import pytest
 
 from sallyport.store.postgres.engine import HUNG_S
-from sallyport.store.postgres.link import IDLE_S
 from tests.nodes.cluster import DATABASE, readiness, running_cluster, seconds_until_ready
 from tests.nodes.load import Loaded, check, logins
 from tests.nodes.proxy import Proxy
-from tests.nodes.test_takeover import TAKEOVER_S, Siem, leader, query
+from tests.nodes.test_takeover import Siem, leader, query
 from tests.peers.postgres import needs_postgres
 from tests.torture.load import populate
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres]
-REPORTED_S = 2.0
-"""The promised second, and the time of requests on a loaded machine."""
-WAIT_S = IDLE_S + 5.0
-"""The time for which the other node may wait for the locks of a transaction, and the time of requests."""
 
 
 def test_a_node_without_the_database() -> None:
@@ -38,14 +33,13 @@ def test_a_node_without_the_database() -> None:
             cut_off, connected = load.loads
             eventually(lambda: len(siem.lines) > 50 and len(connected.answered) > 50)
             proxy.hold()
-            took_s = seconds_until_ready(one, 503)
-            assert took_s < REPORTED_S
+            assert seconds_until_ready(one, 503) < HUNG_S  # before it gives up its connections
             answered, others = logins(cut_off), logins(connected)
             held = time.monotonic()
-            eventually(lambda: logins(connected) > others + 50, seconds=WAIT_S)
-            eventually(lambda: leader(cluster) == "two", seconds=TAKEOVER_S)
+            eventually(lambda: logins(connected) > others + 50)
+            eventually(lambda: leader(cluster) == "two")
             (newest,) = query(cluster, "select max(id) from events")[0]
-            eventually(lambda: max(siem.lines) > int(str(newest)), seconds=TAKEOVER_S)
+            eventually(lambda: max(siem.lines) > int(str(newest)))
             eventually(lambda: time.monotonic() - held > HUNG_S + 1)  # it has given up its connections
             assert readiness(one) == 503
             assert logins(cut_off) == answered

@@ -450,7 +450,7 @@ async def test_an_approval_that_no_node_has_used_is_denied(pair: Pair) -> None:
 
 async def until_approved(pair: Pair) -> None:
     """Wait until the store has an approval."""
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while not await pair.is_approved():
             await trio.sleep(0.001)
 

@@ -63,7 +63,7 @@ async def test_an_id_is_settled_once_no_smaller_one_can_appear(
         await trio.sleep(0.2)
         assert found == []
         late.execute("commit")
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             await until(lambda: bool(found))
     assert found == [2]
 
@@ -73,7 +73,7 @@ async def test_a_failed_transaction_delays_no_reader(store: PostgresStore, late:
     insert(late, "lost")
     late.execute("rollback; begin; update counters set value = 1")
     await store.write(lambda tx: insert_events(tx, "kept"))
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         assert await store.settled("events") == 2
     late.execute("rollback")
 

@@ -28,7 +28,7 @@ async def test_a_presentation_at_another_node_wakes_the_login(pair: Pair) -> Non
     async with trio.open_nursery() as nursery:
         for each in (pair.one, pair.two):
             await nursery.start(each.notices.run)
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             async with trio.open_nursery() as waiting:
                 waiting.start_soon(wait)
                 await trio.testing.wait_all_tasks_blocked(0.05)

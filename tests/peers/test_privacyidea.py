@@ -68,7 +68,7 @@ def wrong() -> str:
 
 async def polled(provider: Provider, answer: Answer) -> Outcome:
     """Return the outcome after the phone has answered."""
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         return (await provider.poll(answer.handle)).outcome
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import trio
 
 from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.wire import Row
+from sallyport.service.commands import _encoded
 from sallyport.service.control import serve_control
 
 
@@ -54,3 +56,22 @@ async def test_a_refusal_has_its_fields(tmp_path: Path) -> None:
             {"field": "b", "message": "is missing"},
         ],
     }
+
+
+async def test_other_tasks_run_while_a_plan_is_encoded() -> None:
+    """The steps of a large plan are encoded in parts, so that no login waits for the whole answer."""
+    plan: Row = {"counts": {"added": 50_000}, "steps": [{"sign": "+", "name": f"c{n}"} for n in range(50_000)]}
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        octets = await _encoded(plan)
+        nursery.cancel_scope.cancel()
+    assert json.loads(octets) == plan
+    assert turns > 2

@@ -242,7 +242,7 @@ async def test_reads_run_beside_a_write(store: Store) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.write, lambda tx: [put(tx, "open"), gate.work(tx)])
         await gate.entered.wait()
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             for _ in range(20):
                 assert await store.read(names) == []
         gate.open()
@@ -368,7 +368,7 @@ async def test_submitted_work_is_reported_in_order(store: Store) -> None:
 
     for number in range(101):
         store.submit(partial(numbered, number), done)
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         await finished.wait()
     assert outcomes == [*range(50), error, *range(51, 101)]
     assert len(await store.read(names)) == 100
@@ -387,7 +387,7 @@ async def test_done_may_submit_more(store: Store) -> None:
         raise RuntimeError("raised by done")
 
     store.submit(partial(put, name="first", value=1), first)
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         await finished.wait()
     assert await store.read(names) == ["first", "second"]
 
@@ -434,7 +434,7 @@ async def test_a_closed_store_refuses(database: Database) -> None:
     """Reading, writing and submitting to a closed store raise StoreError, and no caller is left waiting."""
     async with database.opened() as store:
         pass
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         with pytest.raises(StoreError):
             await store.write(partial(put, name="late"))
         with pytest.raises(StoreError):
@@ -451,7 +451,7 @@ async def test_reads_are_not_held_up_by_searches(store: Store) -> None:
         for _ in range(20):
             nursery.start_soon(store.search, gate.work)
         await gate.entered.wait()
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             assert await store.read(names) == []
         gate.open()
 

@@ -232,7 +232,7 @@ async def test_another_programs_lock_does_not_stop_the_event_loop(sqlite: Sqlite
         await trio.sleep(0.05)
         assert outcomes == []
         other.execute("rollback")
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         while not outcomes:
             await trio.sleep(0.005)
     assert outcomes == [("a", None)]

@@ -11,14 +11,14 @@ import trio
 from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.configured import ClientKind
 from sallyport.areas.configuration.item import Prune
-from sallyport.areas.configuration.service import SLICE, Engine
+from sallyport.areas.configuration.service import WHOLE, Engine
 from sallyport.areas.configured import Change
 from sallyport.base.errors import Conflict
 from sallyport.store.model import Tx
 from tests.areas import Areas, SetClock, only_sqlite, running_engine
 from tests.areas.configuration.test_apply import CLIENT, engine_of, export, items, signs
 
-MANY = 2 * SLICE + 10
+MANY = WHOLE + 10
 TAKEN = ("client", {**CLIENT, "name": "taken", "address": "203.0.113.77"})
 Folder = list[tuple[str, Mapping[str, object]]]
 
@@ -83,7 +83,7 @@ async def test_changes_and_removals_are_undone(areas: Areas) -> None:
     """After an apply that does not reach its end, changed objects have their former values, removed ones are there
     again, with their secrets, and added ones are not. The next apply finishes."""
     engine = engine_of(areas)
-    await engine.run(areas.tenant, items(clients(last=SLICE + 50)))
+    await engine.run(areas.tenant, items(clients(last=WHOLE - 50)))
     before = await export(areas)
     wanted = items(clients("changed", first=50))
     with pytest.raises(RuntimeError):  # it is no refusal, so the engine leaves its slices, as a process that stops

@@ -140,7 +140,7 @@ async def test_orphaned_files_are_deleted_at_the_start(areas: Areas) -> None:
     os.utime(stray, (0, 0))  # a younger file may belong to another worker
     async with at_work(areas):
         job = await over(areas, job_id)
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             while files.path(job.file).exists():
                 await trio.sleep(0.01)
     assert job.state == "DONE" and not stray.exists()

@@ -362,7 +362,7 @@ async def test_a_denial_elsewhere_wakes_the_login(areas: Areas) -> None:
     async def wait() -> None:
         found.append((await waits.state_of(page.challenge_id, within_s=60))[0])
 
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await trio.testing.wait_all_tasks_blocked(0.05)
@@ -393,7 +393,7 @@ async def test_a_proof_wakes_the_login_at_another_node(areas: Areas) -> None:
     async def wait() -> None:
         found.append(await waits.state_of(shown.id, within_s=60))
 
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await trio.testing.wait_all_tasks_blocked(0.05)

@@ -49,7 +49,7 @@ async def written(listener: FakeListener, *entries: Answered) -> None:
     for entry in entries:
         listener.areas.journal.add(entry)
     listener.areas.journal.flush()
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         await listener.areas.journal.drained()
 
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from sallyport.areas.migration import nps
-from sallyport.areas.migration.translation import Options
+from sallyport.areas.migration.translation import Options, Weight
 from sallyport.base.errors import Invalid
 from tests.docs.commands import ROOT
 
@@ -22,8 +22,7 @@ WITHOUT_EFFECT = {
 }
 """Elements of the format and of the console of NPS, and those that another element of the example overrides."""
 SUMMARIZED = (
-    "Microsoft_Internet_Authentication_Service/Properties",
-    "Microsoft Radius Protocol/Properties",
+    "/SDO_Schema",
     "/Vendors",
 )
 """Elements that a finding names as a whole, and the names of vendors."""
@@ -77,6 +76,12 @@ def test_each_value_has_an_effect(example: Export) -> None:
     assert len(shown) > 20
 
 
+def test_only_what_is_not_used_is_left_out() -> None:
+    """No element of the example that was used is listed. The client with a host name is the only one left out."""
+    found = nps.translate(EXAMPLE, Options("corp", timezone="Europe/Berlin"))
+    assert [each.name for each in found.named(Weight.LEFT_OUT)] == ["vpn"]
+
+
 def test_each_unknown_element_is_a_finding(example: Export) -> None:
     """An element that no reader knows shows in the plan, wherever it is."""
     silent = list[str]()
@@ -86,4 +91,4 @@ def test_each_unknown_element_is_a_finding(example: Export) -> None:
             unknown.text = "7"
             silent += [] if example.shows() else [path]
             element.remove(unknown)
-    assert silent == []
+    assert "\n".join(silent) == ""

@@ -125,6 +125,36 @@ def test_policies_become_rules_in_their_order(tmp_path: Path) -> None:
     assert domain.fields == {"domainName": "corp", "ruleOrder": "listed"}
 
 
+def test_a_renamed_policy_has_the_profile_of_its_name(tmp_path: Path) -> None:
+    """NPS renames the profile with its policy, but not msNPAction. If another policy has the former name now, its
+    profile is not that of the renamed one."""
+    found = read(
+        tmp_path,
+        export(
+            policies=[policy("Printers", 10, [WIFI], msNPAction="Staff"), policy("Staff", 20, [ALWAYS])],
+            profiles=[profile("Staff"), profile("Printers", grants=False)],
+        ),
+    )
+    printers, staff, _ = rules(found)
+    assert (printers.fields["action"], staff.fields["action"]) == ("block", "allow")
+
+
+def test_a_profile_that_denies_with_an_unknown_setting_is_a_finding(tmp_path: Path) -> None:
+    """No setting of a profile is dropped in silence, also where access is denied."""
+    given = export(policies=[policy("No", 1, [ALWAYS])], profiles=[profile("No", grants=False, msUnknown=7)])
+    assert "left out: No (nps.xml:1): its setting msUnknown (line 1) cannot be expressed" in texts(
+        read(tmp_path, given)
+    )
+
+
+def test_parts_of_nps_itself_are_one_finding(tmp_path: Path) -> None:
+    """Its log and its components have no place here. One line names them."""
+    auditor = named("Microsoft NT Event Log Auditor", properties({"Log_Verbose": 1}))
+    found = read(tmp_path, export(proxies=box("Auditors", [auditor]) + box("RequestHandlers", [auditor])))
+    assert "such as its log and components: Auditors, RequestHandlers" in texts(found)
+    assert len(found.findings) == 1
+
+
 def test_constraints_of_a_profile_block_what_they_exclude(tmp_path: Path) -> None:
     """NPS rejects a login whose method the profile does not permit, and reads no further policy. So a rule that blocks
     follows, with the same conditions."""

@@ -64,7 +64,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
                     "kind": kind.name,
                     "key": kind.key,
                     "refers": kind.refers,
-                    "fields": list[JSON](kind.names()),
+                    "fields": list[JSON](kind.all_fields()),
                     "secrets": list[JSON](sorted(secret_names(kind))),
                     "texts": list[JSON](sorted(kind.texts)),
                     "schema": cast(JSON, schema_of(kind)),
@@ -76,7 +76,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
 
     @local("configuration.state")
     async def state() -> JSON:
-        return startup.shown()
+        return await startup.shown()
 
     @local("configuration.export")
     async def export(wanted: Export) -> JSON:
@@ -95,7 +95,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
         if wanted.apply:
             tenant_id = await tenancy.ensure_tenant(wanted.org, wanted.tenant)
             plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
-        return _shown(plan)
+        return await trio.to_thread.run_sync(_shown, plan)
 
     async def _present(wanted: Apply) -> int:
         try:

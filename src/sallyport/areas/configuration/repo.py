@@ -1,12 +1,12 @@
 """SQL of the objects that files manage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.configuration.item import Plan
 from sallyport.base.errors import Conflict
-from sallyport.store.model import LISTED_TEXTS, Tx, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, listed
 
 _SLICES: Final = "from configured_slices where tenant_id = :t"
 
@@ -76,6 +76,12 @@ def managed_among(tx: Tx, tenant_id: int, kind: str, names: Sequence[str]) -> li
     return [str(name) for (name,) in tx.rows(sql, t=tenant_id, kind=kind, ids=listed(names))]
 
 
+def named(tx: Tx, names: str, ids: Iterable[int]) -> list[tuple[int, str]]:
+    """Return the owner and the name of objects. names: `Kind.names`."""
+    sql = f"select owner, name from ({names}) as named where id in {LISTED} order by id"
+    return [(int(str(owner)), str(name)) for owner, name in tx.rows(sql, ids=listed(ids))]
+
+
 def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released: Mapping[str, Sequence[str]]) -> None:
     """Store that files manage objects, and that they manage others no more. names, released: by kind."""
     for kind, gone in released.items():
@@ -107,7 +113,7 @@ def noted(tx: Tx, tenant_id: int) -> list[Noted]:
 
 def check_noted(tx: Tx, tenant_id: int, count: int) -> None:
     """Raise Outdated if an apply was undone meanwhile. count: the number of objects that it has noted."""
-    if (tx.value(int, f"select count(*) {_SLICES}", t=tenant_id) or 0) != count:
+    if tx.value(int, f"select max(number) {_SLICES}", t=tenant_id) != count - 1:
         raise Outdated("the changes were undone meanwhile, because they took too long: apply the files again")
 
 

@@ -1,9 +1,9 @@
 """The engine of `apply`: it plans and writes the changes of a tenant.
 
-The plan is made outside the transaction of the changes, which checks that nothing has changed meanwhile. Up to SLICE
-changes are one transaction. More are written in several ones, so that none delays logins. The configuration in memory
-changes at the end. Until then, each transaction notes what it changes. If one fails, or the service stops in between,
-all of them are undone: at once, at the next start, or by another node.
+The plan is made outside the transaction of the changes, which checks that nothing has changed meanwhile. Up to WHOLE
+changes are one transaction. More are written in many short ones, so that none delays logins. The configuration in
+memory changes at the end. Until then, each transaction notes what it changes. If one fails, or the service stops in
+between, all of them are undone: at once, at the next start, or by another node.
 """
 
 import json
@@ -28,8 +28,13 @@ from sallyport.store.model import Tx, Work
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
-SLICE: Final = 500
-"""Maximum number of changes in one transaction, if each takes as long as that of a RADIUS client, 0.2 ms."""
+WHOLE: Final = 500
+"""Maximum number of changes that are written in one transaction, if each takes as long as that of a RADIUS client: 0.1
+to 0.3 ms."""
+SLICE: Final = 50
+"""Maximum number of such changes in one of several transactions. A login waits for at most one of them."""
+ADMITTED: Final = 100
+"""Number of steps of a plan after which other tasks run."""
 ATTEMPTS: Final = 5
 """Maximum number of plans, if the configuration changes while it is applied."""
 
@@ -101,7 +106,9 @@ class Engine:
         present = await self._concerned(tenant_id, {each.kind for each in given}, prune)
         ids = {fold(name): number for number, name in present.domains.items()}
         made = await trio.to_thread.run_sync(lambda: plan(tenant_id, kinds, given, present, prune, part=bool(only)))
-        for step in made.changes:
+        for number, step in enumerate(made.changes):
+            if not number % ADMITTED:
+                await trio.lowlevel.checkpoint()
             if step.domains and step.change is not None and step.change.body is not None:
                 with _placed(step.kind, [step]):
                     await step.kind.admit(step.change.body, tenant_id, ids.get(fold(step.domains[0]), 0))
@@ -201,13 +208,15 @@ class Engine:
 
     def _parts(self, plan: Plan, *, undoes: bool = False) -> list[Work[None]]:
         """Return the transactions of a plan; none if nothing changes. undoes: whether it undoes an unfinished apply."""
-        batches = _batches(plan.changes)
+        is_whole = sum(step.kind.weight for step in plan.changes) <= WHOLE
+        most = WHOLE if is_whole else SLICE
+        batches = _batches(plan.changes, most)
         if not batches and not any(plan.managed.values()) and not plan.released and not undoes:
             return []
         groups, size = [list[tuple[AnyKind, Sequence[Step]]]()], 0
         for kind, steps in batches:
             weight = len(steps) * kind.weight
-            if size + weight > SLICE and groups[-1]:
+            if size + weight > most and groups[-1]:
                 groups.append([])
                 size = 0
             groups[-1].append((kind, steps))
@@ -222,13 +231,12 @@ class Engine:
         """Return a transaction that is not the last. count: the number of changes in those before."""
         steps = [] if undoes else [step for _, own in group for step in own]
         noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(steps, count)]
-        at = self._clock()
 
         def write(tx: Tx) -> None:
             if not undoes:
                 _check(tx, plan, count)
             _write_steps(tx, plan.tenant_id, group)
-            repo.note(tx, plan.tenant_id, noted, at)
+            repo.note(tx, plan.tenant_id, noted, self._clock())
 
         return write
 
@@ -307,9 +315,9 @@ def _with_domains(step: Step, ids: dict[str, int]) -> AnyChange:
     return Change(change.before, change.body, change.fields, domains)
 
 
-def _batches(steps: Iterable[Step]) -> list[tuple[AnyKind, Sequence[Step]]]:
-    """Return the steps by kind, at most SLICE in a batch, in the order in which they are written. `_batches` keeps the
-    order of the kinds, and reverses it for removals."""
+def _batches(steps: Iterable[Step], most: int) -> list[tuple[AnyKind, Sequence[Step]]]:
+    """Return the steps by kind in the order in which they are written. `_batches` keeps the order of the kinds, and
+    reverses it for removals. most: the maximum weight of a batch."""
     gone, kept, last = (dict[AnyKind, list[Step]](), dict[AnyKind, list[Step]](), dict[AnyKind, list[Step]]())
     for step in steps:
         removes = step.sign is Sign.REMOVED
@@ -319,6 +327,6 @@ def _batches(steps: Iterable[Step]) -> list[tuple[AnyKind, Sequence[Step]]]:
     return [
         (kind, several[start : start + size])
         for kind, several in ordered
-        for size in (SLICE // kind.weight,)
+        for size in (most // kind.weight,)
         for start in range(0, len(several), size)
     ]

@@ -47,11 +47,17 @@ SERVICE: Final = "Microsoft_Internet_Authentication_Service"
 LAST: Final = "NPS: no policy matches"
 _SETTINGS: Final = frozenset(
     {
-        *("_locDefinition", "Version", "TemplatesTimestamp", "SDO_Schema", "registryKeys", "SystemInfo", "Auditors"),
-        *("RequestHandlers", "Microsoft_Protocol_Surrogate", "Vendors", "NAP", "SHVs", "Quarantine"),
+        *("registryKeys", "Auditors", "RequestHandlers", "Microsoft_Protocol_Surrogate", "NAP", "SHVs", "Quarantine"),
     }
 )
-"""Parts of an export that are no policy: its format, logging, components and the known vendors."""
+"""Parts of an export that describe NPS itself. One finding names them."""
+_FORMAT: Final = frozenset(
+    {
+        *("_locDefinition", "Version", "TemplatesTimestamp", "SDO_Schema", "SystemInfo", "Description", "Component_Id"),
+        *("Component_Prog_Id", "Opaque_Data"),
+    }
+)
+"""Parts of the format, and texts of the console of NPS."""
 MAX_TAG: Final = 128
 
 
@@ -76,9 +82,7 @@ def translate(path: Path, options: Options) -> Translation:
     if service is None:
         raise Invalid(f"the file has no element {SERVICE}: export NPS with `netsh nps export`")
     found = _Import(path.name, options)
-    for each in _below(root, 6):
-        if each.tag in _SETTINGS:
-            each.mark()
+    _settings(found, root)
     partners, findings = proxy_domains(service, options, found.source)
     found.findings += findings
     domains = [options.domain, *(each.name for each in partners if each.kind == "domain")]
@@ -142,7 +146,6 @@ def _template_secrets(root: Element) -> dict[str, str]:
                     secret = properties.value("RADIUS_Shared_Secret") or properties.value("Shared_Secret")
                     if guid and secret:
                         found[guid.upper()] = secret
-                        properties.mark()
     return found
 
 
@@ -151,6 +154,7 @@ def _vendors(root: Element) -> dict[str, str]:
     found = dict[str, str]()
     for box in _below(root, 8):
         if box.tag == "Vendors":
+            box.mark()
             for each in _below(box, 2):
                 for properties in each.children:
                     if properties.tag == "Properties" and (number := properties.value("NAS_Vendor_Id")):
@@ -241,7 +245,9 @@ class _Policy:
         self._profile = self._read_profile(properties.value("msNPAction"), profiles)
 
     def _read_profile(self, name: str, profiles: dict[str, Element]) -> Profile:
-        element = profiles.get(name) or profiles.get(self._element.name)
+        """Return the profile of the policy's name, or else the one that msNPAction names: after a policy was renamed,
+        msNPAction still has the former name, which another policy may have now."""
+        element = profiles.get(self._element.name) or profiles.get(name)
         if element is None:
             return Profile(problems=[f"its profile {name[:100]!r} is not in the file"])
         element.is_read = True
@@ -333,6 +339,9 @@ class _Policy:
         base, decision = self._base, self._found.options.decisions.get(self._element.name)
         if self._profile.has_dial_in and self._is_enabled:
             self._note(Weight.NOTE, "blocks users whose account has the dial-in permission too")
+        for problem in self._profile.problems:
+            if problem not in base.problems:
+                self._note(Weight.LEFT_OUT, problem)
         if base.problems and self._is_enabled:
             problem = "; ".join(base.problems)
             if decision is None:
@@ -366,17 +375,29 @@ class _Policy:
 # --- what is left -----------------------------------------------------------------------------------------------------
 
 
+def _settings(found: _Import, root: Element) -> None:
+    """Add one finding for all parts of the file that describe NPS itself."""
+    parts = [each for each in _below(root, 6) if each.tag in _SETTINGS and _has_content(each)]
+    for each in parts:
+        each.mark()
+    for each in _below(root, 8):
+        if each.tag in _FORMAT:
+            each.mark()
+    if parts:
+        names = ", ".join(dict.fromkeys(each.tag for each in parts))
+        found.find(
+            Weight.LEFT_OUT, parts[0], f"parts that describe NPS itself, such as its log and components: {names}"
+        )
+
+
 def _rest(found: _Import, root: Element) -> None:
     """Add a finding for each element that was not used. Elements that only hold others are used with them."""
     waiting = list(root.unread())
     while waiting:
         element = waiting.pop()
-        if (
-            element.tag == "Children"
-            or element.tag.startswith(SERVICE)
-            or any(each.is_read for each in element.children)
-        ):
-            waiting += element.children
+        is_box = element.tag in ("Children", "Properties") or element.tag.startswith(SERVICE)
+        if is_box or any(each.is_read for each in element.children):
+            waiting += element.unread()
         elif _has_content(element):
             found.find(Weight.LEFT_OUT, element, "the element has no place in Sallyport")
     found.findings.sort(key=lambda each: int(each.source.rpartition(":")[2]) if ":" in each.source else 0)

@@ -121,7 +121,7 @@ def _read_methods(properties: Element, found: Profile) -> None:
 def _read_reply(element: Element, found: Profile) -> None:
     """Read an attribute of the answer."""
     tag, text = element.tag, element.text
-    element.mark()
+    element.is_read = True
     if not text or tag in _NOT_ON_THE_WIRE or (tag.endswith("_Guid") and text == NO_GUID):
         return
     if tag in ("msRADIUSAnyVSA", "msRADIUSVendorSpecific"):

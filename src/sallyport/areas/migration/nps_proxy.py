@@ -33,8 +33,6 @@ def proxy_domains(service: Element, options: Options, source: str) -> tuple[Sequ
 def _children(boxes: Element, tag: str) -> list[Element]:
     box = boxes.child(tag)
     inner = box.child("Children") if box is not None else None
-    for each in inner.children if inner is not None else ():
-        each.is_read = True
     return [] if inner is None else inner.children
 
 
@@ -75,8 +73,11 @@ class _Proxies:
     def read(self, policy: Element, profiles: dict[str, Element]) -> None:
         """Read a policy. Conditions other than a realm are findings."""
         properties = policy.child("Properties") or Element("Properties", {}, policy.line)
-        properties.mark()
-        profile = profiles.get(properties.value("msNPAction")) or profiles.get(policy.name)
+        named = properties.value("msNPAction")
+        profile = profiles.get(policy.name) or profiles.get(named)
+        for each in (policy, profile):
+            if each is not None:
+                each.is_read = True
         settings = profile.child("Properties") if profile is not None else None
         provider = settings.value("msAuthProviderType") if settings is not None else ""
         group = settings.value("msAuthProviderName") if settings is not None else ""
@@ -86,7 +87,10 @@ class _Proxies:
             extra = [
                 each.tag for each in settings.children if each.tag not in read and each.text and "Guid" not in each.tag
             ]
-            settings.mark()
+            for each in settings.children:
+                each.is_read = True
+        for tag in ("Template_Guid", "msNPSequence"):
+            properties.value(tag)
         if properties.value("Policy_SourceTag") not in ("", "0"):
             extra.append("Policy_SourceTag")
         if properties.value("Policy_Enabled") in ("0", "false"):

@@ -23,7 +23,7 @@ from sallyport.areas.migration.translation import Options, Translation, Weight
 from sallyport.base.errors import Conflict
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
-from sallyport.store.model import Store
+from sallyport.store.model import Store, Tx
 from sallyport.web.scope import Role
 
 LIMITS: Final = ReaderLimits(cpu_s=30, octets=1 << 29, answer=2 << 20)
@@ -66,7 +66,8 @@ class Import:
         if sids:
             known = {**await self._groups_by_sid(domain_id, sids), **known}
             found = resolved(found, known, options.decisions)
-        found = merged(found, domain, await self._present(tenant_id, present_kinds(found)))
+        present = await self._present(tenant_id, present_kinds(found))
+        found = await trio.to_thread.run_sync(merged, found, domain, present)
         await self._check_networks(tenant_id, found, by)
         plan = await self._engine.plan(tenant_id, found.items, manages=False)
         digest = await trio.to_thread.run_sync(_digest, file, options, plan, found)
@@ -95,8 +96,12 @@ class Import:
         """Raise Forbidden or Conflict if a client's address is not allowed for the caller. The files of `apply` come
         from the installation's administrator, to whom less is forbidden."""
         clients = [each for each in found.items if each.kind == "client"]
-        networks = [ip_network(str(each.fields["address"]), strict=False) for each in clients]
-        await self._store.read(lambda tx: check_ranges(tx, tenant_id, networks, by))
+
+        def check(tx: Tx) -> None:
+            networks = [ip_network(str(each.fields["address"]), strict=False) for each in clients]
+            check_ranges(tx, tenant_id, networks, by)
+
+        await self._store.read(check)
 
 
 def _digest(file: BinaryIO, options: Options, plan: Plan, found: Translation) -> str:

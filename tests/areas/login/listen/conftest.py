@@ -82,7 +82,7 @@ class Wire:
 
     async def take(self) -> tuple[bytes, Source]:
         """Return the next answer and its destination."""
-        with trio.fail_after(5):
+        with trio.fail_after(30):
             return await self._in.receive()
 
     async def ask(self, datagram: bytes, *, source: Source = NAS, secret: bytes = SECRET, acct: bool = False) -> int:

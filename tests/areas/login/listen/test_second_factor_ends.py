@@ -350,7 +350,7 @@ async def test_nothing_is_left(
     mock_clock.jump(31)
     await until(lambda: not kept(areas))
     mock_clock.jump(31)
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while await areas.store.read(lambda tx: tx.value(int, "select count(*) from challenges")):
             await trio.sleep(0.001)
     assert not areas.second._prompts._open

@@ -65,7 +65,7 @@ async def test_the_steps_of_a_check(upstream: Upstream) -> None:
     for reply in (upstream.first.reply, nothing):
         upstream.first.reply = reply
         login = upstream.login(pap("ann", PASSWORD))
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             result = await areas.first.check(login, domain, lambda: False, steps.append)
     server = f"127.0.0.1:{upstream.first.port}"
     assert result.reason is Reason.FIRST_FACTOR_UNREACHABLE
