@@ -54,7 +54,7 @@ def test_a_command_changes_objects_of_files_only_with_override(service: Service,
     assert "`sallyport --override`" in refused.stderr
     service.ok("--override", *change)
     assert "configuration.override" in service.ok("audit", "list", "--domain", "shop")
-    assert service.program(*folder, "--diff").returncode == WOULD_CHANGE
+    assert service.program(*folder, "--diff").returncode == ExitStatus.WOULD_CHANGE
     service.ok(*folder)
     assert service.program(*folder, "--diff").returncode == 0
 
