@@ -94,6 +94,7 @@ WALKS = [
         replace={"check acme --user alice": "check acme --user alice --password -"},
         typed={"sallyport domain check": "correct horse battery"},
     ),
+    Walk("docs/operate/monitoring.md", skip=["sudo install"]),
     Walk("docs/guides/rules.md", before=[ALICE]),
     Walk("docs/guides/roles.md", before=[ALICE, HERE]),
     Walk(
@@ -294,6 +295,7 @@ NOT_RUN = {
         "make dist": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo /opt/sallyport": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo ln": "it changes the machine",
+        "sallyport completion": "it changes the machine; tests/cli/test_completion.py runs the scripts",
         "sudo install": "it changes the machine; tests/deploy/test_debian.py runs it in a Debian of its own",
     },
 }
