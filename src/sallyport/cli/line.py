@@ -1,6 +1,5 @@
 """The context object of every click command: the connection to the service, and the outputs."""
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from sallyport.base.errors import Invalid, NotFound, StartError
+from sallyport.base.text import is_coloured
 from sallyport.cli import output
-from sallyport.shell.options import chosen_columns
+from sallyport.shell.options import chosen_columns, wants_json
 
 if TYPE_CHECKING:
     from sallyport.base.wire import JSON, Row
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """The implementation of `shell.command.CommandLine`. connect: opens the connection on first use."""
+    """The implementation of `shell.command.CommandLine`. connect: opens the connection on first use. override: whether
+    operations change objects that files manage."""
 
-    def __init__(self, connect: "Callable[[], Connection]") -> None:
+    def __init__(self, connect: "Callable[[], Connection]", *, override: bool = False) -> None:
         self._connect = connect
+        self._override = override
 
     @cached_property
     def connection(self) -> "Connection":
@@ -87,6 +89,8 @@ class Line:
         named: Row = {"domain": domain} if domain is not None else {}
         if domains is not None:
             named["domains"] = list(domains)
+        if self._override:
+            named["override"] = True
         return self._ask({"path": path, "body": whole, **named}, whole)
 
     def call(self, command: str, /, **arguments: "JSON") -> "JSON":
@@ -124,7 +128,7 @@ class Line:
 
     def print(self, text: str, *, colour: str = "") -> None:
         shown = output.safe(text)
-        click.echo(click.style(shown, fg=colour) if colour and not os.environ.get("NO_COLOR") else shown)
+        click.echo(click.style(shown, fg=colour) if colour and is_coloured(sys.stdout) else shown)
 
     def print_rows(
         self,
@@ -159,6 +163,12 @@ class Line:
             click.echo("\n".join(table.lines(shown)))
 
         return show
+
+    def print_answer(self, answer: "Row", text: str) -> None:
+        if wants_json():
+            output.print_json(answer)
+        elif text:
+            self.print(text)
 
     def print_json(self, value: "JSON") -> None:
         output.print_json(value)

@@ -28,7 +28,7 @@ from sallyport.service.build import build
 from sallyport.service.commands import Requests, commands
 from sallyport.service.control import serve_control, serve_socket
 from sallyport.service.garbage import collect_garbage
-from sallyport.service.operations import console, operations, pages, people
+from sallyport.service.operations import console, gate_of, operations, pages, people
 from sallyport.service.sockets import Bound, Sockets, bind
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import Address
@@ -157,7 +157,7 @@ async def _answer_requests(
     listeners = sockets.radius
     async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
         services = _services(app)
-        gate = Gate(app.tenancy.authentication, app.domains.service)
+        gate = gate_of(app)
         declared = operations(app, gate)
         exchanges = await _exchanges(app, services, listeners, waiting)
         over_tls = _radsec(app)
