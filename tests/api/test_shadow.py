@@ -32,6 +32,22 @@ def test_logins_are_recorded_compared_and_deleted(tenant: Tenant) -> None:
     assert tenant.ask(COMPARE, domainId=tenant.domain)["logins"] == 0
 
 
+def test_the_last_report_is_kept(tenant: Tenant) -> None:
+    """With `kept`, the answer is the last one to the same question. New logins, and their deletion, drop it."""
+    tenant.ask(RECORD, domainId=tenant.domain, logins=[LOGIN])
+    first = tenant.ask(COMPARE, domainId=tenant.domain)
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True) == first
+    again = tenant.ask(COMPARE, domainId=tenant.domain)
+    assert again["decidedAt"] > first["decidedAt"]
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True) == again
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True, user="bob")["logins"] == 0
+    tenant.ask(RECORD, domainId=tenant.domain, logins=[{**LOGIN, "user": "bob"}])
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True)["logins"] == 2
+    tenant.ask(DELETE, domainId=tenant.domain)
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True)["logins"] == 0
+    assert tenant.world.tenant().refused(COMPARE, domainId=tenant.domain, kept=True)[0] == 403
+
+
 @pytest.mark.parametrize("path", [RECORD, COMPARE, DELETE])
 def test_another_tenants_shadow_logins(tenant: Tenant, path: str) -> None:
     """A tenant can neither add, see nor delete shadow logins of another tenant."""

@@ -217,7 +217,7 @@ WALKS = [
         replace={"check default --user alice": "check default --user alice --password -"},
         typed={"sallyport domain check": "correct horse battery"},
     ),
-    Walk("docs/api/index.md"),
+    Walk("docs/api/index.md", skip=["openapi-python-client", "npx openapi-typescript"]),
     Walk("docs/api/credentials.md"),
     Walk("docs/connect/fortigate.md", before=DUO, replace=AT_DUO),
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
@@ -287,6 +287,10 @@ NOT_RUN = {
         "git pull": "tests/deploy/test_wheel.py and tests/deploy/test_package.py upgrade an installation",
         "sudo systemctl restart": "tests/deploy/test_debian.py runs the unit in a Debian of its own",
     },
+    "docs/api/index.md": {
+        "openapi-python-client": "tests/peers/test_api_clients.py generates the client",
+        "npx openapi-typescript": "tests/peers/test_api_clients.py generates the types",
+    },
     "docs/operate/monitoring.md": {
         "sudo install": "it changes the machine; tests/docs/test_grafana_guide.py checks its files and places",
     },
@@ -296,6 +300,7 @@ NOT_RUN = {
         "sudo /opt/sallyport": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo ln": "it changes the machine",
         "sudo systemctl stop": "it changes the machine; tests/deploy/test_debian.py runs it in a Debian of its own",
+        "sallyport completion": "it changes the machine; tests/cli/test_completion.py runs the scripts",
         "sudo install": "it changes the machine; tests/deploy/test_debian.py runs it in a Debian of its own",
     },
 }

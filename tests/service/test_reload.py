@@ -75,7 +75,7 @@ APPLIED: Final[dict[str, tuple[dict[str, object], Callable[[App], object], objec
         frozenset({"id.example.org"}),
     ),
     "key of profiles": (KEY, lambda app: app.profiles._signer._files, (*KEY.values(),)),
-    "folder of files": ({"apply": Path("/etc/x")}, lambda app: app.configured.startup.shown()["folder"], "/etc/x"),  # type: ignore[index, call-overload]
+    "folder of files": ({"apply": Path("/etc/x")}, lambda app: app.configured.startup._folder, Path("/etc/x")),
     "end of the service": ({"drain_s": 33.0}, lambda app: app.parts.settings.drain_s, 33.0),
     "lock-outs": (
         {"lockout_failures": 5, "lockout_minutes": 2},

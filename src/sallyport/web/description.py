@@ -54,6 +54,13 @@ _SCHEMES: Final[Json] = {
     "X-Authorization": {"type": "apiKey", "in": "header", "name": "X-Authorization"},
     "Bearer": {"type": "http", "scheme": "bearer"},
 }
+_RETRY: Final[Json] = {
+    "Retry-After": {
+        "description": "With status 429 and 503: seconds after which the request may be repeated.",
+        "schema": {"type": "integer"},
+    }
+}
+_REPEATABLE: Final = frozenset({"4XX", "5XX"})
 _OVERRIDE: Final[Json] = {
     "name": OVERRIDE,
     "in": "query",
@@ -239,7 +246,10 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         "description": operation.description,
         "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
         "responses": {"200": answer}
-        | {status: {"description": text, "content": error} for status, text in texts.items()},
+        | {
+            status: {"description": text, "content": error} | ({"headers": _RETRY} if status in _REPEATABLE else {})
+            for status, text in texts.items()
+        },
         "security": [{scheme: []} for scheme in schemes],
     }
     if operation.can_override:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
+from sallyport.base.errors import Forbidden, TooManyAtOnce, Unauthenticated
 from sallyport.web.bodies import Body
 from sallyport.web.connections import PEER
 
@@ -241,7 +241,7 @@ class _Counted(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         if self._counter[self._tenant_id] >= self._most:
-            raise TooMany(f"the tenant has {self._most} {self._what} in progress: try again later")
+            raise TooManyAtOnce(f"the tenant has {self._most} {self._what} in progress: try again later")
         self._counter[self._tenant_id] += 1
 
     def __exit__(self, *_: object) -> None:

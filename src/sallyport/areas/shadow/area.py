@@ -40,6 +40,14 @@ class ShadowArea(Area):
         self.node_tasks = (self.copies.run,)
         self.leader_tasks = (partial(self.service.run_purge, parts.leader_store),)
 
+    def forget(self) -> None:
+        """Drop the reports in memory."""
+        self.service.last.forget()
+
+    def forget_all(self) -> None:
+        """Drop the reports in memory."""
+        self.forget()
+
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations about shadow logins."""
         return [api.operations(self.service, self.attributes, self._domains, gate)]

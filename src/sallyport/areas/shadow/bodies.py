@@ -13,7 +13,7 @@ from sallyport.areas.shadow.shadow_login import (
 )
 from sallyport.base.model import Done, Model, SentModel, answer_of
 from sallyport.base.validation import Between, Moment
-from sallyport.web.bodies import AddressOrText, InDomain, Name, Text, Whole
+from sallyport.web.bodies import AddressOrText, Flag, InDomain, Name, Text, Whole
 
 DEVICE: Final = (
     "Only logins of this NAS or RADIUS client: the address of the NAS, or the name or address of the client."
@@ -86,6 +86,11 @@ class CompareShadowLogins(InDomain):
     cases: Annotated[Whole, Between(0, MAX_CASES)] = Field(
         default=SHOWN, description="Maximum number of logins that are listed."
     )
+    kept: Flag = Field(
+        default=False,
+        description="Return the last answer to the same question, if the service still has it. Otherwise, and by "
+        "default, all logins are decided now.",
+    )
 
 
 class DeleteShadowLogins(InDomain):
@@ -146,6 +151,7 @@ class ShadowComparison(Model):
     cases: list[ShadowCaseEntry] = Field(description="The listed logins, the last recorded first.")
     since: str = Field(description="Time of the first login, ISO 8601 UTC; empty without logins.")
     until: str = Field(description="Time of the last login, ISO 8601 UTC; empty without logins.")
+    decidedAt: str = Field(description="Time of the decisions, ISO 8601 UTC.")
     warnings: list[str] = Field(description="What limits the comparison.")
 
 
