@@ -155,7 +155,7 @@ def test_a_socket_without_a_setting_is_refused(held: ExitStack) -> None:
     """Its datagrams would never be answered. The message names the address and the remedy."""
     (sock,) = opened(held, socket.SOCK_DGRAM)
     port = sock.getsockname()[1]
-    with pytest.raises(StartError, match=rf"127\.0\.0\.1:{port} \(UDP\), but no setting; run `sudo sallyport server"):
+    with pytest.raises(StartError, match=rf"127\.0\.0\.1:{port} \(UDP\), but no setting has this address; run `sudo"):
         bind(wanted(), held, PassedSockets([sock]))
 
 

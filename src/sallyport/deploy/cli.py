@@ -50,6 +50,9 @@ def install(*, start: bool) -> None:
     running = [SOCKET, UNIT] if systemd.is_booted() and systemd.is_active(SOCKET) else [UNIT]
     if start:
         systemd.systemctl("enable", UNIT, BACKUP_TIMER)
+        if changed and SOCKET in running:  # after failed starts with the old addresses, systemd would refuse a restart
+            systemd.systemctl("stop", *running)
+            systemd.systemctl("reset-failed", *running)
         systemd.systemctl("restart" if changed else "start", *running)
         systemd.systemctl("start", BACKUP_TIMER)
         click.echo(f"{UNIT} and {BACKUP_TIMER} are enabled and started")

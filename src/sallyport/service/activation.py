@@ -8,7 +8,7 @@ import ipaddress
 import os
 import socket
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from sallyport.base.errors import StartError
@@ -70,11 +70,18 @@ class PassedSockets:
                 raise StartError(f"{where} does not listen: use ListenStream= in its unit")
         return found
 
-    def check_all_taken(self) -> None:
-        """Check that each socket has its setting. Raises StartError: its datagrams would wait without an answer."""
-        for sockets in self._left.values():
+    def check(self, addresses: Iterable[tuple[str, Address, socket.SocketKind]]) -> None:
+        """Check that each socket has an address of the settings. Otherwise its datagrams would wait without an answer.
+
+        addresses: see `Settings.addresses`. Raises StartError.
+        """
+        known = {_key(address, kind) for _, address, kind in addresses}
+        for sockets in (each for key, each in self._left.items() if key not in known):
             address, kind = Address(*sockets[0].getsockname()[:2]), sockets[0].type
-            raise StartError(f"systemd has passed a socket for {address} ({_protocol(kind)}), but no setting; {REMEDY}")
+            raise StartError(
+                f"systemd has passed a socket for {address} ({_protocol(kind)}), but no setting has this address; "
+                f"{REMEDY}"
+            )
 
 
 def _key(address: Address, kind: int) -> _Key:

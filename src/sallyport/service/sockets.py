@@ -72,6 +72,7 @@ def bind(settings: Settings, held: ExitStack, passed: PassedSockets) -> Sockets:
 
     held: the exit stack that closes the sockets.
     """
+    passed.check(settings.addresses())
     radius = list[tuple[RadiusService, socket.socket]]()
     for kind, name, address in _radius(settings):
         found = passed.take(name, address, socket.SOCK_DGRAM)
@@ -79,7 +80,6 @@ def bind(settings: Settings, held: ExitStack, passed: PassedSockets) -> Sockets:
         radius.append((kind, held.enter_context(closing(sock))))
     radsec = [_listen(each, "radsec_bind", held, passed) for each in settings.radsec_bind]
     http = [_taken(address, name, held, passed) for name, address in _http(settings)]
-    passed.check_all_taken()
     return Sockets(tuple(radius), tuple(radsec), tuple(http))
 
 
@@ -88,6 +88,7 @@ def bind_for_workers(settings: Settings, held: ExitStack, passed: PassedSockets)
 
     held: the exit stack that closes the sockets.
     """
+    passed.check(settings.addresses())
     radius = list[list[tuple[RadiusService, socket.socket]]]()
     for kind, name, address in _radius(settings):
         found = passed.take(name, address, socket.SOCK_DGRAM, settings.workers)
@@ -95,7 +96,6 @@ def bind_for_workers(settings: Settings, held: ExitStack, passed: PassedSockets)
         radius.append([(kind, held.enter_context(closing(each))) for each in sockets])
     radsec = tuple([_listen(each, "radsec_bind", held, passed) for each in settings.radsec_bind])
     http = tuple([_listen(address, name, held, passed) for name, address in _http(settings)])
-    passed.check_all_taken()
     commands = held.enter_context(closing(control.listen(settings.control_path)))
     held.callback(settings.control_path.unlink, missing_ok=True)
     return [
