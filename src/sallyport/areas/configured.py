@@ -110,6 +110,10 @@ class Kind(ABC, Generic[BodyT]):
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[BodyT]]) -> None:
         """Write changes, first those that remove an object. Raises Refused."""
 
+    def selector(self, path: str, body: Fields) -> str:
+        """Return the field of the body of an operation of `changed_by` that selects the objects."""
+        return self.changed_by[path]
+
     def is_changed(self, path: str, body: Fields) -> bool:
         """Return whether an operation of `changed_by` changes something that a file has. body: its given fields."""
         given = {name for name, value in body.items() if value and name not in IDS}

@@ -1,4 +1,4 @@
-"""`sallyport server install` and `uninstall`: the commands that install the service on this machine, or remove it."""
+"""`sallyport server`: the commands that install the service on this machine, reload its settings, or remove it."""
 
 import os
 import shlex
@@ -11,15 +11,16 @@ import click
 from sallyport.base.errors import ConfigError
 from sallyport.host import systemd
 from sallyport.host.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, UNIT, USER
-from sallyport.shell.options import Group
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group, json_form
 
 QUESTION = f"Delete {DATA_DIR} with everything in it, the settings and the user {USER}?"
 
 
 @click.group(cls=Group)
 def server() -> None:
-    """Install the service on this machine, or uninstall it. The service has a user, settings, a data directory and
-    units."""
+    """Install the service on this machine, reload its settings, or uninstall it. The service has a user, settings, a
+    data directory and units."""
 
 
 @server.command()
@@ -79,6 +80,19 @@ def uninstall(*, purge: bool, yes: bool) -> None:
         steps.purge(click.echo)
     elif DATA_DIR.exists():
         _note(f"{DATA_DIR}, {CONFIG_FILE} and the user {USER} were kept; --purge deletes them")
+
+
+@server.command()
+@json_form
+@click.pass_obj
+def reload(line: CommandLine, *, form: Form | None) -> None:
+    """Reload the settings of the running service. List each changed setting: whether it applies now, or needs a
+    restart."""
+    rows = line.rows("settings.reload")
+    if form is None and not rows:
+        line.note("no setting has changed; certificates and the configuration were read again")
+    else:
+        line.print_rows(rows, ("setting", "state"), form)
 
 
 def _checked() -> Path:

@@ -72,7 +72,7 @@ class ManagedObjects:
                 (kind.name, shown)
                 for kind, own in kinds
                 if own
-                for shown in _managed(tx, tenant_id, kind, own, kind.changed_by[path])
+                for shown in _managed(tx, tenant_id, kind, [(kind.selector(path, body), body) for body in own])
             ]
 
         found = await self._store.read(read) if any(own for _, own in kinds) else []
@@ -92,7 +92,7 @@ class ManagedObjects:
         kinds += [(kind, kind.key) for kind in self._kinds() if kind.key == kind.name and query.get(kind.key)]
 
         def read(tx: Tx) -> list[str]:
-            return [one for kind, field in kinds for one in _managed(tx, tenant_id, kind, [body], field)]
+            return [one for kind, field in kinds for one in _managed(tx, tenant_id, kind, [(field, body)])]
 
         return await self._store.read(read) if kinds else []
 
@@ -108,12 +108,13 @@ class ManagedObjects:
         return found
 
 
-def _managed(tx: Tx, tenant_id: int, kind: AnyKind, bodies: Sequence[Fields], field: str) -> list[str]:
-    """Return the objects of a kind that bodies select by a field, and that files manage, as texts."""
+def _managed(tx: Tx, tenant_id: int, kind: AnyKind, selections: Iterable[tuple[str, Fields]]) -> list[str]:
+    """Return the objects of a kind that bodies select, and that files manage, as texts. selections: the field that
+    selects the objects, and the body."""
     if not repo.manages(tx, tenant_id, kind.name):
         return []
     domains, names, ids = repo.domains(tx, tenant_id), list[str](), set[str]()
-    for body in bodies:
+    for field, body in selections:
         values = set(_texts(kind, body.get(field)))
         domain = fold(domains.get(_number(body.get("domainId")), ""))
         if kind.refers == "domain" and (field == "domainId" or not body.get(field)):
