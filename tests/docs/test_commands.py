@@ -287,6 +287,10 @@ NOT_RUN = {
         "git pull": "tests/deploy/test_wheel.py and tests/deploy/test_package.py upgrade an installation",
         "sudo systemctl restart": "tests/deploy/test_debian.py runs the unit in a Debian of its own",
     },
+    "docs/install/kubernetes.md": {
+        "kubectl": "it needs a cluster; tests/deploy/test_kubernetes.py checks the manifest"
+    },
+    "docs/install/ansible.md": {"ansible-playbook": "it needs hosts; tests/deploy/test_ansible.py checks the playbook"},
     "docs/api/index.md": {
         "openapi-python-client": "tests/peers/test_api_clients.py generates the client",
         "npx openapi-typescript": "tests/peers/test_api_clients.py generates the types",

@@ -33,14 +33,14 @@ def install(*, start: bool) -> None:
     """
     from sallyport.deploy.install import Installation
     from sallyport.settings.settings import unknown_environment
-    from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX
+    from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX, SECRET_PREFIX
 
     program = _checked()
     if start and not systemd.is_booted():
         raise ConfigError(f"--start: systemd does not run on this machine. Omit --start; {_by_hand(program)}")
     installation = Installation(program, click.echo, _note)
     own = {MASTER_KEY, MASTER_KEY_FILE, *unknown_environment(os.environ)}
-    left_out = {name for name in os.environ if name.startswith(PREFIX)} - own
+    left_out = {name for name in os.environ if name.startswith(PREFIX) and not name.startswith(SECRET_PREFIX)} - own
     for name in sorted(left_out):
         _note(
             f"the variable {name} is not passed on to the service: set {name.removeprefix(PREFIX).lower()} in "

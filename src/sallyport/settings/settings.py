@@ -48,7 +48,15 @@ from sallyport.settings.types import (
     Words,
     base_url,
 )
-from sallyport.settings.values import EGRESS_DEFAULT, MASTER_KEY, MASTER_KEY_FILE, PREFIX, Address, environment_name
+from sallyport.settings.values import (
+    EGRESS_DEFAULT,
+    MASTER_KEY,
+    MASTER_KEY_FILE,
+    PREFIX,
+    SECRET_PREFIX,
+    Address,
+    environment_name,
+)
 
 DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
@@ -511,12 +519,14 @@ def of_service(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
-    """Return the environment variables that have the prefix of settings, but belong to no setting.
+    """Return the environment variables that have the prefix of settings, but belong to no setting, and are no secrets
+    of the files of `sallyport apply`.
 
     The service only warns about them, because other programs may use the prefix.
     """
     known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY, MASTER_KEY_FILE}
-    return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
+    unknown = (key for key in environ if key.startswith(PREFIX) and key not in known)
+    return sorted(key for key in unknown if not key.startswith(SECRET_PREFIX))
 
 
 def _described(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:

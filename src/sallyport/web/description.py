@@ -25,6 +25,7 @@ from sallyport.web.examples import EXAMPLES, TOKENS
 from sallyport.web.handling import BEARER_PREFIX, OVERRIDE, TemplateRoute
 from sallyport.web.interface import unknown_fields
 from sallyport.web.operation import Operation
+from sallyport.web.scope import MANAGED_BY
 from sallyport.web.upload import FILE, KIND
 
 Json: TypeAlias = dict[str, object]
@@ -61,6 +62,11 @@ _RETRY: Final[Json] = {
     }
 }
 _REPEATABLE: Final = frozenset({"4XX", "5XX"})
+_MANAGED_BY: Final[Json] = {
+    "type": "string",
+    "enum": ["file"],
+    "description": "`file` if files manage the object (`sallyport apply`); otherwise it is absent.",
+}
 _OVERRIDE: Final[Json] = {
     "name": OVERRIDE,
     "in": "query",
@@ -130,6 +136,7 @@ def document(operations: Sequence[Operation], version: str) -> Json:
             }
     components: dict[str, Json] = definitions.get("$defs", {})
     _close(operations, schemas, components)
+    _mark(operations, schemas, components)
     described = _short_names(
         {
             "openapi": "3.1.0",
@@ -154,6 +161,19 @@ def _close(operations: Sequence[Operation], schemas: "_Schemas", components: Map
     for name in closed - others:
         if "properties" in components[name]:
             components[name]["additionalProperties"] = False
+
+
+def _mark(operations: Sequence[Operation], schemas: "_Schemas", components: Mapping[str, Json]) -> None:
+    """Add the field MANAGED_BY to the listed objects that files may manage."""
+    for each in operations:
+        if field := each.gate.managed.list_in(each.paths[0]):
+            entry: object = schemas[each.answer, "serialization"]
+            for step in ("properties", field, "items", "properties"):
+                known = cast(Json, entry)
+                if "$ref" in known:
+                    known = components[str(known["$ref"]).rpartition("/")[2]]
+                entry = known[step]
+            cast(Json, entry)[MANAGED_BY] = _MANAGED_BY
 
 
 def _reached(schema: Mapping[str, object], components: Mapping[str, Json]) -> set[str]:

@@ -116,6 +116,10 @@ class DomainOwners(Protocol):
         """Return the internal id of the domain's tenant, or None if the domain does not exist."""
 
 
+MANAGED_BY: Final = "managedBy"
+"""The field of a listed object that files manage. Its value is `file`."""
+
+
 class ManagedCheck(Protocol):
     """The check of the objects that files manage (`sallyport apply`)."""
 
@@ -127,6 +131,16 @@ class ManagedCheck(Protocol):
         its body, or of each entry. Raises Conflict if there are such objects, unless `override` is set. Raises
         StoreError."""
 
+    def list_in(self, path: str) -> str:
+        """Return the field with the listed objects in the answer of an operation; empty if it lists none that files may
+        manage. path: the first path of the operation."""
+
+    async def marked(
+        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """Return the answer of such an operation, in which objects of files have the field MANAGED_BY. domain_id: that
+        of the request; None if it has none."""
+
 
 class NothingManaged:
     """The check without files."""
@@ -136,6 +150,14 @@ class NothingManaged:
 
     async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
         return ""
+
+    def list_in(self, path: str) -> str:
+        return ""
+
+    async def marked(
+        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        return content
 
 
 NOTHING_MANAGED: Final[ManagedCheck] = NothingManaged()

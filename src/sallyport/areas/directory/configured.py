@@ -47,6 +47,7 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
     names = (
         "select g.id, g.domain_id as owner, d.name from directory_groups g join directories d on d.id = g.directory_id"
     )
+    listed_by = ("/api/v1/directory/list", "directories")
     changed_by = MappingProxyType(
         {
             "/api/v1/saveDirectoryConfig": "directoryName",

@@ -44,6 +44,11 @@ class OldServerLogin(SentModel):
     reason: Text = Field(default="", description="Reason of the other server for a refusal.")
     policy: Text = Field(default="", description="Policy of the other server that decided.")
     place: Text = Field(default="", description="Place of the record, such as a file and a line.")
+    replyAttributes: Annotated[list[Text], Field(max_length=MAX_ATTRIBUTES)] | None = Field(
+        default=None,
+        description="Attributes of the Access-Accept, such as `Tunnel-Private-Group-Id=20`. Those that a policy sets "
+        "are compared. Absent: not known.",
+    )
 
 
 class RecordShadowLogins(InDomain):
@@ -68,7 +73,7 @@ class CompareShadowLogins(InDomain):
 
     device: AddressOrText = Field(default="", description=DEVICE)
     user: Text = Field(default="", description=USER)
-    result: Literal["", "same", "stricter", "laxer", "unknown"] = Field(
+    result: Literal["", "same", "stricter", "laxer", "reply", "unknown"] = Field(
         default="", description="List only logins with this result. Empty: all that are not the same."
     )
     reason: Text | None = Field(
@@ -113,13 +118,14 @@ class ShadowCounts(Model):
         description="Logins that the other server refused, and this service would accept or challenge if the password "
         "was right."
     )
+    reply: int = Field(description="Logins that both accept, with another VLAN, role or other policy attribute.")
     unknown: int = Field(description="Logins that cannot be compared. Their reasons are in `groups`.")
 
 
 class ShadowGroup(Model):
     """The logins with the same result for the same cause."""
 
-    result: str = Field(description="`stricter`, `laxer` or `unknown`.")
+    result: str = Field(description="`stricter`, `laxer`, `reply` or `unknown`.")
     reason: str = Field(description="Reason for the decision of this service, or why a comparison is not possible.")
     rule: str = Field(description="Name of the login rule that decides; empty if none does.")
     oldReason: str = Field(description="Reason of the other server for a refusal.")

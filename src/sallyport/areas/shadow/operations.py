@@ -95,6 +95,7 @@ def shadow_of(login: OldServerLogin, attributes: ShadowAttributes) -> NewShadow:
         reason=login.reason,
         policy=login.policy,
         place=login.place,
+        replies=None if login.replyAttributes is None else attributes.replies(login.replyAttributes),
     )
 
 
@@ -129,10 +130,7 @@ def _report(report: ShadowReport, domain: Domain) -> Row:
 
 
 def _counts(counts: Counter[Comparison]) -> dict[str, JSON]:
-    return {
-        each.value: counts[each]
-        for each in (Comparison.SAME, Comparison.STRICTER, Comparison.LAXER, Comparison.UNKNOWN)
-    }
+    return {each.value: counts[each] for each in Comparison}
 
 
 def _warnings(report: ShadowReport, domain: Domain) -> list[JSON]:

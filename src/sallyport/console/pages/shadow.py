@@ -22,7 +22,7 @@ pages = Pages()
 COMPARE: Final = "/ad/CompareShadowLogins"
 PAGE: Final = "/shadow"
 NAS: Final = "/shadow/nas"
-RESULTS: Final = ("laxer", "stricter", "unknown", "same")
+RESULTS: Final = ("laxer", "stricter", "reply", "unknown", "same")
 OF_CAUSE: Final = ("result", "reason", "rule", "oldReason", "oldPolicy")
 AGAIN: Final = "again"
 """The parameter that asks for new decisions."""
