@@ -30,6 +30,7 @@ from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, environment_name
+from sallyport.shell.exits import ExitStatus
 from sallyport.store.data_folder import Reserve
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
@@ -40,6 +41,7 @@ Json = Mapping[str, Any]
 Row = Sequence[str]
 
 ALERTS: Final = Path(__file__).parents[1] / "grafana" / "prometheus" / "rules" / "alerts.yml"
+FIELDS: Final = Path(__file__).parent / "json_fields.yml"
 EVENTS: Final = Path(__file__).parent / "log_events.yml"
 INTROS: Final = Path(__file__).parent / "reference_intros.yml"
 SOURCES: Final = Path(__file__).parents[1] / "src"
@@ -89,8 +91,10 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 def commands() -> str:
     """Return the page of all commands with their arguments and options."""
-    context = click.Context(root, info_name="sallyport")
-    return _page("Commands", *_command(root, context))
+    context = click.Context(root, info_name="sallyport", **root.context_settings)
+    statuses = ((str(int(each)), each.meaning) for each in ExitStatus)
+    table = _table(("exit status", "meaning"), statuses)
+    return _page("Commands", "## Exit statuses", table, *_command(root, context))
 
 
 def _command(group: click.Group, context: click.Context) -> Iterator[str]:
@@ -109,6 +113,37 @@ def _command(group: click.Group, context: click.Context) -> Iterator[str]:
         records = (each.get_help_record(inner) for each in command.get_params(inner))
         described = ((_code(record[0]), record[1]) for record in records if record and record[1])
         yield _table(("option", "meaning"), described)
+        if printed := json_fields().get(inner.command_path.removeprefix("sallyport ")):
+            yield _printed(printed)
+
+
+@cache
+def json_fields() -> Mapping[str, Json]:
+    """Return the entries of json_fields.yml by the words of the command."""
+    found: Mapping[str, Json] = yaml.safe_load(FIELDS.read_text(encoding="utf-8"))
+    return {words: each for words, each in found.items() if not words.startswith("_")}
+
+
+def _printed(entry: Json) -> str:
+    """Return the text about what a command prints with --json."""
+    parts = [f"With `--json`: {_source(entry)}", str(entry.get("note", ""))]
+    lines = " ".join(filter(None, parts))
+    rows = ((_code(name), meaning) for name, meaning in entry.get("plus", {}).items())
+    return f"{lines}\n\n{_table(('field', 'meaning'), rows)}" if entry.get("plus") else lines
+
+
+def _source(entry: Json) -> str:
+    shape = "an array of objects with these fields" if entry.get("is_array") else "an object with these fields"
+    path = entry.get("operation")
+    if path is None:
+        return f"{shape}."
+    method, operation = next(iter(api()["paths"][path].items()))
+    answer = f"[{method.upper()} {path}](operations/{_file(operation['tags'][0])}.md)"
+    and_these = ", and these fields" if entry.get("plus") else ""
+    if "list" not in entry:
+        return f"the answer of {answer}{and_these}."
+    of = f"of {answer}" if entry["list"] == "-" else f"of `{entry['list']}` in the answer of {answer}"
+    return f"{'one entry' if entry.get('is_one') else 'an array of the entries'} {of}{and_these}."
 
 
 def _help(command: click.Command) -> str:
@@ -249,6 +284,7 @@ def attributes() -> str:
     return _page("RADIUS attributes", "A reply attribute of a login rule is one of these names.", *tables)
 
 
+@cache
 def api() -> Json:
     """Return the OpenAPI document, of a service that has an empty store and does not run."""
     with TemporaryDirectory() as directory:

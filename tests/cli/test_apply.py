@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from sallyport.areas.configuration.cli import WOULD_CHANGE
+from sallyport.shell.exits import ExitStatus
 from tests.cli import Service
 
 FOLDER = {
@@ -24,7 +24,7 @@ def test_a_folder_is_planned_applied_and_exported(service: Service, tmp_path: Pa
         (tmp_path / name).write_text(text)
     scope = ("--org", "1", "--tenant", "1")
     diff = service.program("apply", str(tmp_path), "--diff", *scope)
-    assert diff.returncode == WOULD_CHANGE, diff.stderr
+    assert diff.returncode == ExitStatus.WOULD_CHANGE, diff.stderr
     assert "+ domain branch\n+ client vpn\n+ role branch/staff\n+ rule branch/all\n" in diff.stdout
     assert "\x1b" not in diff.stdout and "a secret" not in diff.stdout + diff.stderr
     service.ok("apply", str(tmp_path), *scope)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 import time
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sallyport.base import log
 from sallyport.base.wire import Row
 from sallyport.cli.line import Line
 from sallyport.cli.output import Table, only, print_json, print_rows, safe
@@ -181,3 +183,17 @@ def test_any_text_fits(cells: list[list[str]], width: int) -> None:
     """Whatever texts the cells contain, no line is longer than the terminal."""
     rows: list[Row] = [dict(zip("abc", each, strict=True)) for each in cells]
     assert all(len(line) <= width for line in Table(tuple("abc"), width).lines(rows))
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_colours_are_only_for_terminals(no_color: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands and the log use colours on a terminal, unless NO_COLOR is set. Other streams never get colours."""
+    monkeypatch.setenv("NO_COLOR", no_color)
+    for stream, is_terminal in ((Terminal(), True), (io.StringIO(), False)):
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, stream)
+        Line(pytest.fail).print("text", colour="green")
+        log.configure(json=False)
+        log.logger().warning("an_event")
+        assert "an_event" in stream.getvalue()
+        assert ("\x1b[" in stream.getvalue().partition("an_event")[0]) is (is_terminal and not no_color)

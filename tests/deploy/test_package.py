@@ -118,6 +118,19 @@ def test_the_package_has_no_path_of_its_build(directory: Path) -> None:
     assert [name for name in names if bytes(directory.parent) in name.read_bytes()] == []
 
 
+def test_the_package_has_man_pages_and_completion(host: BootedHost) -> None:
+    """The man pages are where man looks, and the scripts where the packages of the shells look. bash completes."""
+    host.run("dpkg", "--install", "/srv/one.deb")
+    share = "/usr/share"
+    for page in ("sallyport", "sallyport-client", "sallyport-agent"):
+        assert is_there(host, f"{share}/man/man1/{page}.1.gz")
+    script = f"{share}/bash-completion/completions/sallyport"
+    for path in (f"{share}/zsh/vendor-completions/_sallyport", f"{share}/fish/vendor_completions.d/sallyport.fish"):
+        assert is_there(host, path)
+    ask = "COMP_WORDS=(sallyport cli); COMP_CWORD=1; _sallyport_completion sallyport; echo ${COMPREPLY[*]}"
+    assert host.run("bash", "-c", f"source {script}; {ask}").stdout == "client\n"
+
+
 def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
     """After an upgrade, the same user can log in with the same secret as before.
 

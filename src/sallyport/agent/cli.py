@@ -16,7 +16,7 @@ from sallyport.base.wire import Row
 from sallyport.host import systemd
 from sallyport.shell.command import CommandLine, Form, named
 from sallyport.shell.fields import field_option, of_tenant, pass_body
-from sallyport.shell.options import FUTURE, NUMBER, Group, json_form
+from sallyport.shell.options import FUTURE, NUMBER, Group, json_answer, json_form
 
 if TYPE_CHECKING:
     from sallyport.agent.templates import Installed
@@ -148,6 +148,7 @@ def key() -> None:
 @field_option("bindDN", "--bind-dn", help="DN of the account that reads the directory.")
 @field_option("startTls", "--start-tls", is_flag=True, help="Encrypt ldap:// connections with StartTLS.")
 @click.option("--key-only", is_flag=True, help="Print only the key.")
+@json_answer
 @pass_body
 def create(line: CommandLine, body: Row, *, domain: str, instance: str | None, kind: str, key_only: bool) -> None:
     """Generate an enrolment key, and print an agent's configuration file with the key. The key cannot be shown again.
@@ -164,11 +165,9 @@ def create(line: CommandLine, body: Row, *, domain: str, instance: str | None, k
         )
         body["instanceId"] = named(found, "instanceName", instance, "instance")["instanceId"]
     made = line.run("/api/v1/agent/createKey", body, domain=domain)
+    line.print_answer(made, str(made["apiKey"] if key_only else made["configuration"]).removesuffix("\n"))
     if key_only:
-        line.print(str(made["apiKey"]))
         return
-    for text in str(made["configuration"]).splitlines():
-        line.print(text)
     line.note(
         f"the key can be used until {made['expiresAt']}; the file contains the key, so only the agent's "
         "user may read it: chmod 600"

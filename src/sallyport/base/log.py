@@ -16,6 +16,7 @@ from typing import Final, TextIO, cast
 import structlog
 
 from sallyport.base.clock import iso, now_us
+from sallyport.base.text import is_coloured
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 _RANKS: Final = {name.lower(): rank for name, rank in logging.getLevelNamesMapping().items()}
@@ -144,7 +145,7 @@ def _readable() -> list[structlog.typing.Processor]:
     """Return the processors for a terminal. Tracebacks contain no local variables, because these may contain passwords.
     structlog's default would show them."""
     return [
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        structlog.dev.ConsoleRenderer(colors=is_coloured(sys.stderr), exception_formatter=structlog.dev.plain_traceback)
     ]
 
 

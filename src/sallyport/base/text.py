@@ -8,6 +8,7 @@ is longer than NAME characters, a joiner is first inserted after each group of M
 Stream-Safe Text Format). A text of NAME characters then takes 0.4 ms at most. No language needs so many marks.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
@@ -197,3 +198,9 @@ def trimmed(text: str) -> str:
 
 def _is_blank(character: str) -> bool:
     return character.isspace() or category(character) in ("Cc", "Cf")
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Return whether texts on a stream may have colours: on a terminal, unless NO_COLOR is set
+    (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")

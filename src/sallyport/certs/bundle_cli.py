@@ -11,6 +11,7 @@ from typing import TypeVar
 import click
 
 from sallyport.base.errors import StartError
+from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.bundle import MAX_SSID, Identity, Network, as_pkcs12, as_profile, new_password
 from sallyport.certs.credentials import Certificates
@@ -123,26 +124,39 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
         raise
 
 
-def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
-    """Write the files that the options name, and print their password. Raises StartError.
+def write(line: CommandLine, made: Row, given: Wanted, *texts: str) -> None:
+    """Write the files that the options name. Print the texts, the paths of the files and their password; with --json,
+    `made` with them. Raises StartError.
 
-    certificate: the path of the certificate in PEM, which the files contain. The key of the certificate is in the same
-    folder.
+    made: the new certificate, with its path in PEM. The key of the certificate is in the same folder.
     """
-    if not given.files:
-        return
+    certificate = Path(str(made["path"]))
+    files: dict[str, str] = {"p12": "", "mobileconfig": "", "password": ""}
+    try:
+        if given.files:
+            files |= _written(line, certificate, given)
+    finally:  # the certificate exists also if a file cannot be written
+        answer: Row = {**made, "key": str(certificate.with_suffix(".key")), **files}
+        line.print_answer(answer, "\n".join(filter(None, (*texts, *files.values()))))
+    if given.files:
+        line.note(
+            "the last line is the password of the file: it is shown only now; do not send it together with the file"
+        )
+
+
+def _written(line: CommandLine, certificate: Path, given: Wanted) -> dict[str, str]:
+    """Write the files, and return their paths and their password."""
     chain, settings = read_certificates(certificate), line.settings()
     identity = Identity(chain[0], read_key(certificate.with_suffix(".key")), chain[1])
-    password = new_password()
+    files, password = {}, new_password()
     if given.p12 is not None:
         disk.write(given.p12, as_pkcs12(identity, password, legacy=given.legacy))
-        line.print(str(given.p12))
+        files["p12"] = str(given.p12)
     if given.mobileconfig is not None:
         network = _network(line, settings, given)
         disk.write(given.mobileconfig, as_profile(identity, password, network, legacy=given.legacy))
-        line.print(str(given.mobileconfig))
-    line.print(password)
-    line.note("the last line is the password of the file: it is shown only now; do not send it together with the file")
+        files["mobileconfig"] = str(given.mobileconfig)
+    return {**files, "password": password}
 
 
 def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:

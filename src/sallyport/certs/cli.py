@@ -11,7 +11,7 @@ from sallyport.certs.authority import KeyKind, fingerprint
 from sallyport.certs.bundle_cli import bundled, reserved, wanted, write
 from sallyport.certs.folder import CertificateFolder, Issued, present
 from sallyport.shell.command import CommandLine, Form
-from sallyport.shell.options import NUMBER, Group, json_form
+from sallyport.shell.options import NUMBER, Group, json_answer, json_form
 
 COLUMNS = ("name", "kind", "org", "tenant", "state", "expires", "serial")
 CA_NAME = "Sallyport CA"
@@ -48,6 +48,7 @@ def cert() -> None:
     help="Kind of the keys. RSA is for devices without elliptic curves.",
 )
 @click.option("--send-root", is_flag=True, help=SEND_ROOT)
+@json_answer
 @click.pass_obj
 def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str, key_type: str, send_root: bool) -> None:
     """Create an authority (ten years) and the certificate of the server (397 days), both with SHA-256."""
@@ -60,7 +61,7 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str, key_type: str
             send_root=send_root,
         )
     )
-    line.print(path)
+    line.print_answer({"path": path}, path)
     line.note("the authority is created: install its certificate on the devices and the RadSec peers (cert show --ca)")
     line.note(f"the authority's key is in {Path(path).parent}: keep a copy of that directory on another machine")
 
@@ -87,6 +88,7 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 @org
 @tenant
 @bundled
+@json_answer
 @click.pass_obj
 def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | None, **given: object) -> None:
     """Issue a certificate and key for a tenant's user, machine or RADIUS server. The name of a user may be a mail
@@ -99,9 +101,8 @@ def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | Non
     with reserved(files.files):
         made = line.row("cert.issue", name=name, org=org, tenant=tenant)
         path = Path(str(made["path"]))
-        line.print(f"{path}\n{path.with_suffix('.key')}")
         line.note(f"SHA-256 fingerprint {made['sha256']}")
-        write(line, path, files)
+        write(line, made, files, str(path), str(path.with_suffix(".key")))
 
 
 @cert.command()
@@ -119,6 +120,7 @@ def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | Non
 @org
 @tenant
 @bundled
+@json_answer
 @click.pass_obj
 def renew(
     line: CommandLine,
@@ -157,7 +159,7 @@ def renew(
         line.note(f"{made['name']}: until {made['expires']}")
         if name is not None:
             line.note(f"SHA-256 fingerprint {made['sha256']}")
-        write(line, Path(str(made["path"])), files)
+        write(line, made, files)
 
 
 @cert.command()

@@ -7,7 +7,7 @@ the store. In both cases a change applies at once.
 The commands of a package are in its `cli.py`. They depend only on `shell.command.CommandLine`, which is click's context
 object. Results go to standard output and notes to standard error. In both, terminal control sequences are replaced.
 
-main        the groups of commands, and the exit codes
+main        the groups of commands
 line        the implementation of CommandLine: connection and output
 connection  requests to the running service, or to `local`, which runs the requests in this process
 handover    exchange of files between root's command and the service

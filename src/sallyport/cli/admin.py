@@ -7,7 +7,7 @@ from sallyport.base.errors import Invalid
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import password_option, read_password
-from sallyport.shell.options import NUMBER, Group, json_form
+from sallyport.shell.options import NUMBER, Group, json_answer, json_form
 
 COLUMNS = ("id", "name", "role", "org", "tenant", "created")
 SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began", "seen", "ends")
@@ -29,6 +29,7 @@ def admin() -> None:
     help="Role in the tenant; default: admin. Without a tenant, the administrator has every role.",
 )
 @password_option
+@json_answer
 @click.pass_obj
 def add(
     line: CommandLine, *, name: str, org: int | None, tenant: int | None, role: str | None, password: str | None
@@ -72,6 +73,7 @@ def password_(line: CommandLine, *, name: str, password: str | None) -> None:
 
 @admin.command()
 @click.argument("name")
+@json_answer
 @click.pass_obj
 def totp(line: CommandLine, *, name: str) -> None:
     """Make a new seed for one-time codes and show its QR code."""
@@ -116,8 +118,7 @@ def _show(line: CommandLine, made: Row) -> None:
     from sallyport.base.totp import qr_code
 
     uri = str(made["otpauth"])
-    for text in (qr_code(uri, "terminal"), uri):
-        line.print(text)
+    line.print_answer(made, f"{qr_code(uri, 'terminal')}\n{uri}")
     line.note(f"scan the code with an authenticator app; {made['name']} signs in with the password and a code")
 
 

@@ -7,6 +7,7 @@ import click
 
 from sallyport.areas.clients.client import CHECK
 from sallyport.base.clock import iso, now_us
+from sallyport.base.wire import Row
 from sallyport.cli.diagnosis import explain_reject, explain_silence
 from sallyport.cli.line import Line
 from sallyport.cli.radius import NoAnswerError, RadiusAnswer, RadiusClient
@@ -30,7 +31,7 @@ from sallyport.radius.packet import (
     STATUS_SERVER,
     as_text,
 )
-from sallyport.shell.options import Group
+from sallyport.shell.options import Group, json_answer, wants_json
 
 # Acct-Status-Type (RFC 2866 section 5.1). The Acct-Session-Id is random, so that the record belongs to no real session.
 STOP = 2
@@ -88,6 +89,7 @@ def mail(line: Line, *, address: str) -> None:
     show_default=True,
     help="NAS-Identifier of the check.",
 )
+@json_answer
 @click.pass_obj
 def radius(
     line: Line,
@@ -145,7 +147,8 @@ def _log_in(
     answer = client.login(user, password, nas, chap=chap)
     if answer.code != ACCESS_CHALLENGE or code is None or STATE not in answer.attributes:
         return answer
-    _print_answer(line, client, answer)
+    if not wants_json():
+        _print_answer(line, client, answer)
     return client.login(user, os.fsencode(code), nas + push_attribute(STATE, answer.attributes[STATE]), chap=chap)
 
 
@@ -163,10 +166,17 @@ def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bo
 def _print_answer(line: Line, client: RadiusClient, answer: RadiusAnswer) -> int:
     name = CODE_NAMES.get(answer.code, f"code {answer.code}")
     tries = "" if answer.tries == 1 else f", at try {answer.tries}"
-    line.print(f"{name} from {client.server} in {answer.seconds * 1000:.1f} ms{tries}")
-    message = answer.attributes.get(REPLY_MESSAGE)
-    if message:
-        line.print(f"Reply-Message: {as_text(message)}")
+    message = as_text(answer.attributes.get(REPLY_MESSAGE, b""))
+    told: Row = {
+        "answer": name,
+        "server": str(client.server),
+        "milliseconds": round(answer.seconds * 1000, 1),
+        "tries": answer.tries,
+        "isSigned": answer.signed,
+        "replyMessage": message,
+    }
+    text = f"{name} from {client.server} in {told['milliseconds']} ms{tries}"
+    line.print_answer(told, f"{text}\nReply-Message: {message}" if message else text)
     if not answer.signed and answer.code != ACCOUNTING_RESPONSE:
         line.note(UNSIGNED)
     return 0 if answer.code in (ACCESS_ACCEPT, ACCOUNTING_RESPONSE) else 1

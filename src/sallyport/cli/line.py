@@ -1,6 +1,5 @@
 """The context object of every click command: the connection to the service, and the outputs."""
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from sallyport.base.errors import Invalid, NotFound, StartError
+from sallyport.base.text import is_coloured
 from sallyport.cli import output
-from sallyport.shell.options import chosen_columns
+from sallyport.shell.options import chosen_columns, wants_json
 
 if TYPE_CHECKING:
     from sallyport.base.wire import JSON, Row
@@ -124,7 +124,7 @@ class Line:
 
     def print(self, text: str, *, colour: str = "") -> None:
         shown = output.safe(text)
-        click.echo(click.style(shown, fg=colour) if colour and not os.environ.get("NO_COLOR") else shown)
+        click.echo(click.style(shown, fg=colour) if colour and is_coloured(sys.stdout) else shown)
 
     def print_rows(
         self,
@@ -159,6 +159,12 @@ class Line:
             click.echo("\n".join(table.lines(shown)))
 
         return show
+
+    def print_answer(self, answer: "Row", text: str) -> None:
+        if wants_json():
+            output.print_json(answer)
+        elif text:
+            self.print(text)
 
     def print_json(self, value: "JSON") -> None:
         output.print_json(value)

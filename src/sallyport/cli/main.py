@@ -1,4 +1,4 @@
-"""`sallyport`: the root of the command line, its groups, and its exit codes. A command is imported only when it is
+"""`sallyport`: the root of the command line, its groups, and its exit statuses. A command is imported only when it is
 used."""
 
 import io
@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from sallyport import __version__
 from sallyport.base.errors import SallyportError
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
 from sallyport.host.owner import user_name
-from sallyport.shell.options import Group, with_columns
+from sallyport.shell.exits import ExitStatus
+from sallyport.shell.options import Group, wants_json, with_columns
 
 if TYPE_CHECKING:
     from sallyport.cli.connection import Connection
@@ -93,6 +95,7 @@ SECTIONS: Sections = {
         "apply": ("sallyport.areas.configuration.cli:apply", "Apply the configuration of TOML files."),
         "audit": ("sallyport.areas.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),
+        "completion": ("sallyport.cli.completion:completion", "The scripts of bash, zsh and fish."),
         "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),
     },
 }
@@ -146,6 +149,12 @@ class LazyGroup(Group):
         command: click.Command = getattr(import_module(module), name)
         return with_columns(command) if cmd_name == "list" else command  # findings of doctor are not cut
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands, or the options, that begin with a text, without importing a command."""
+        listed = [entry for each in self.sections.values() for entry in each.items()]
+        found = [CompletionItem(name, help=text) for name, (_, text) in listed if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         width = max(map(len, self._listed))
@@ -166,8 +175,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
     """RADIUS server for the second factor of network logins, with an inventory of the devices that use it."""
 
     def note(text: str) -> None:
-        given = click.get_current_context().params
-        if given.get("form") != "json" and not given.get("as_json"):
+        if not wants_json():
             click.echo(safe(text), err=True)
 
     def connect() -> "Connection":
@@ -186,7 +194,7 @@ def agent() -> None:
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
+    """Run the command line. `ExitStatus` has the exit statuses."""
     os.umask(0o077)  # new files can be read only by their owner
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # the encoding of the terminal may not have all characters
@@ -195,7 +203,7 @@ def main() -> None:
 
 
 def run(command: Callable[[], object]) -> int:
-    """Run a command, and return its exit code. An error is printed as one line on standard error."""
+    """Run a command, and return its exit status. An error is printed as one line on standard error."""
     try:
         result = command()
     except click.exceptions.Exit as end:
@@ -204,11 +212,11 @@ def run(command: Callable[[], object]) -> int:
         return _print_usage_error(error)
     except (click.Abort, SallyportError, OSError, BaseExceptionGroup) as error:
         return _print_error(error)
-    return result if isinstance(result, int) else 0
+    return result if isinstance(result, int) else ExitStatus.DONE
 
 
 def _print_usage_error(error: click.ClickException) -> int:
-    """Print a usage error, and how to see the help. Return the exit code."""
+    """Print a usage error, and how to see the help. Return the exit status."""
     from sallyport.cli.messages import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)
@@ -219,17 +227,17 @@ def _print_usage_error(error: click.ClickException) -> int:
 
 
 def _print_error(error: BaseException) -> int:
-    """Print an error as one line, and return the exit code. Unexpected exceptions propagate."""
+    """Print an error as one line, and return the exit status. Unexpected exceptions propagate."""
     ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
     if ours is None:
         raise error
     if isinstance(error.__cause__, KeyboardInterrupt):
-        return 130
+        return ExitStatus.INTERRUPTED
     if isinstance(
         ours, BrokenPipeError
     ):  # the reader (such as head) has closed the pipe, so flushing at exit would fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return ExitStatus.FAILED
     text = str(ours)
     if isinstance(ours, OSError):
         if ours.filename is None:  # an admin cannot correct this error, so the traceback is needed
@@ -237,7 +245,7 @@ def _print_error(error: BaseException) -> int:
         reason = f"permission denied for user {user_name(os.geteuid())}"
         text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"
     click.echo(safe(f"sallyport: {text or 'nothing was done'}"), err=True)
-    return 1
+    return ExitStatus.FAILED
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:

@@ -22,7 +22,7 @@ from sallyport.cli.line import Line
 from sallyport.host.owner import as_owner, become_owner, user_name
 from sallyport.settings.settings import POSTGRES, Settings, unknown_environment
 from sallyport.settings.values import environment_name
-from sallyport.shell.options import Group
+from sallyport.shell.options import Group, json_answer
 from sallyport.store.data_folder import make_data_directory, open_data_directory, remove_data_directory
 
 DESCRIPTORS = 65_536
@@ -159,7 +159,9 @@ def log_group() -> None:
 
 @log_group.command()
 @click.argument("level", type=click.Choice(log.LEVELS), required=False)
+@json_answer
 @click.pass_obj
 def level(line: Line, *, level: str | None) -> None:
     """Show or set the lowest level of log events. A restart or SIGHUP restores the setting `log_level`."""
-    line.print(str(line.call("log.level", level=level)))
+    now = str(line.call("log.level", level=level))
+    line.print_answer({"level": now}, now)

@@ -222,6 +222,10 @@ class CommandLine(Protocol):
         """Return a function that prints further rows of the same table each time, with the header before the first row.
         With `json`, it prints one line for each row."""
 
+    def print_answer(self, answer: Row, text: str) -> None:
+        """Print a text, such as the new id that an answer contains; nothing if the text is empty. With `json_answer`,
+        print the whole answer as JSON instead."""
+
     def print_json(self, value: JSON) -> None:
         """Print indented JSON."""
 

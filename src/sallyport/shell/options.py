@@ -13,6 +13,7 @@ from sallyport.base.clock import SECOND, from_iso, iso, now_us
 from sallyport.base.text import nearest
 
 _CHOSEN: Final = "sallyport.columns"
+_ANSWER: Final = "sallyport.answer"
 HIDDEN: Final = "sallyport.hidden"
 """The values that a command does not get as arguments, by the names of their parameters, in the context of click."""
 _SENTENCE = 1000
@@ -59,6 +60,16 @@ any_domain = click.option("--domain", help="Show only entries of this domain (na
 json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
 csv_form = click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _choose_json(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    context.meta[_ANSWER] = value
+
+
+json_answer = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_choose_json, help="Print the whole answer as JSON."
+)
+"""The option of a command that prints a part of an answer, with `CommandLine.print_answer`."""
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
@@ -161,6 +172,15 @@ def chosen_columns() -> tuple[str, ...] | None:
     context = click.get_current_context(silent=True)
     chosen: tuple[str, ...] | None = None if context is None else context.meta.get(_CHOSEN)
     return chosen
+
+
+def wants_json() -> bool:
+    """Return whether the command that runs now has an option --json, and the user has given it."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return False
+    given = context.params
+    return bool(context.meta.get(_ANSWER) or given.get("form") == "json" or given.get("as_json"))
 
 
 def option_name(parameter: click.Parameter) -> str:

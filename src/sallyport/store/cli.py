@@ -11,7 +11,7 @@ from sallyport.settings.master_key import KEY_FILE, given_keys
 from sallyport.settings.settings import POSTGRES
 from sallyport.settings.values import MASTER_KEY
 from sallyport.shell.command import CommandLine
-from sallyport.shell.options import Group, InputFile
+from sallyport.shell.options import Group, InputFile, json_answer
 from sallyport.store.data_folder import TOKEN_FILE
 
 CONFIRM = "The backup will replace everything in the database. Go on?"
@@ -24,10 +24,12 @@ def db() -> None:
 
 
 @db.command()
+@json_answer
 @click.pass_obj
 def migrate(line: CommandLine) -> None:
     """Upgrade the schema of the database to this version of Sallyport. Every start of the service does the same."""
-    line.print(str(line.call("db.migrate")))
+    done = str(line.call("db.migrate"))
+    line.print_answer({"message": done}, done)
     token = line.settings().data_dir / TOKEN_FILE
     if token.exists():
         line.note(f"the access token of the first start is in {token}")
@@ -39,6 +41,7 @@ def migrate(line: CommandLine) -> None:
     "--keep", type=click.IntRange(min=1, max=10_000), help="Number of backups to keep; requires a directory as FILE."
 )
 @click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
+@json_answer
 @click.pass_obj
 def backup(line: CommandLine, *, file: Path, keep: int | None, overwrite: bool) -> None:
     """Write a consistent backup of the database while the service runs. An existing FILE is kept, unless --overwrite is
@@ -58,10 +61,13 @@ def backup(line: CommandLine, *, file: Path, keep: int | None, overwrite: bool) 
     if keep is None:
         _check_new(file, overwrite=overwrite)
     made = line.row("db.backup", path=str(file.absolute()), keep=keep)
-    line.print(f"{file if keep is None else made['path']}: {counted(made['size'], 'octet')}")
+    if keep is None:
+        made["path"] = str(file)
+    texts = [f"{made['path']}: {counted(made['size'], 'octet')}"]
     if made["deleted"]:
-        line.print(f"{counted(made['deleted'], 'older backup')} deleted")
-    line.print(f"The backup does not contain the master key: keep {_master_key(line)} as well, in another place.")
+        texts.append(f"{counted(made['deleted'], 'older backup')} deleted")
+    key = f"The backup does not contain the master key: keep {_master_key(line)} as well, in another place."
+    line.print_answer(made, "\n".join([*texts, key]))
 
 
 @db.command()
@@ -87,6 +93,7 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
 
 @db.command()
 @click.argument("target", metavar="URL-OR-FILE")
+@json_answer
 @click.pass_obj
 def copy(line: CommandLine, *, target: str) -> None:
     """Copy the whole installation to another database: to PostgreSQL, or to a file.
@@ -98,17 +105,20 @@ def copy(line: CommandLine, *, target: str) -> None:
     if "://" in target:
         if not target.startswith(POSTGRES):
             raise click.BadParameter(f"must be a file, or a URL that begins with {POSTGRES}", param_hint="URL-OR-FILE")
-        rows = line.row("db.copy", url=target)["rows"]
-        line.print(f"{counted(rows, 'row')} copied; now set `database` to the URL, and start the service")
+        copied = line.row("db.copy", url=target)
+        text = f"{counted(copied['rows'], 'row')} copied; now set `database` to the URL, and start the service"
+        line.print_answer(copied, text)
         return
     path = Path(target)
     if path.exists():
         raise click.BadParameter(f"{path} exists: name a new file", param_hint="URL-OR-FILE")
     made = line.row("db.backup", path=str(path.absolute()), keep=None)
-    line.print(f"{path}: {counted(made['size'], 'octet')}; now set `database` to the file, and start the service")
+    text = f"{path}: {counted(made['size'], 'octet')}; now set `database` to the file, and start the service"
+    line.print_answer(made, text)
 
 
 @db.command("rotate-key")
+@json_answer
 @click.pass_obj
 def rotate_key(line: CommandLine) -> None:
     """Encrypt every secret of the database under a new master key, while the service runs.
@@ -116,7 +126,8 @@ def rotate_key(line: CommandLine) -> None:
     If the rotation was interrupted, run the same command again to complete it.
     """
     done = line.row("db.rotate-key")
-    line.print(f"{counted(done['sealed'], 'secret')} encrypted under version {done['version']} of the master key")
+    text = f"{counted(done['sealed'], 'secret')} encrypted under version {done['version']} of the master key"
+    line.print_answer(done, text)
     if done["old_file"]:
         line.note(f"earlier backups need the old key: keep {done['old_file']} as long as you keep these backups")
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sallyport.base.errors import ConfigError, HostError
+from sallyport.shell.options import as_json
 
 if TYPE_CHECKING:
     from sallyport.agent.endpoint.plan import Plan
@@ -82,11 +83,14 @@ def _run(agent_file: "AgentFile", host: "AgentParts", *, once: bool, dry_run: bo
 
 @click.command()
 @file_option
-def status(*, config: Path) -> int:
+@as_json
+def status(*, config: Path, as_json: bool) -> int:
     """Show the status of this host's endpoint agent: instance, state and accounts.
 
     The exit status is 1 if the agent is not enrolled, or if a password rotation is not completed.
     """
+    import json
+
     from sallyport.agent import file
     from sallyport.agent.endpoint.identity import Identity
     from sallyport.agent.endpoint.wiring import AGENT, parts
@@ -96,14 +100,27 @@ def status(*, config: Path) -> int:
     host = parts(agent_file, Path("/"))
     memory = host.executor.memory.now
     unended = host.journal.read()
+    status = 0 if known is not None and unended is None else 1
+    accounts, groups = sorted(kept.name for kept in memory.kept), sorted(memory.groups)
+    if as_json:
+        found = {
+            "service": agent_file.service,
+            "instance": known.instance if known else None,
+            "state": memory.version,
+            "accounts": accounts,
+            "groups": groups,
+            "rotation": None if unended is None else {"user": unended.user, "stage": unended.stage},
+        }
+        click.echo(json.dumps(found, indent=2))
+        return status
     click.echo(f"service    {agent_file.service}")
     click.echo(f"instance   {known.instance if known else 'not enrolled'}")
     click.echo(f"state      {memory.version or 'none yet'}")
-    click.echo(f"accounts   {', '.join(sorted(kept.name for kept in memory.kept)) or 'none'}")
-    click.echo(f"groups     {', '.join(sorted(memory.groups)) or 'none'}")
+    click.echo(f"accounts   {', '.join(accounts) or 'none'}")
+    click.echo(f"groups     {', '.join(groups) or 'none'}")
     if unended is not None:
         click.echo(f"rotation   of {unended.user} is not completed ({unended.stage})")
-    return 0 if known is not None and unended is None else 1
+    return status
 
 
 @click.command("authorized-keys")

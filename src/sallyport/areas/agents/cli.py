@@ -7,8 +7,9 @@ from sallyport.areas.users import commands
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
-from sallyport.shell.options import in_domain, json_form
+from sallyport.shell.options import in_domain, json_answer, json_form
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")
 DRIFT = ("instanceId", "kind", "name", "detail", "putBack", "first", "last", "ended")
@@ -30,6 +31,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.command("show")
 @_instance
 @in_domain
+@json_answer
 @click.pass_obj
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
     """Show the status of a machine as JSON: its accounts, its newest report and its orders."""
@@ -88,14 +90,16 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @in_domain
 @option(GiveOrder, "userNames", "--user")
 @option(GiveOrder, "waitSeconds", "--wait", default=20, show_default=True)
+@json_answer
 @pass_body
 def order(line: CommandLine, body: Row, *, instance: str, domain: str) -> None:
     """Order a machine's agent to act now, and wait for the outcome. The exit status is 1 if the order failed."""
     body = {"instanceId": commands.instance_id(line, domain, instance), "waitSeconds": 20, **body}
     (given,) = entries(line.run("/api/v1/agent/order", body, domain=domain)["orders"])
+    line.print_answer(given, "")
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
 
 
 @click.command("settings")

@@ -13,7 +13,7 @@ from sallyport.outgoing.pem import MAX_CERTIFICATES_LENGTH
 from sallyport.shell.command import CommandLine, Form, entries, named, note_warnings
 from sallyport.shell.command import domains as all_domains
 from sallyport.shell.fields import field_argument, field_option, option, options, pass_body
-from sallyport.shell.options import NUMBER, Group, InputFile, as_json, json_form
+from sallyport.shell.options import NUMBER, Group, InputFile, as_json, json_answer, json_form
 
 LIST: Final = "/ad/ListAuthorities"
 COLUMNS: Final = ("authorityId", "name", "domains", "kinds", "names", "revocation", "anchors")
@@ -79,6 +79,7 @@ def _fields(model: type[AddAuthority | UpdateAuthority]) -> Callable[[CommandT],
 @_domains(required=True)
 @_file(required=True)
 @_fields(AddAuthority)
+@json_answer
 @pass_body
 def add(line: CommandLine, body: Row, *, domains: tuple[str, ...], file: Path) -> None:
     """Trust the client certificates of an authority for the users of some domains. Print its authorityId.
@@ -87,7 +88,7 @@ def add(line: CommandLine, body: Row, *, domains: tuple[str, ...], file: Path) -
     """
     given = {**body, "certificates": _read(file)}
     made = line.run("/ad/AddAuthority", given, domain=domains[0], domains=domains)
-    line.print(str(made["authorityId"]))
+    line.print_answer(made, str(made["authorityId"]))
     line.note(str(made["message"]))
     note_warnings(line, made["warnings"])
 

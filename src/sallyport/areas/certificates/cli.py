@@ -13,6 +13,7 @@ from sallyport.certs.expiry import certificates_of
 from sallyport.certs.folder import present, read_certificates
 from sallyport.certs.supplicants import Verdict, remarks
 from sallyport.shell.command import CommandLine, Form, entries, note_warnings
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import field_option, option, options, pass_body
 from sallyport.shell.options import InputFile, in_domain, json_form
 
@@ -83,7 +84,7 @@ def check(line: CommandLine, body: Row, *, file: Path | None, domain: str | None
     """Report why Windows, Apple's systems, Android or wpa_supplicant would refuse a server certificate.
 
     FILE has the certificate and its chain in PEM. Without FILE and --domain, the installation's certificate is checked.
-    The exit code is 1 if a kind of supplicant refuses the certificate. Nothing is sent.
+    The exit status is 1 if a kind of supplicant refuses the certificate. Nothing is sent.
     """
     if domain is not None:
         if file is not None:
@@ -94,7 +95,8 @@ def check(line: CommandLine, body: Row, *, file: Path | None, domain: str | None
     else:
         rows = _local(file or _of_installation(line), str(body.get("serverName", "")))
     line.print_rows(rows, REMARKS, form)
-    click.get_current_context().exit(int(any(each["verdict"] == Verdict.REFUSES for each in rows)))
+    if any(each["verdict"] == Verdict.REFUSES for each in rows):
+        raise click.exceptions.Exit(ExitStatus.FAILED)
 
 
 def _of_installation(line: CommandLine) -> Path:

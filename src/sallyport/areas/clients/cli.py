@@ -24,7 +24,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, entries, note_warnings
 from sallyport.shell.command import domains as all_domains
 from sallyport.shell.fields import field_argument, field_option, of_tenant, option, options, pass_body
-from sallyport.shell.options import Group, InputFile, as_json, json_form
+from sallyport.shell.options import Group, InputFile, as_json, json_answer, json_form
 
 COLUMNS = (
     "clientId",
@@ -85,6 +85,7 @@ client.add_command(set_)
 @options(AddClient, "macForms")
 @mac_password
 @options(AddClient, "tlsName", "tlsFingerprint", "tags", "note")
+@json_answer
 @pass_body
 def add(
     line: CommandLine,
@@ -107,8 +108,7 @@ def add(
     if secret is not None:
         body["secret"] = {"hex": _octets(line, secret).hex()}
     made = line.run("/network_device/AddClient", body, domains=domains)
-    if secret is None:
-        line.print(str(made["secret"]))
+    line.print_answer(made, str(made["secret"]) if secret is None else "")
     line.note(f"RADIUS client {body['name']} is added")
     note_warnings(line, made["warnings"])
 

@@ -7,7 +7,7 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, named, note_warnings
 from sallyport.shell.fields import check_is_dash, field_option, option, options, pass_body
-from sallyport.shell.options import NUMBER
+from sallyport.shell.options import NUMBER, json_answer
 
 LIST = "/network_device/ListClients"
 any_org = click.option("--org", type=NUMBER, help="orgId of the client, if several tenants have a client of that name.")
@@ -47,6 +47,7 @@ mac_password = field_option(
 @click.option("--no-mac-form", is_flag=True, help="Remove all forms of MAC authentication bypass.")
 @mac_password
 @options(UpdateClient, "tlsName", "tlsFingerprint", "tags", "note")
+@json_answer
 @pass_body
 def set_(
     line: CommandLine,
@@ -89,8 +90,7 @@ def set_(
     changed = line.run(
         "/network_device/UpdateClient", {**body, **given}, domains=domains if domains or all_domains else None
     )
-    if made is not None:
-        line.print(made)
+    line.print_answer({**changed, "secret": made or ""}, made or "")
     called = given.get("name") or found["name"]
     line.note(f"RADIUS client {called} is changed")
     if "address" in given and changed["signatureRequired"] and given.get("requireMessageAuthenticator") != "yes":

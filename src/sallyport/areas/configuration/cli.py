@@ -16,10 +16,9 @@ from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.host import disk
 from sallyport.shell.command import CommandLine, entries
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.options import NUMBER, as_json
 
-WOULD_CHANGE: Final = 3
-"""Exit status of `apply --diff` if `apply` would change something."""
 _COLOURS: Final = {"+": "green", "~": "yellow", "-": "red"}
 _folder = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 _org = click.option("--org", type=NUMBER, help="orgId of the tenant. Default: the only tenant.")
@@ -108,7 +107,7 @@ def apply(
     if not diff:
         for each in wanted.values():
             line.row("configuration.apply", **{**each, "apply": True})
-    return WOULD_CHANGE if diff and changes else 0
+    return ExitStatus.WOULD_CHANGE if diff and changes else ExitStatus.DONE
 
 
 def _arguments(numbers: Tenant, items: Sequence[Row], prune: str | None, only: Sequence[str]) -> Row:

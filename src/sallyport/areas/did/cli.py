@@ -11,7 +11,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import check_is_dash, field_argument, field_option, option, options, pass_body
-from sallyport.shell.options import FUTURE, Group, InputFile, in_domain, json_form
+from sallyport.shell.options import FUTURE, Group, InputFile, in_domain, json_answer, json_form
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
 SCHEMAS = ("id", "name", "author", "signed")
@@ -38,6 +38,7 @@ def did() -> None:
 )
 @option(CreateIssuerDid, "keyType", type=click.Choice(["Ed25519", "P-256", "secp256k1"]))
 @options(CreateIssuerDid, "description")
+@json_answer
 @pass_body
 def create(line: CommandLine, body: Row, *, domain: str) -> None:
     """Create an issuer and print its DID. The private key never leaves the service."""
@@ -46,7 +47,8 @@ def create(line: CommandLine, body: Row, *, domain: str) -> None:
         raise click.BadParameter(
             f'"{name}" is not understood; give a name of at least one character', param_hint="NAME"
         )
-    line.print(str(line.run("/api/v1/did/createIssuerDid", {"method": "key", **body}, domain=domain)["id"]))
+    made = line.run("/api/v1/did/createIssuerDid", {"method": "key", **body}, domain=domain)
+    line.print_answer(made, str(made["id"]))
     line.note(f"issuer {name} is added to {domain}")
 
 
@@ -62,11 +64,13 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @did.command()
 @click.argument("identifier", metavar="DID")
 @in_domain
+@json_answer
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
     """Give an issuer's did:web a new key, and print the id of the key's verification method. Signatures that were made
     with the former key stay valid."""
-    line.print(str(line.run("/api/v1/did/rotateKey", {"did": identifier}, domain=domain)["verificationMethod"]))
+    made = line.run("/api/v1/did/rotateKey", {"did": identifier}, domain=domain)
+    line.print_answer(made, str(made["verificationMethod"]))
 
 
 @did.command()
@@ -93,6 +97,7 @@ def schema() -> None:
 @in_domain
 @field_option("author", "--issuer", "issuer", expose_value=True, required=True, help="DID of the author.")
 @click.option("--unsigned", is_flag=True, help="Store the schema without the author's proof.")
+@json_answer
 @click.pass_obj
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
     """Add a JSON Schema (draft-07 or 2020-12) from a file, and print its schemaId."""
@@ -103,7 +108,8 @@ def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer:
     except (ValueError, RecursionError):
         raise StartError(f"{file}: the schema is not valid JSON") from None
     body: Row = {"author": issuer, "name": name, "schema": content, "sign": not unsigned}
-    line.print(str(line.run("/api/v1/schema/createSchema", body, domain=domain)["id"]))
+    made = line.run("/api/v1/schema/createSchema", body, domain=domain)
+    line.print_answer(made, str(made["id"]))
 
 
 @schema.command("list")
@@ -151,6 +157,7 @@ def credential() -> None:
     is_secret=True,
     help="Password that the holder gets with the credential. Give - to read the password from standard input.",
 )
+@json_answer
 @pass_body
 def issue(line: CommandLine, body: Row, *, domain: str, claims: tuple[str, ...], password: str | None) -> None:
     """Issue a credential and print its number."""
@@ -161,7 +168,8 @@ def issue(line: CommandLine, body: Row, *, domain: str, claims: tuple[str, ...],
     if password is not None:
         metadata[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
     body["metadata"] = metadata
-    line.print(str(line.run("/api/v1/credential/createCredential", body, domain=domain)["id"]))
+    made = line.run("/api/v1/credential/createCredential", body, domain=domain)
+    line.print_answer(made, str(made["id"]))
 
 
 @credential.command("list")
@@ -177,6 +185,7 @@ def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> No
 @credential.command()
 @click.argument("number", metavar="ID")
 @in_domain
+@json_answer
 @click.pass_obj
 def show(line: CommandLine, *, number: str, domain: str) -> None:
     """Show a credential as a document with the issuer's proof."""

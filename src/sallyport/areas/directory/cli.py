@@ -16,7 +16,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import Group, InputFile, in_domain, json_form
+from sallyport.shell.options import Group, InputFile, in_domain, json_answer, json_form
 
 COLUMNS = (
     "directoryId",
@@ -166,6 +166,7 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 @directory.command()
 @field_argument("directoryName", "name", expose_value=True)
 @in_domain
+@json_answer
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str) -> None:
     """Show a directory with its settings, its mapping and its last imports, as JSON."""
@@ -176,11 +177,13 @@ def show(line: CommandLine, *, name: str, domain: str) -> None:
 @directory.command()
 @field_argument("directoryName", "name", expose_value=True)
 @in_domain
+@json_answer
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a directory with its people and groups in the background, and print the number of the job."""
     queued = line.run("/api/v1/deleteDirectoryConfig", [{"directoryName": name}], domain=domain)
-    line.print(str(queued["message"]).rpartition(" ")[2])
+    job = str(queued["message"]).rpartition(" ")[2]
+    line.print_answer({"jobId": int(job)}, job)
     line.note(f"{name} is being removed in the background; it is listed until the removal has ended")
 
 
@@ -190,6 +193,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @click.option("--directory", default="", help="Name of the directory that gets the entries (default: LDIF).")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
+@json_answer
 @click.pass_obj
 def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, complete: bool, wait: bool) -> None:
     """Import an LDIF file in the background and print the number of the import."""
@@ -203,6 +207,7 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 @in_domain
 @options(SyncNow, "full")
 @wait
+@json_answer
 @pass_body
 def sync(line: CommandLine, body: Row, *, domain: str, wait: bool) -> None:
     """Read a directory in the background and print the number of the import."""
@@ -258,6 +263,7 @@ def cancel(line: CommandLine, *, job: int) -> None:
 @directory.command()
 @click.argument("job", type=int)
 @wait
+@json_answer
 @click.pass_obj
 def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
     """Continue an import that has stopped because it would remove most entries of a directory."""
@@ -271,11 +277,14 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")
 @options(ReConfigure, "apply")
+@json_form
 @pass_body
-def mapping(line: CommandLine, body: Row, *, name: str, domain: str, fields: tuple[str, ...], group: str) -> None:
+def mapping(
+    line: CommandLine, body: Row, *, name: str, domain: str, fields: tuple[str, ...], group: str, form: Form | None
+) -> None:
     """Map attributes to fields, such as email=mail. Without FIELD=ATTRIBUTE, show the mapping."""
     if not fields:
-        line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
+        line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS, form)
         return
     pairs = [field.partition("=") for field in fields]
     if not all(mark for _, mark, _ in pairs):
@@ -315,7 +324,7 @@ def _counts(job: Row) -> Row:
 
 
 def _queued(line: CommandLine, job: JSON, *, wait: bool) -> None:
-    line.print(str(job))
+    line.print_answer({"jobId": job}, str(job))
     if not wait:
         line.note("the import continues in the background of the service")
         return

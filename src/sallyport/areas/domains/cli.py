@@ -10,7 +10,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, note_new, note_warnings
 from sallyport.shell.fields import field_argument, of_tenant, option, options, pass_body
-from sallyport.shell.options import Group, as_json, json_form
+from sallyport.shell.options import Group, as_json, json_answer, json_form
 
 COLUMNS = (
     "domainId",
@@ -52,12 +52,13 @@ def domain() -> None:
 @option(AddDomain, "fallbackAction", "--fallback")
 @options(AddDomain, "firstFactor", "disconnectOnRevoke")
 @option(AddDomain, "issuerName", metavar="TEXT")
+@json_answer
 @pass_body
 def add(line: CommandLine, body: Row) -> None:
     """Add a domain and print its domainId."""
     made = line.row("domain.add", **body)
     note_new(line, made)
-    line.print(str(made["domainId"]))
+    line.print_answer(made, str(made["domainId"]))
     note_warnings(line, made["warnings"])
 
 

@@ -15,7 +15,7 @@ from sallyport.areas.users.accounts.cli import user
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, domains, note_warnings
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import NUMBER, Group, any_domain, in_domain, json_form
+from sallyport.shell.options import NUMBER, Group, any_domain, in_domain, json_answer, json_form
 
 __all__ = ["user"]
 PAUSE_COLUMNS = ("domain", "userName", "reason", "unanswered", "since", "until")
@@ -59,6 +59,7 @@ def remove(line: CommandLine, body: Row, *, domain: str) -> None:
 @click.option("--group", metavar="GROUP", help="Group whose people without a second factor get a link, with --mail.")
 @click.option("--link", "by_link", is_flag=True, help="Print the link, to hand it over.")
 @click.option("--mail", "by_mail", is_flag=True, help="Send the link to the mail address in the directory.")
+@json_answer
 @click.pass_obj
 def enrol(line: CommandLine, *, name: str | None, domain: str, group: str | None, by_link: bool, by_mail: bool) -> None:
     """Make a link with which a user adds a passkey or an authenticator app, after typing the password."""
@@ -70,12 +71,13 @@ def enrol(line: CommandLine, *, name: str | None, domain: str, group: str | None
         raise click.UsageError("--group needs --mail")
     if group is not None:
         done = line.run("/ad/EnrolGroup", {"groupName": group}, domain=domain)
+        line.print_answer(done, "")
         left = f"; without a mail address: {done['withoutAddress']}" if done["withoutAddress"] else ""
         line.note(f"{done['message']}{left}; see: sallyport user enrolments --domain {domain}")
         return
     made = line.run("/ad/EnrolUser", {"userName": name, "by": "mail" if by_mail else "link"}, domain=domain)
+    line.print_answer(made, str(made["link"]) if by_link else "")
     if by_link:
-        line.print(str(made["link"]))
         line.note(f"{made['message']}; it works once, until {made['expiresAt']}")
     else:
         line.note(str(made["message"]))

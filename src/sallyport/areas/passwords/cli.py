@@ -10,6 +10,7 @@ from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import (
     field_argument,
     of_tenant,
@@ -18,7 +19,7 @@ from sallyport.shell.fields import (
     password_option,
     read_password,
 )
-from sallyport.shell.options import NUMBER, Group, json_form
+from sallyport.shell.options import NUMBER, Group, json_answer, json_form
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
 # API fields by option: first the fields that the API defines, then those of libpwquality, whose options begin with PWQ.
@@ -58,6 +59,7 @@ def policy() -> None:
 @policy.command()
 @field_argument("policyName", "name")
 @_settings
+@json_answer
 @pass_body
 def add(line: CommandLine, body: Row) -> None:
     """Add a policy and print its policyId. An option that is absent requires nothing.
@@ -67,7 +69,7 @@ def add(line: CommandLine, body: Row) -> None:
     credits reduce it.
     """
     made = line.run("/api/v1/instances/addPasswordPolicy", body)
-    line.print(str(made["policyId"]))
+    line.print_answer(made, str(made["policyId"]))
     if made["warnings"]:  # the only warning names fields of the API
         line.note("warning: the policy has no rule, so it accepts every password: give options such as --min-length")
 
@@ -153,7 +155,7 @@ def validate(line: CommandLine, body: Row, *, password: str | None, form: Form |
     if failed or form:
         line.print_rows(failed, ("rule", "message"), form)
     if failed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
     line.note("the password meets the policy")
 
 

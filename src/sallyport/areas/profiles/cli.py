@@ -7,11 +7,11 @@ from typing import Final
 import click
 
 from sallyport.areas.profiles.bodies import GetProfileFile, ListProfiles, MakeProfileLink, SetProfile
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.host import disk
 from sallyport.shell.command import CommandLine, Form, entries
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import Group, InputFile, as_json, in_domain, json_form
+from sallyport.shell.options import Group, InputFile, as_json, in_domain, json_answer, json_form
 
 COLUMNS: Final = ("name", "ssids", "wired", "method", "security", "linkExpiresAt")
 FILES: Final = ("file", "title")
@@ -88,27 +88,31 @@ def show(line: CommandLine, body: Row, *, domain: str, as_json: bool) -> None:
     default=Path(),
     help="Directory for the files. Default: the present directory.",
 )
+@json_answer
 @pass_body
 def save(line: CommandLine, body: Row, *, domain: str, wanted: tuple[str, ...], to: Path) -> None:
     """Save the files of a profile in a directory, and print their paths. Existing files are replaced."""
     found = line.run("/ad/ShowProfile", {"name": body["name"]}, domain=domain)
+    paths = []
     for name in wanted or [str(each["file"]) for each in entries(found["files"])]:
         made = line.run("/ad/GetProfileFile", {**body, "file": name}, domain=domain)
         path = to / str(made["file"])
         disk.write(path, b64decode(str(made["content"])), mode=PUBLIC)
-        line.print(str(path))
+        paths.append(str(path))
+    line.print_answer({"files": list[JSON](paths)}, "\n".join(paths))
 
 
 @profile.command()
 @field_argument("name", "name")
 @in_domain
 @options(MakeProfileLink, "days")
+@json_answer
 @pass_body
 def link(line: CommandLine, body: Row, *, domain: str) -> None:
     """Print a new link to a page with the files of a profile. The former link ends."""
     made = line.run("/ad/MakeProfileLink", body, domain=domain)
+    line.print_answer(made, str(made["link"]))
     if made["link"]:
-        line.print(str(made["link"]))
         return line.note(f"the link is shown only now, and expires at {made['linkExpiresAt']}")
     return line.note(str(made["message"]))
 

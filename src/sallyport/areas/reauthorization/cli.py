@@ -43,7 +43,8 @@ def reauthorize(
             f"{found['undecided']} cannot be decided, of {found['examined']} live sessions"
         )
     else:
-        line.print(str(line.run("/ad/StartReauthorization", body, domain=domain)["reauthorizationId"]))
+        started = line.run("/ad/StartReauthorization", body, domain=domain)
+        line.print_answer(started, str(started["reauthorizationId"]))
 
 
 @session.command()

@@ -16,6 +16,7 @@ from sallyport.areas.shadow.shadow_login import MAX_AT_ONCE
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, entries, note_warnings
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import option, pass_body
 from sallyport.shell.options import Group, InputFile, in_domain, json_form
 
@@ -109,7 +110,7 @@ def report(
     logins, differing = int(cast(int, found["logins"])), int(cast(int, found["differing"]))
     if 100 * differing > limit * logins:
         line.note(f"{differing} of {counted(logins, 'login')} differ, more than {limit:g} %")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
 
 
 @shadow.command()

@@ -6,7 +6,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.wire import Row
 from sallyport.shell.command import CommandLine, Form, note_new
 from sallyport.shell.fields import field_argument, field_option, pass_body
-from sallyport.shell.options import FUTURE, NUMBER, Group, json_form
+from sallyport.shell.options import FUTURE, NUMBER, Group, json_answer, json_form
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
 
@@ -37,12 +37,13 @@ def token() -> None:
     type=FUTURE,
     help="Expiry: a span such as 90d or 12h, or a time such as 2027-11-23. By default, the token does not expire.",
 )
+@json_answer
 @pass_body
 def create(line: CommandLine, body: Row) -> None:
     """Create a token and print it. The token cannot be shown again."""
     made = line.row("token.create", **body)
     note_new(line, made)
-    line.print(str(made["token"]))
+    line.print_answer(made, str(made["token"]))
 
 
 @token.command("list")

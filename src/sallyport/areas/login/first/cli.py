@@ -13,8 +13,9 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.login.first.fields import LdapFields
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, note_warnings
+from sallyport.shell.exits import ExitStatus
 from sallyport.shell.fields import field_option, option, pass_body
-from sallyport.shell.options import InputFile
+from sallyport.shell.options import InputFile, json_answer
 
 _FILE = InputFile()
 _PEM = "-----BEGIN CERTIFICATE-----"
@@ -96,6 +97,7 @@ def _text(_context: click.Context, _option: click.Parameter, path: Path | None) 
     expose_value=True,
     help="RadSec: name in the RADIUS servers' certificates, if it differs from the host.",
 )
+@json_answer
 @pass_body
 def first_factor(
     line: CommandLine,
@@ -158,6 +160,7 @@ def first_factor(
 @click.option(
     "--mschap", is_flag=True, help="Check the password by MS-CHAPv2, as Wi-Fi and VPN clients do, instead of PAP."
 )
+@json_answer
 @click.pass_context
 def check(ctx: click.Context, *, name: str, user: str, password: str | None, mschap: bool) -> None:
     """Check a name and a password with a domain's first factor, and print each step.
@@ -171,9 +174,8 @@ def check(ctx: click.Context, *, name: str, user: str, password: str | None, msc
     body: Row = {"userName": user, "password": {"hex": octets.hex()}, "mschap": mschap}
     told = line.run("/ad/CheckFirstFactor", body, domain=name)
     steps = told["steps"]
-    for step in steps if isinstance(steps, list) else ():
-        line.print(str(step))
-    ctx.exit(1 if told["reason"] else 0)
+    line.print_answer(told, "\n".join(map(str, steps if isinstance(steps, list) else ())))
+    ctx.exit(ExitStatus.FAILED if told["reason"] else ExitStatus.DONE)
 
 
 def _shown(line: CommandLine, name: str) -> Row:

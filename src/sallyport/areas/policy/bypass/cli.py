@@ -64,8 +64,9 @@ def bypass() -> None:
     type=click.File(encoding="utf-8"),
     help="File with a line `ADDRESS` or `ADDRESS,NAME` for each station; `-` reads standard input.",
 )
+@json_form
 @pass_body
-def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None, psk: str | None) -> None:
+def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None, psk: str | None, form: Form | None) -> None:
     """Add stations by MAC address, in any notation. A station that is already listed gets the new name, and the values
     of the given options."""
     if psk == GENERATE:
@@ -81,7 +82,9 @@ def add(line: CommandLine, body: Row, *, domain: str, file: TextIO | None, psk: 
     keys = _added(line, body, wanted, domain)
     first = next(keys, None)
     if first is not None:  # they are printed also if a later request fails
-        line.print_rows(chain([first], keys), KEYS, "csv")
+        line.print_rows(chain([first], keys), KEYS, form or "csv")
+    elif form:
+        line.print_rows((), KEYS, form)
     line.note(f"{counted(sum(map(len, wanted.values())), 'station')} added to {domain}")
 
 

@@ -16,7 +16,7 @@ from sallyport.base.text import counted, fold
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries, named, note_warnings
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import NUMBER, Group, Pair, in_domain, json_form
+from sallyport.shell.options import NUMBER, Group, Pair, in_domain, json_answer, json_form
 
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "factor", "reply")
 READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
@@ -118,6 +118,7 @@ def rule() -> None:
 @field_argument("name", "name")
 @options(AddLoginRule, "action")
 @settings
+@json_answer
 @pass_body
 def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add a rule and print its ruleId. The rule matches if the login fits one value of each scope that is given.
@@ -127,7 +128,7 @@ def add(line: CommandLine, body: Row, *, domain: str) -> None:
     priority alone.
     """
     made = _run(line, "/ad/AddLoginRule", body, domain)
-    line.print(str(made["ruleId"]))
+    line.print_answer(made, str(made["ruleId"]))
     _warn(line, made, body)
 
 

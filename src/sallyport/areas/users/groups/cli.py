@@ -7,7 +7,7 @@ from sallyport.areas.users.groups.bodies import AddGroup, ListGroups
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import field_argument, option, options, pass_body
-from sallyport.shell.options import Group, in_domain, json_form
+from sallyport.shell.options import Group, in_domain, json_answer, json_form
 
 COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
 
@@ -21,10 +21,12 @@ def group() -> None:
 @field_argument("groupName", "name")
 @in_domain
 @options(AddGroup, "ou", "cn", "dc")
+@json_answer
 @pass_body
 def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add an active group and print its groupId."""
-    line.print(str(line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)["instanceId"]))
+    made = line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)
+    line.print_answer(made, str(made["instanceId"]))
     line.note(f"group {body['groupName']} was added to {domain}")
 
 

@@ -11,7 +11,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.fields import field_argument, option, options, pass_body
 from sallyport.shell.files import read_rows, source
-from sallyport.shell.options import Group, as_json, in_domain, json_form
+from sallyport.shell.options import Group, as_json, in_domain, json_answer, json_form
 
 COLUMNS = (
     "instanceId",
@@ -37,10 +37,12 @@ def instance() -> None:
 @in_domain
 @option(AddInstance, "osId", "--os", type=click.IntRange(0, max(SYSTEMS)))
 @options(AddInstance, "publicIp", "privateIp", "hostName", "authType")
+@json_answer
 @pass_body
 def add(line: CommandLine, body: Row, *, domain: str) -> None:
     """Add an instance and print its instanceId."""
-    line.print(str(line.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"]))
+    made = line.run("/api/v1/instances/addInstance", body, domain=domain)
+    line.print_answer(made, str(made["instanceId"]))
     line.note(f"instance {body['instanceName']} was added to {domain}")
 
 
