@@ -26,6 +26,7 @@ from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.vendors import MEDIA, PRODUCTS
 from sallyport.service.app import App
+from sallyport.service.operations import gate_of
 from sallyport.service.operations import operations as declared_operations
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
@@ -35,7 +36,6 @@ from sallyport.store.data_folder import Reserve
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault
 from sallyport.web.description import document
-from sallyport.web.scope import Gate
 
 Json = Mapping[str, Any]
 Row = Sequence[str]
@@ -293,7 +293,7 @@ def api() -> Json:
         store = SqliteStore(place, StoreMetrics(registry), Reserve(place.with_suffix(".reserve"), 0))
         with closing(store):
             app = App(settings, store, Vault(Secret(bytes(32))), load_dictionary(), registry)
-            declared = declared_operations(app, Gate(app.tenancy.authentication, app.domains.service))
+            declared = declared_operations(app, gate_of(app))
     return document([each for group in declared for each in group.all], "")
 
 
@@ -307,6 +307,7 @@ def operations(described: Json, tag: str) -> str:
             parts += [
                 f"## {method.upper()} {path}",
                 str(each["description"]),
+                *(f"Query parameter {_code(one['name'])}: {one['description']}" for one in each.get("parameters", ())),
                 "**Request**",
                 _table(("field", "type", "required", "meaning"), _fields(described, body["schema"])),
                 "**Answer**",

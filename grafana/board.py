@@ -23,10 +23,11 @@ SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 @dataclass(frozen=True, slots=True)
 class Query:
     """A PromQL expression. `$here` in it stands for the selector of the chosen instances. legend: the name of each
-    line; a label is written as `{{client}}`."""
+    line; a label is written as `{{client}}`. exemplars: whether the graph marks single logins, with their event."""
 
     text: str
     legend: str = ""
+    exemplars: bool = False
 
     @property
     def expression(self) -> str:
@@ -98,12 +99,20 @@ def named(expression: str) -> str:
     )
 
 
-def quantiles(metric: str, by: str, *shares: float, where: str = "$here", legend: str = "") -> tuple[Query, ...]:
-    """Return queries for quantiles of a histogram. by: a label to group by, or empty. shares: quantiles from 0 to 1."""
+def quantiles(
+    metric: str, by: str, *shares: float, where: str = "$here", legend: str = "", exemplars: bool = False
+) -> tuple[Query, ...]:
+    """Return queries for quantiles of a histogram. by: a label to group by, or empty. shares: quantiles from 0 to 1.
+    exemplars: see `Query`; only one of the queries has them."""
     groups = f"le, {by}" if by else "le"
     rate = f"sum by ({groups}) (rate({metric}_bucket{{{where}}}[$__rate_interval]))"
     return tuple(
-        Query(f"histogram_quantile({share:g}, {rate})", f"{legend} p{share * 100:g}".strip()) for share in shares
+        Query(
+            f"histogram_quantile({share:g}, {rate})",
+            f"{legend} p{share * 100:g}".strip(),
+            exemplars and share == shares[-1],
+        )
+        for share in shares
     )
 
 
@@ -154,6 +163,8 @@ def _panel(part: Number | Graph) -> stat.Panel | timeseries.Panel:
     panel.span(part.width).height(part.height)
     for letter, query in zip("ABCDEFGH", part.queries, strict=False):
         target = prometheus.Dataquery().expr(query.expression).legend_format(query.legend).ref_id(letter)
+        if query.exemplars:
+            target.exemplar(True)
         panel.with_target(target.instant() if isinstance(part, Number) else target.range())
     return panel
 

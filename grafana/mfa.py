@@ -53,7 +53,9 @@ MFA: Final = Board(
         Graph(
             "Time until the user answers",
             "Time from the prompt to the result. Devices must wait longer: set their timeout to 60 s, with one retry.",
-            quantiles("sallyport_mfa_challenge_duration_seconds", "provider", 0.5, 0.95, legend="{{provider}}"),
+            quantiles(
+                "sallyport_mfa_challenge_duration_seconds", "provider", 0.5, 0.95, legend="{{provider}}", exemplars=True
+            ),
             unit="s",
         ),
         Graph(

@@ -39,8 +39,9 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Latency",
-            "Time from request to answer, with the write to disk, without the time of users and the delay of rejects.",
-            quantiles(DURATION, "", 0.5, 0.9, 0.99),
+            "Time from request to answer, with the write to disk, without the time of users and the delay of rejects. "
+            "Exemplars name the event of a login.",
+            quantiles(DURATION, "", 0.5, 0.9, 0.99, exemplars=True),
             unit="s",
         ),
         Graph(

@@ -1,5 +1,6 @@
 """/ad/ImportConfiguration: a form with a file of another RADIUS server."""
 
+from collections.abc import Callable, Mapping
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import httpx
 import pytest
 
 from tests.api.world import Tenant, problem
+from tests.areas.migration.test_archives import tar, zipped
 
 IMPORT = "/ad/ImportConfiguration"
 NPS = Path(__file__).parents[2] / "docs" / "guides" / "nps_example.xml"
@@ -117,8 +119,10 @@ def test_an_export_of_nps_needs_decisions(tenant: Tenant) -> None:
         (table(), {"columns": "name"}, "columns"),
         (table(), {"decisions": "x=maybe"}, "decisions"),
         (table("a" * 200_000), {}, "old.csv"),
+        (table(), {"format": "freeradius"}, "no archive"),
+        (tar({"clients.conf": b"$INCLUDE /etc/passwd"}), {"format": "freeradius"}, "outside of the folder"),
     ],
-    ids=["entities", "truncated", "octets", "no-column", "no-sign", "decision", "long-cell"],
+    ids=["entities", "truncated", "octets", "no-column", "no-sign", "decision", "long-cell", "no-archive", "include"],
 )
 def test_a_wrong_file(tenant: Tenant, content: str | bytes, fields: dict[str, str], part: str) -> None:
     """A file or an option that cannot be read is refused with the reason, and nothing is stored."""
@@ -158,3 +162,37 @@ def test_references_are_texts(tenant: Tenant) -> None:
     send(tenant, content, plan=planned(tenant, content)["plan"])
     with tenant.world.service.radius("file:/etc/passwd", source=address) as client:
         assert client.login("nobody", "wrong") == 3
+
+
+@pytest.mark.parametrize("pack", [tar, zipped], ids=["tar", "zip"])
+def test_an_archive_of_freeradius(tenant: Tenant, pack: Callable[[Mapping[str, bytes]], bytes]) -> None:
+    """Clients, rules and users of the folder are planned and written; the users can log in once the admin enables the
+    rule that admits them. No answer has a password, and nothing of the archive is left."""
+    address = tenant.world.address()
+    octets = pack(
+        {
+            "raddb/clients.conf": f"client core {{ ipaddr = {address}\n secret = core-secret-1 }}\n".encode(),
+            "raddb/mods-config/files/authorize": 'zoë Cleartext-Password := "correct horse"\n'.encode()
+            + 'mül Cleartext-Password := "pass of mül"\n'.encode("latin-1"),
+        }
+    )
+    fields = {"format": "freeradius", "fileName": "raddb.tgz"}
+    plan = planned(tenant, octets, **fields)
+    people = [(each["sign"], each["name"], each["source"]) for each in plan["steps"] if each["kind"] == "user"]
+    place = "mods-config/files/authorize"
+    assert people == [("+", "zoë", f"{place}:1"), ("+", "mül", f"{place}:2")]
+    done = send(tenant, octets, **fields, plan=plan["plan"])
+    assert done.json()["applied"], done.text
+    assert "correct horse" not in str(plan) + done.text
+    again = planned(tenant, octets, **fields)
+    assert (again["added"], again["changed"]) == (0, 0) and again["unchanged"] == plan["added"] + plan["changed"]
+    assert not list(tenant.world.service.data_dir.glob("import-*"))
+    (everyone,) = [
+        each
+        for each in tenant.ask("/ad/ListLoginRules", domainId=tenant.domain)["rules"]
+        if each["name"] == "FreeRADIUS: all other users"
+    ]
+    tenant.ask("/ad/UpdateLoginRule", domainId=tenant.domain, ruleId=everyone["ruleId"], enabled=True, everyone=True)
+    with tenant.world.service.radius("core-secret-1", source=address) as client:
+        assert client.login("zoë", "correct horse") == 2
+        assert client.login("zoë", "wrong") == 3

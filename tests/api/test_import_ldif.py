@@ -11,6 +11,7 @@ import pytest
 
 from tests.api.test_directory_runs import job, names
 from tests.api.world import Tenant, problem
+from tests.waiting import eventually
 
 IMPORT = "/api/v1/integrations/directory/importLdif"
 USERS = "/ad/GetAllAdUsers"
@@ -96,7 +97,7 @@ def test_a_file_is_imported_and_deleted(tenant: Tenant) -> None:
     users = {user["userName"]: user for user in tenant.ask(USERS, domainId=tenant.domain)["users"]}
     assert users.keys() == {"anna", "ben"} and users["anna"]["userId"] == ann["userId"]
     assert (users["anna"]["email"], users["anna"]["groups"]) == ("ann@example.org", ["ops"])
-    assert not [path for path in left(tenant) if path.stat().st_size and "lines" in path.name]
+    eventually(lambda: not [path for path in left(tenant) if path.stat().st_size and "lines" in path.name])
 
 
 @pytest.mark.parametrize(

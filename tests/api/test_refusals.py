@@ -8,9 +8,9 @@ from typing import Any, get_args
 import httpx
 import pytest
 
-from sallyport.service.operations import operations
+from sallyport.service.operations import gate_of, operations
 from sallyport.web.bodies import Body
-from sallyport.web.scope import Gate, Role
+from sallyport.web.scope import Role
 from tests.api.operations import FORMS, OPERATIONS, READER, Operation
 from tests.api.world import Tenant, World, problem
 from tests.areas import Areas
@@ -57,7 +57,7 @@ async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None
 
     Its body passes orgId, tenantId and domainId to these checks.
     """
-    gate = Gate(areas.app.tenancy.authentication, areas.domains)
+    gate = gate_of(areas.app)
     listed = {(each.method, each.path): each for each in (*OPERATIONS, *FORMS)}
     declared = {
         (operation.method, path): operation

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sallyport.shell.exits import ExitStatus
 from tests.cli import Service
+from tests.waiting import eventually
 
 FOLDER = {
     "domain.toml": '[[domain]]\ndomainName = "branch"\n',
@@ -40,6 +41,39 @@ def test_a_folder_is_planned_applied_and_exported(service: Service, tmp_path: Pa
     service.ok("apply", str(tmp_path), "--prune=all", "--only", "rule", *scope)
     (plan,) = json.loads(service.program("apply", str(tmp_path), "--diff", "--json", *scope).stdout)
     assert plan["steps"] == [] and plan["counts"]["unchanged"] == 3
+
+
+def test_a_command_changes_objects_of_files_only_with_override(service: Service, tmp_path: Path) -> None:
+    """The error names the file, the object and the option. The next `apply` undoes the change."""
+    (tmp_path / "domain.toml").write_text('[[domain]]\ndomainName = "shop"\n')
+    folder = ("apply", str(tmp_path), "--org", "1", "--tenant", "1")
+    service.ok(*folder)
+    change = ("domain", "set", "shop", "--remember-hours", "8")
+    refused = service.cli(*change)
+    assert refused.returncode == 1 and "domain.toml manages the domain shop" in refused.stderr
+    assert "`sallyport --override`" in refused.stderr
+    service.ok("--override", *change)
+    assert "configuration.override" in service.ok("audit", "list", "--domain", "shop")
+    assert service.program(*folder, "--diff").returncode == ExitStatus.WOULD_CHANGE
+    service.ok(*folder)
+    assert service.program(*folder, "--diff").returncode == 0
+
+
+def test_doctor_names_the_objects_that_differ_from_the_files(tmp_path: Path) -> None:
+    """An object that was changed after the folder of the setting `apply` was applied is a warning."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "domain.toml").write_text('[[domain]]\ndomainName = "shop"\n')
+    service = Service(tmp_path, {"SALLYPORT_APPLY": str(folder)})
+    service.start()
+    try:
+        eventually(lambda: bool(service.call("configuration.state")["at"]))
+        assert "differ from the files" not in service.cli("doctor").stdout
+        service.ok("--override", "domain", "set", "shop", "--remember-hours", "8")
+        assert "objects differ from the files: domain shop;" in service.cli("doctor").stdout
+        service.stop()
+    finally:
+        service.kill()
 
 
 def test_wrong_folders_and_options_are_refused(service: Service, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ async def insists(visitor: Visitor, path: str, fields: dict[str, str]) -> None:
     """Send a form, which is refused, and send it again with the checkbox of the answer."""
     refused = await visitor.send(path, fields)
     assert refused.status_code == 409 and ASKS in text_of(refused), text_of(refused)
-    assert "files manage the" in text_of(refused)
+    assert ".toml manages the" in text_of(refused) and "?override" not in text_of(refused)
     done = await visitor.send(path, {**fields, "insists": "yes"})
     assert done.status_code == 303, text_of(done)
 

@@ -20,11 +20,11 @@ from starlette.types import ASGIApp
 from sallyport.base.clock import SECOND
 from sallyport.console.running import Running
 from sallyport.service.commands import commands
-from sallyport.service.operations import console, operations, pages
+from sallyport.service.operations import console, gate_of, operations, pages
 from sallyport.web.app import create_app
 from sallyport.web.content import LargeAnswers
 from sallyport.web.operation import Operations
-from sallyport.web.scope import Gate, Role
+from sallyport.web.scope import Role
 from tests.areas import Areas, SetClock
 
 PASSWORD = "a horse and 42 batteries"
@@ -136,7 +136,7 @@ class Site:
 
 def site_of(areas: Areas, clock: SetClock) -> Site:
     """Return the console over areas."""
-    gate = Gate(areas.app.tenancy.authentication, areas.domains)
+    gate = gate_of(areas.app)
     declared = operations(areas.app, gate)
     site = console(areas.app, gate, declared, commands(areas.app), trio.Event())
     app = create_app(

@@ -15,11 +15,12 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+from sallyport.deploy.grafana import FOLDERS
 from tests.running_service import RunningService
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 400
-PARTS = ("src", "dictionaries", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore")
+PARTS = ("src", "dictionaries", "grafana", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore")
 """The files of the repository from which the distributions are built."""
 PASSWORD = "correct horse battery"
 
@@ -82,15 +83,18 @@ def source_of(wheel: Path) -> Path:
 
 
 def expected() -> set[str]:
-    """Return the files that the wheel must contain in addition to its metadata: those of the package and the
-    dictionaries.
+    """Return the files that the wheel must contain in addition to its metadata: those of the package, the
+    dictionaries, and the files of `sallyport grafana export`.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     excluded = [ROOT / name for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]]
     package = {path for path in (ROOT / "src" / "sallyport").rglob("*") if path.is_file()}
     package = {path for path in package if not any(path.is_relative_to(each) for each in excluded)}
     names = {str(path.relative_to(ROOT / "src")) for path in package if path.suffix != ".pyc"}
-    return names | {f"sallyport/dictionaries/{path.name}" for path in (ROOT / "dictionaries").iterdir()}
+    outside = [*(ROOT / "dictionaries").iterdir()]
+    for folder in FOLDERS:
+        outside += [path for path in (ROOT / "grafana" / folder).rglob("*") if path.is_file()]
+    return names | {f"sallyport/{path.relative_to(ROOT)}" for path in outside}
 
 
 def check_wheel(wheel: Path) -> None:
@@ -118,10 +122,11 @@ def check_source(archive: Path) -> None:
     """Assert that the source distribution has all sources of the wheel, and no file that git ignores."""
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
-    wanted = {f"src/{name}" for name in expected() if not name.startswith("sallyport/dictionaries/")}
+    wanted = {f"src/{name}" for name in expected() if (ROOT / "src" / name).exists()}
     assert wanted | {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "dictionaries/dictionary"} <= names
     assert {name.partition("/")[0] for name in names} <= {
-        "src", "dictionaries", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore", "PKG-INFO",
+        "src", "dictionaries", "grafana", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore",
+        "PKG-INFO",
     }  # fmt: skip
 
 

@@ -1,9 +1,8 @@
-"""The Debian packages of the service and of the agents alone. They are built once, and then installed, upgraded,
-removed and purged on a Debian that was booted with systemd. The machine has only the declared dependencies and no
-network except loopback, so an undeclared dependency is found.
+"""The Debian package. It is built once, and then installed, upgraded, removed and purged on a Debian that was booted
+with systemd. The machine has only the declared dependencies and no network except loopback, so an undeclared dependency
+is found.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -23,9 +22,6 @@ ROOT = Path(__file__).parents[2]
 BUILD_S = 400
 NAME = "sallyport-radius"
 VENV = f"/opt/venvs/{NAME}"
-AGENT = "sallyport-agent"
-AGENT_UNIT = "sallyport-agent-endpoint.service"
-AGENT_FILE = "/etc/sallyport/endpoint-agent.toml"
 LATER = "99.0.0"
 
 
@@ -55,8 +51,8 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a directory with packages. `one.deb` is built by `make deb`; `two.deb` is the same package with a later
-    version; `agent.deb` is built by `make deb-agent`.
+    """Yield a directory with two packages. `one.deb` is built by `make deb`; `two.deb` is the same package with a later
+    version.
     """
     place = tmp_path_factory.mktemp("package")
     source, packages = place / "source", place / "packages"
@@ -65,7 +61,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     packages.mkdir()
     built = source / run("make", "--silent", "deb", cwd=source).splitlines()[-1]
     built.rename(packages / "one.deb")
-    (source / run("make", "--silent", "deb-agent", cwd=source).splitlines()[-1]).rename(packages / "agent.deb")
     tree = place / "tree"
     run("dpkg-deb", "--raw-extract", packages / "one.deb", tree)
     control, program = tree / "DEBIAN" / "control", next(tree.glob("**/site-packages/sallyport/__init__.py"))
@@ -106,55 +101,14 @@ def state(host: BootedHost, unit: str, name: str) -> str:
     return host.run("systemctl", "show", "--value", f"--property={name}", unit).stdout.strip()
 
 
-@pytest.mark.parametrize(
-    ("package", "overrides"),
-    [("one.deb", f"{NAME}.lintian-overrides"), ("agent.deb", f"agent/{AGENT}.lintian-overrides")],
-)
-def test_lintian_finds_no_error(directory: Path, package: str, overrides: str) -> None:
+def test_lintian_finds_no_error(directory: Path) -> None:
     """lintian finds only tags that are overridden. A comment before each override gives the reason."""
     done = subprocess.run(
-        ["lintian", "--fail-on=error,warning", directory / package], capture_output=True, text=True, check=False
+        ["lintian", "--fail-on=error,warning", directory / "one.deb"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    text = (ROOT / "src/sallyport/deploy/debian" / overrides).read_text(encoding="utf-8")
-    assert re.fullmatch(r"(#.+\nsallyport-(radius|agent): .+\n)+", text)
-
-
-def test_the_agents_alone_are_small(directory: Path) -> None:
-    """The package with all its Python packages has at most 15 MB, and installed 45 MB. The service has several times
-    that."""
-    shown = run("dpkg-deb", "--field", directory / "agent.deb", "Installed-Size")
-    assert (directory / "agent.deb").stat().st_size <= 15_000_000
-    assert int(shown) * 1024 <= 45_000_000
-
-
-def test_the_agents_alone_manage_a_host(host: BootedHost) -> None:
-    """Both packages can be on one host. The endpoint agent of the package enrols, and makes the account of an assigned
-    user. A removal stops it and keeps the account and its file; a purge deletes the file.
-    """
-    host.run("dpkg", "--install", "/srv/one.deb", "/srv/agent.deb")
-    domain = ("--domain", "default")
-    sallyport(host, "user", "add", "ann", *domain, "--password", "-", stdin="correct-horse\n")
-    sallyport(host, "instance", "add", "here", *domain)
-    key = ("--org", "1", "--tenant", "1", "--instance", "here", "--service", "http://127.0.0.1:8080")
-    text = sallyport(host, "agent", "key", "create", *domain, *key)
-    host.run("sallyport-agent", "install", "endpoint", "--start", stdin=text + "\n")
-    assert "ExecStart=/usr/bin/sallyport-agent endpoint " in host.run("systemctl", "cat", AGENT_UNIT).stdout
-    sallyport(host, "instance", "assign", "here", *domain, "--user", "ann")
-    host.shell("for n in $(seq 300); do getent passwd ann && exit; sleep 0.2; done; journalctl -u 'sally*'; exit 1")
-    assert json.loads(host.run("sallyport-agent", "status", "--json").stdout)["accounts"] == ["ann"]
-    assert "--dry-run" in host.run("sallyport-agent", "directory", "--help").stdout
-    assert is_there(host, "/usr/share/man/man8/sallyport-agent.8.gz")
-    host.run("dpkg", "--remove", AGENT)
-    assert state(host, AGENT_UNIT, "ActiveState") == "inactive"
-    assert [is_there(host, path) for path in (f"/opt/venvs/{AGENT}", f"/etc/systemd/system/{AGENT_UNIT}")] == [
-        False,
-        False,
-    ]
-    assert host.run("getent", "passwd", "ann").returncode == 0
-    assert is_there(host, AGENT_FILE) and state(host, UNIT, "ActiveState") == "active"
-    host.run("dpkg", "--purge", AGENT)
-    assert not is_there(host, AGENT_FILE) and is_there(host, CONFIG_FILE)
+    text = (ROOT / f"src/sallyport/deploy/debian/{NAME}.lintian-overrides").read_text(encoding="utf-8")
+    assert re.fullmatch(rf"(#.+\n{NAME}: .+\n)+", text)
 
 
 def test_the_package_has_no_path_of_its_build(directory: Path) -> None:

@@ -5,8 +5,10 @@ import shutil
 
 import pytest
 import trio
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
+from prometheus_client.parser import text_string_to_metric_families
 
-from sallyport.metrics import render
+from sallyport.metrics import has_exemplars, render
 from tests.metrics.everything import collected, registered
 
 NAMES = [metric.name for metric in collected()]
@@ -31,6 +33,20 @@ def test_every_metric_has_a_sentence_of_help() -> None:
 def test_there_are_no_created_series() -> None:
     """There are no _created series of the client library, because they would double the number of series."""
     assert b"_created" not in render(registered())
+
+
+def test_openmetrics_is_well_formed_and_has_the_same_samples() -> None:
+    """A scrape that accepts OpenMetrics gets it. The names and labels of the samples are those of the text format."""
+    registry = registered()
+    asked = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
+    assert has_exemplars(asked) and not has_exemplars("") and not has_exemplars("text/plain")
+    found = {
+        (sample.name, tuple(sample.labels.items()))
+        for family in openmetrics_families(render(registry, asked).decode())
+        for sample in family.samples
+    }
+    plain = text_string_to_metric_families(render(registry).decode())
+    assert found == {(each.name, tuple(each.labels.items())) for family in plain for each in family.samples} != set()
 
 
 @pytest.mark.peer

@@ -1,11 +1,14 @@
 """The metrics of several workers, at one address."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
 
-from sallyport.metrics import render
+from sallyport.metrics import Durations, LoginPlace, render
 from sallyport.metrics.workers import ADDED, LOWEST, merged
 from tests.metrics.everything import collected
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 def worker(count: float) -> str:
@@ -43,6 +46,35 @@ def test_metrics_of_two_workers() -> None:
         ("sallyport_config_last_reload_success_timestamp_seconds",): 1,
     }
     assert {each.name: each.type for each in families.values()}["sallyport_x"] == "counter"
+
+
+def test_openmetrics_of_two_workers() -> None:
+    """The exemplars of both workers stay, and the text ends as OpenMetrics demands. A text in a label may look like an
+    exemplar."""
+
+    def told(event_id: int) -> str:
+        registry = CollectorRegistry()
+        durations = Durations(registry, "sallyport_t_seconds", "Times.", "type")
+        buckets = durations.of('a "quoted} # {name')
+        buckets.observe(0.2, LoginPlace(3, 1_000_000))
+        (observed,) = durations.take_logins()
+        buckets.show(observed, event_id)
+        Gauge("sallyport_locked_out", "Gauge.", registry=registry).set(event_id)
+        return render(registry, OPENMETRICS).decode()
+
+    text = merged({1: told(7), 2: told(8)})
+    assert text.endswith("\n# EOF\n") and text.count("# EOF") == 1
+    times, locked = openmetrics_families(text)
+    shown = [(each, each.exemplar) for each in times.samples if each.exemplar is not None]
+    exemplars = [
+        (each.labels["worker"], each.labels["type"], exemplar.labels, exemplar.value, float(exemplar.timestamp or 0))
+        for each, exemplar in shown
+    ]
+    assert exemplars == [
+        (str(worker), 'a "quoted} # {name', {"event_id": str(event_id), "domain": "3"}, 0.2, 1.0)
+        for worker, event_id in ((1, 7), (2, 8))
+    ]
+    assert [each.value for each in locked.samples] == [8]
 
 
 def test_gauges_of_workers_exist() -> None:

@@ -35,7 +35,7 @@ class Prometheus:
         result: list[dict[str, Any]] = self.get("query", query=expression)["result"]
         return result
 
-    def wait_for(self, expression: str, *, seconds: float = 60.0) -> list[dict[str, Any]]:
+    def wait_for(self, expression: str, *, seconds: float = 120.0) -> list[dict[str, Any]]:
         """Wait until an expression has series, and return them."""
         deadline = time.monotonic() + seconds
         while not (found := self.query(expression)):
@@ -72,6 +72,7 @@ def scraping(directory: Path, port: int) -> Iterator[Prometheus]:
                 f"--config.file={directory / 'prometheus.yml'}",
                 f"--storage.tsdb.path={directory / 'tsdb'}",
                 f"--web.listen-address=127.0.0.1:{own}",
+                "--enable-feature=exemplar-storage",
             ],
             stdout=log,
             stderr=log,

@@ -172,9 +172,14 @@ def make_sample() -> Sample:
         version="1.2.3",
         observe=observe,
         not_ready=lambda: reasons,
-        metrics=lambda: b"sample 1\n",
+        metrics=render_sample,
     )
     return Sample(app, tokens, worked, observed, reasons)
+
+
+async def render_sample(accept: str) -> tuple[bytes, str]:
+    """Return metrics and a content type. The content type is the one that the request accepts."""
+    return b"sample 1\n", accept or "text/plain"
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Tests of the health checks, the metrics and the OpenAPI description."""
 
 import re
-import threading
 
 import pytest
 import trio
@@ -13,7 +12,16 @@ from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.handling import TemplateRoute
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
-from tests.web.sample import LIST, RENAME, SampleOwners, SampleTokens, client_of, make_sample, sample_operations
+from tests.web.sample import (
+    LIST,
+    RENAME,
+    SampleOwners,
+    SampleTokens,
+    client_of,
+    make_sample,
+    render_sample,
+    sample_operations,
+)
 
 
 async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
@@ -29,24 +37,31 @@ async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
     assert unready.json()["reasons"] == ["the store does not take writes"]
 
 
-async def test_metrics_are_text_without_a_redirect() -> None:
-    """/metrics has the text format of Prometheus, and needs no token."""
+async def test_metrics_need_no_token_and_follow_the_accepted_format() -> None:
+    """/metrics has no redirect. It passes the header Accept on, and compresses for a client that accepts gzip."""
     async with client_of(make_sample().app, "") as client:
-        answer = await client.get("/metrics")
-    assert (answer.status_code, answer.content) == (200, b"sample 1\n")
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        answer = await client.get("/metrics", headers={"accept": "text/x-sample", "accept-encoding": "gzip"})
+        plain = await client.get("/metrics", headers={"accept": "", "accept-encoding": "identity"})
+    assert (answer.status_code, answer.content) == (plain.status_code, plain.content) == (200, b"sample 1\n")
+    assert (answer.headers["content-type"].partition(";")[0], answer.headers["content-encoding"]) == (
+        "text/x-sample",
+        "gzip",
+    )
+    assert "content-encoding" not in plain.headers
+    assert plain.headers["vary"] == answer.headers["vary"] == "accept, accept-encoding"
 
 
 async def test_concurrent_scrapes_share_a_rendering() -> None:
-    """Scrapes that arrive during a rendering wait for the next rendering, which they share."""
-    renderings, begun, resume = 0, trio.Event(), threading.Event()
+    """Scrapes that arrive during a rendering wait for the next rendering, which they share. A scrape in another format
+    has a rendering of its own."""
+    renderings, begun, resume = 0, trio.Event(), trio.Event()
 
-    def render() -> bytes:
+    async def render(accept: str) -> tuple[bytes, str]:
         nonlocal renderings
         renderings += 1
-        trio.from_thread.run_sync(begun.set)
-        assert resume.wait(10)
-        return b"x %d\n" % renderings
+        begun.set()
+        await resume.wait()
+        return b"x %d\n" % renderings, accept
 
     app = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=render)
     rendered = []
@@ -62,11 +77,13 @@ async def test_concurrent_scrapes_share_a_rendering() -> None:
         await wait_all_tasks_blocked()
         resume.set()
     assert rendered == ["x 1\n", *["x 2\n"] * 5]
+    async with client_of(app) as client:
+        assert (await client.get("/metrics", headers={"accept": "text/other"})).text == "x 3\n"
 
 
 async def test_a_separate_metrics_app_has_only_health_and_metrics() -> None:
     """If the metrics have their own listener, the app of the service has no metrics."""
-    alone = create_metrics_app(observe=_unobserved, not_ready=lambda: [], metrics=lambda: b"x 1\n")
+    alone = create_metrics_app(observe=_unobserved, not_ready=lambda: [], metrics=render_sample)
     without = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
     async with client_of(alone, "") as client:
         found, unknown = await client.get("/metrics"), await client.get("/docs")

@@ -77,8 +77,10 @@ class Kind(ABC, Generic[BodyT]):
     to them. level: kinds with a lower level are written first, because others refer to their objects. mentioned: the
     names of the kinds whose objects a body names, apart from domains (`mentions`). weight: the time that a change
     takes, in units of that of a RADIUS client. changed_by: the operations that change present objects, with the field
-    of their body that selects the objects: by id, by `key`, or all of a domain (`domainId`). harmless: fields of these
-    operations that change nothing that a file has; files never stop them.
+    of their body that selects the objects: by id, by `key`, or all of a domain (`domainId`). Of several paths of an
+    operation, it has the first. names: SQL of the id, the owner (the domain, or the tenant) and the name of each
+    object, if these operations select objects by id. harmless: fields of these operations that change nothing that a
+    file has; files never stop them.
     """
 
     name: ClassVar[str]
@@ -97,6 +99,7 @@ class Kind(ABC, Generic[BodyT]):
     weight: ClassVar[int] = 1
     mentioned: ClassVar[frozenset[str]] = frozenset()
     changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    names: ClassVar[str] = ""
     harmless: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
@@ -106,6 +109,11 @@ class Kind(ABC, Generic[BodyT]):
     @abstractmethod
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[BodyT]]) -> None:
         """Write changes, first those that remove an object. Raises Refused."""
+
+    def is_changed(self, path: str, body: Fields) -> bool:
+        """Return whether an operation of `changed_by` changes something that a file has. body: its given fields."""
+        given = {name for name, value in body.items() if value and name not in IDS}
+        return not given & self.harmless or not given <= self.harmless | {self.changed_by[path]}
 
     def values(self, body: BodyT) -> dict[str, object]:
         """Return the values of a validated body, by field. Two bodies with equal values describe the same."""
@@ -145,7 +153,7 @@ class Kind(ABC, Generic[BodyT]):
         """Return the names of the fields of the body that a file may have."""
         return [name for name in self.body.model_fields if name not in IDS and name not in self.without]
 
-    def names(self) -> list[str]:
+    def all_fields(self) -> list[str]:
         """Return the names of all fields of a file."""
         return [self.refers, *self.fields()] if self.refers else self.fields()
 

@@ -15,9 +15,9 @@ class Actor:
     kind: `token`, `administrator`, `identity` (a person of an identity provider), `person` (a person who manages
     the own factors), `command line`, `agent`, `public` (a reader of a public document, without a token), or `service`
     if no request makes the change. name: the name of the token, the administrator, the person or the user, or the
-    address of the reader. tenant_id: the tenant of the actor,
-    or the tenant for which the service works; None if it has none. is_installation: whether the actor is an
-    administrator of the whole installation.
+    address of the reader. tenant_id: the tenant of the actor, or the tenant for which the service works; None if it has
+    none. is_installation: whether the actor is an administrator of the whole installation. overrides: the objects that
+    the actor changes although files manage them, as text for the audit trail.
     """
 
     kind: str
@@ -25,6 +25,7 @@ class Actor:
     token_id: int | None = None
     tenant_id: int | None = None
     is_installation: bool = False
+    overrides: str = ""
 
 
 _SERVICE = Actor("service")

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """The implementation of `shell.command.CommandLine`. connect: opens the connection on first use."""
+    """The implementation of `shell.command.CommandLine`. connect: opens the connection on first use. override: whether
+    operations change objects that files manage."""
 
-    def __init__(self, connect: "Callable[[], Connection]") -> None:
+    def __init__(self, connect: "Callable[[], Connection]", *, override: bool = False) -> None:
         self._connect = connect
+        self._override = override
 
     @cached_property
     def connection(self) -> "Connection":
@@ -87,6 +89,8 @@ class Line:
         named: Row = {"domain": domain} if domain is not None else {}
         if domains is not None:
             named["domains"] = list(domains)
+        if self._override:
+            named["override"] = True
         return self._ask({"path": path, "body": whole, **named}, whole)
 
     def call(self, command: str, /, **arguments: "JSON") -> "JSON":

@@ -19,10 +19,9 @@ from sallyport.host.owner import as_owner, user_name
 from sallyport.service.build import New, build
 from sallyport.service.commands import Requests
 from sallyport.service.control import in_one_line
-from sallyport.service.operations import operations
+from sallyport.service.operations import gate_of, operations
 from sallyport.settings.settings import Settings
 from sallyport.store.data_folder import make_data_directory
-from sallyport.web.scope import Gate
 
 
 class Local:
@@ -82,6 +81,6 @@ class Local:
     async def _hold(self, settings: Settings, environ: Mapping[str, str], new: New) -> None:
         async with build(settings, environ, new=new) as app:
             stop = trio.Event()
-            gate = Gate(app.tenancy.authentication, app.domains.service)
+            gate = gate_of(app)
             self._opened.set_result((Requests(app, operations(app, gate)), stop, trio.lowlevel.current_trio_token()))
             await stop.wait()

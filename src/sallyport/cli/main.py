@@ -87,6 +87,7 @@ SECTIONS: Sections = {
         "apply": ("sallyport.areas.configuration.cli:apply", "Apply the configuration of TOML files."),
         "audit": ("sallyport.areas.audit.cli:audit", "The audit trail: changes with actor and time."),
         "log": ("sallyport.cli.serve:log_group", "The log level of the running service."),
+        "grafana": ("sallyport.deploy.grafana:grafana", "Dashboards of Grafana, and rules of Prometheus."),
         "completion": ("sallyport.cli.completion:completion", "The scripts of bash, zsh and fish."),
         "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),
     },
@@ -117,9 +118,10 @@ AGENT_SECTIONS: Sections = {
     type=click.Path(dir_okay=False, readable=False, path_type=Path),
     help="Settings file (sallyport.toml).",
 )
+@click.option("--override", is_flag=True, help="Change also objects that files manage (sallyport apply).")
 @click.version_option(__version__, prog_name="sallyport")
 @click.pass_context
-def root(ctx: click.Context, config: Path | None) -> None:
+def root(ctx: click.Context, config: Path | None, *, override: bool) -> None:
     """RADIUS server for the second factor of network logins, with an inventory of the devices that use it."""
 
     def note(text: str) -> None:
@@ -133,7 +135,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
         ctx.call_on_close(connection.close)
         return connection
 
-    ctx.obj = Line(connect)
+    ctx.obj = Line(connect, override=override)
 
 
 @click.group(cls=LazyGroup, sections=AGENT_SECTIONS)

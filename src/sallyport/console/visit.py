@@ -134,14 +134,15 @@ class Services:
         """Return whether the body of an operation has a field."""
         return self._operations[path].takes(field)
 
-    async def run(self, path: str, body: object, caller: Caller) -> JSON:
-        """Run an operation after all checks of the API. Raises Refused, StoreError."""
+    async def run(self, path: str, body: object, caller: Caller, *, override: bool) -> JSON:
+        """Run an operation after all checks of the API. override: whether it may change objects that files manage.
+        Raises Refused, StoreError."""
         operation = self._operations[path]
         if operation.run is None:
             raise LookupError(f"{path} takes a file")
         octets = json.dumps(body, ensure_ascii=False).encode(errors="replace")
         with self.gate.running(caller):
-            answer = await operation.run(octets, caller)
+            answer = await operation.run(octets, caller, override=override)
         await trio.lowlevel.checkpoint()
         return cast(JSON, json.loads(answer))
 
@@ -166,7 +167,8 @@ class FormProblem:
     def of(cls, error: Refused) -> "FormProblem":
         """Return the problem of an error."""
         wrong = error.errors if isinstance(error, Invalid) else ()
-        return cls(str(error), {each.field: each.message for each in wrong}, isinstance(error, ManagedByFiles))
+        message = error.reason if isinstance(error, ManagedByFiles) else str(error)
+        return cls(message, {each.field: each.message for each in wrong}, isinstance(error, ManagedByFiles))
 
 
 @dataclass(frozen=True)
@@ -214,11 +216,8 @@ class Visit:
         if domain is not None and self.services.takes(path, "domainId"):
             filled["domainId"] = domain
         several = [{**filled, **each} for each in ([body] if isinstance(body, Mapping) else body)]
-        if INSISTS not in self.fields:
-            for each in several:
-                await self.services.managed.check(caller.tenant_id, path, each)
         whole = several[0] if isinstance(body, Mapping) else several
-        return _object(await self.services.run(path, whole, caller))
+        return _object(await self.services.run(path, whole, caller, override=INSISTS in self.fields))
 
     async def managed_here(self) -> list[str]:
         """Return the objects of this page that files manage. Raises StoreError."""

@@ -3,11 +3,20 @@
 Names and labels are an API: grafana/ uses them, and the reference documentation lists them. The values of a label are a
 closed set, or names that an admin chose (domains by id, and RADIUS clients, at most a thousand of each). A label never
 contains a user, a station or an address. The module `instruments` has counters for code that runs at each login. It
-also has `render`, which returns all metrics as text.
+also has `render`, which returns all metrics in the format that a scrape accepts.
 """
 
 from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, PresentationMetrics
-from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
+from sallyport.metrics.instruments import (
+    MAX_NAMES,
+    Buckets,
+    Cell,
+    Durations,
+    LoginPlace,
+    content_type,
+    has_exemplars,
+    render,
+)
 from sallyport.metrics.inventory import AgentMetrics, DomainMetrics, InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import (
     LockoutMetrics,
@@ -41,12 +50,14 @@ __all__ = [
     "CredentialMetrics",
     "DirectoryMetrics",
     "DomainMetrics",
+    "Durations",
     "DynamicMetrics",
     "HttpMetrics",
     "InventoryMetrics",
     "ListFacts",
     "LockoutMetrics",
     "LoginMetrics",
+    "LoginPlace",
     "MailMetrics",
     "MfaMetrics",
     "NodeMetrics",
@@ -61,5 +72,7 @@ __all__ = [
     "StepUpMetrics",
     "StoreMetrics",
     "UpstreamMetrics",
+    "content_type",
+    "has_exemplars",
     "render",
 ]

@@ -7,11 +7,13 @@ At each login, only plain integers are incremented (0.04 µs). A scrape converts
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -88,44 +90,85 @@ class Tally(Collector):
         yield family
 
 
-class Buckets:
-    """The counts of one histogram, by bucket."""
+class LoginPlace(NamedTuple):
+    """What identifies a login before its event has an id. at: the arrival of its request, in microseconds."""
 
-    __slots__ = ("_bounds", "_counts", "sum")
+    domain_id: int
+    at: int
+
+
+class Buckets:
+    """The counts of one histogram, by bucket, and the last login of each bucket."""
+
+    __slots__ = ("_bounds", "_counts", "_exemplars", "_last", "sum")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = tuple(bounds)
         self._counts = [0] * (len(bounds) + 1)
+        self._last: dict[int, tuple[LoginPlace, float]] = {}
+        self._exemplars: dict[int, Exemplar] = {}
         self.sum = 0.0
 
-    def observe(self, value: float) -> None:
-        """Count an observation."""
-        self._counts[bisect_left(self._bounds, value)] += 1
+    def observe(self, value: float, login: LoginPlace | None = None) -> None:
+        """Count an observation. login: the login that was observed, if it has an event."""
+        index = bisect_left(self._bounds, value)
+        self._counts[index] += 1
         self.sum += value
+        if login is not None:
+            self._last[index] = login, value
 
-    def cumulated(self) -> list[tuple[str, float]]:
-        """Return a pair for each bucket: the upper bound, and the number of all observations that are not greater than
-        this bound. Prometheus expects this form."""
-        return list(zip((*map(str, self._bounds), "+Inf"), accumulate(map(float, self._counts)), strict=True))
+    def take_logins(self) -> list["Observed"]:
+        """Return the last login of each bucket since the last call."""
+        taken, self._last = self._last, {}
+        return [Observed(self, index, login, value) for index, (login, value) in taken.items()]
+
+    def show(self, observed: "Observed", event_id: int) -> None:
+        """Make a login the exemplar of its bucket."""
+        at = observed.login.at / 1_000_000
+        labels = {"event_id": str(event_id), "domain": str(observed.login.domain_id)}
+        self._exemplars[observed.position] = Exemplar(labels, observed.value, at)
+
+    def cumulated(self) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+        """Return for each bucket: the upper bound, the number of all observations that are not greater than this bound,
+        and its exemplar, if it has one. Prometheus expects this form."""
+        found: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
+        bounds, counts = (*map(str, self._bounds), "+Inf"), accumulate(map(float, self._counts))
+        for position, (bound, count) in enumerate(zip(bounds, counts, strict=True)):
+            exemplar = self._exemplars.get(position)
+            found.append((bound, count) if exemplar is None else (bound, count, exemplar))
+        return found
+
+
+class Observed(NamedTuple):
+    """A login in a bucket of a histogram. position: that of the bucket."""
+
+    buckets: Buckets
+    position: int
+    login: LoginPlace
+    value: float
 
 
 class Durations(Collector):
-    """A histogram of durations in seconds with one label, for code that runs at each login."""
+    """A histogram of durations in seconds, for code that runs at each login."""
 
-    def __init__(self, registry: CollectorRegistry, name: str, help: str, label: str) -> None:
-        self._family = (name, help, (label,))
-        self._buckets: dict[str, Buckets] = {}
+    def __init__(self, registry: CollectorRegistry, name: str, help: str, *labels: str) -> None:
+        self._family = (name, help, labels)
+        self._buckets: dict[tuple[str, ...], Buckets] = {}
         registry.register(self)
 
-    def of(self, label: str) -> Buckets:
-        """Return the buckets for a value of the label. After this call, each scrape exports the value."""
-        return self._buckets.get(label) or self._buckets.setdefault(label, Buckets(BUCKETS))
+    def of(self, *labels: str) -> Buckets:
+        """Return the buckets for values of the labels. After this call, each scrape exports them."""
+        return self._buckets.get(labels) or self._buckets.setdefault(labels, Buckets(BUCKETS))
+
+    def take_logins(self) -> list[Observed]:
+        """Return the last login of each bucket since the last call."""
+        return [each for buckets in self._buckets.values() for each in buckets.take_logins()]
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         name, help, labels = self._family
         family = HistogramMetricFamily(name, help, labels=labels)
-        for label, buckets in tuple(self._buckets.items()):
-            family.add_metric((label,), buckets.cumulated(), buckets.sum)
+        for values, buckets in tuple(self._buckets.items()):
+            family.add_metric(values, buckets.cumulated(), buckets.sum)
         yield family
 
 
@@ -161,6 +204,17 @@ class ReadCounter(ReadGauge):
         return CounterMetricFamily(name, help, labels=labels)
 
 
-def render(registry: CollectorRegistry) -> bytes:
-    """Return all metrics in the text format of Prometheus. Call this function in a worker thread."""
-    return generate_latest(registry)
+def render(registry: CollectorRegistry, accept: str = "") -> bytes:
+    """Return all metrics in the format that the client accepts: OpenMetrics 1.0, which has exemplars, or else the text
+    format of Prometheus. Call this function in a worker thread. accept: the header Accept."""
+    return choose_encoder(accept)[0](registry)
+
+
+def content_type(accept: str = "") -> str:
+    """Return the content type of the format in which `render` returns the metrics."""
+    return choose_encoder(accept)[1]
+
+
+def has_exemplars(accept: str) -> bool:
+    """Return whether the client accepts a format with exemplars."""
+    return content_type(accept).startswith("application/openmetrics-text")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from sallyport.metrics.instruments import BUCKETS, ReadGauge, Tally, Values
+from sallyport.metrics.instruments import BUCKETS, Durations, LoginPlace, ReadGauge, Tally, Values
 
 FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
 """Decisions of each mode that are exported with the value 0 before their first event."""
@@ -58,12 +58,8 @@ class MfaMetrics:
         self._challenges = Counter(
             "sallyport_mfa_challenges", "Second factors requested.", ["provider", "result"], registry=registry
         )
-        self._seconds = Histogram(
-            "sallyport_mfa_challenge_duration_seconds",
-            "Duration of second factors.",
-            ["provider", "result"],
-            buckets=BUCKETS,
-            registry=registry,
+        self.seconds = Durations(
+            registry, "sallyport_mfa_challenge_duration_seconds", "Duration of second factors.", "provider", "result"
         )
         self._joined = Counter(
             "sallyport_mfa_joined_retransmits", "Requests that joined a pending second factor.", ["provider"],
@@ -86,11 +82,11 @@ class MfaMetrics:
             registry=registry,
         )  # fmt: skip
 
-    def finished(self, provider: str, result: str, seconds: float) -> None:
+    def finished(self, provider: str, result: str, seconds: float, login: LoginPlace) -> None:
         """Record the end of a second factor. result: how the second factor ended, from a closed set. seconds: the
-        duration."""
+        duration. login: the last request that waited for it."""
         self._challenges.labels(provider, result).inc()
-        self._seconds.labels(provider, result).observe(seconds)
+        self.seconds.of(provider, result).observe(seconds, login)
 
     def joined(self, provider: str) -> None:
         """Count a request that joined a second factor that was already pending."""

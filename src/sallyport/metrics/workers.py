@@ -24,21 +24,26 @@ ADDED: Final = frozenset(
 )
 LOWEST: Final = frozenset({"sallyport_config_last_reload_success_timestamp_seconds"})
 _HEAD: Final = re.compile(r"# (HELP|TYPE) (\S+) (.*)")
-_SAMPLE: Final = re.compile(r"([^ {]+)(\{.*\})? (\S+)")
+_SAMPLE: Final = re.compile(r'([^ {]+)(\{(?:[^"}]|"(?:\\.|[^"\\])*")*\})? (\S+(?: # .*)?)')
+_END: Final = "# EOF"
+"""The last line in OpenMetrics. The text format of Prometheus has no such line."""
 
 
 def merged(texts: Mapping[int, str]) -> str:
-    """Merge the metrics of all workers, and return them in the text format of Prometheus.
+    """Merge the metrics of all workers, and return them in the same format.
 
-    texts: the metrics of each worker in this format, by the number of the worker.
+    texts: the metrics of each worker in the text format of Prometheus or in OpenMetrics, by the number of the worker.
     """
     families: dict[str, list[str]] = {}
     gauges: dict[str, dict[str, float]] = {}
+    end: list[str] = []
     for number, text in texts.items():
         family, is_gauge = "", False
         for line in text.splitlines():
             head = _HEAD.fullmatch(line)
-            if head is None:
+            if line == _END:
+                end = [line]
+            elif head is None:
                 name, labels, value = _SAMPLE.fullmatch(line).groups("")  # type: ignore[union-attr]
                 if is_gauge:
                     _join(gauges.setdefault(family, {}), family, name + labels, float(value))
@@ -55,7 +60,7 @@ def merged(texts: Mapping[int, str]) -> str:
     for family, found in families.items():
         lines += found
         lines += [f"{sample} {value!r}" for sample, value in gauges.get(family, {}).items()]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *end, ""])
 
 
 def _labelled(labels: str, number: int) -> str:

@@ -272,7 +272,13 @@ class App:
         )
         self.configured = add(ConfigurationArea(parts, self.areas, tenancy))
         self.migration = add(
-            MigrationArea(parts, self.configured.engine, domains, self.directory.directories.groups_by_sid)
+            MigrationArea(
+                parts,
+                self.configured.engine,
+                domains,
+                self.directory.directories.groups_by_sid,
+                self.users.accounts,
+            )
         )
         self.installation = add(InstallationArea(parts, self.areas, tenancy, domains, self.login, self.version))
 

@@ -32,7 +32,8 @@ class AskedOperation(Arguments):
     """A request to run an operation.
 
     domain, domains: the names or ids of domains. They set domainId and domainIds in the body. orgId and tenantId are
-    set, too. If the entries of a list belong to several tenants, the request is rejected.
+    set, too. If the entries of a list belong to several tenants, the request is rejected. override: whether to change
+    objects that files manage.
     """
 
     path: str
@@ -41,6 +42,7 @@ class AskedOperation(Arguments):
     )
     domain: str | None = None
     domains: list[str] | None = None
+    override: bool = False
 
 
 class AskedCommand(Arguments):
@@ -106,7 +108,7 @@ class Requests:
             raise Invalid("a value is not valid UTF-8") from None
         except RecursionError:
             raise Invalid("the body is nested too deeply") from None
-        return await operation.run(octets, caller)
+        return await operation.run(octets, caller, override=asked.override)
 
     async def _tenant(self, body: Mapping[str, object], domain: str | None) -> int:
         """Return the internal id of the tenant of a request."""

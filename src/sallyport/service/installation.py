@@ -15,6 +15,7 @@ from sallyport.areas.domains.operations import added
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.dynamic.revocations import Revocations
 from sallyport.areas.entrance import Area, Areas, Parts
+from sallyport.areas.events.exemplars import Exemplars
 from sallyport.areas.login.area import LoginArea
 from sallyport.areas.login.listen import senders
 from sallyport.areas.login.listen.siblings import Siblings
@@ -28,7 +29,8 @@ from sallyport.certs import operations as certificate_operations
 from sallyport.certs.expiry import FileExpiries, certificates_of
 from sallyport.certs.folder import CertificateFolder
 from sallyport.deploy import operations as setting_operations
-from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, render
+from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, content_type, has_exemplars, render
+from sallyport.metrics.workers import merged
 from sallyport.nodes import operations as node_operations
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.service import NodeMetricsTask
@@ -109,6 +111,12 @@ class Unanswered(Arguments):
     own: bool = False
 
 
+class MetricsFormat(Arguments):
+    """Arguments of worker.metrics. accept: the header Accept of the scrape."""
+
+    accept: str = ""
+
+
 class TestMail(Arguments):
     """Arguments of mail.test. to: the mail address."""
 
@@ -126,6 +134,7 @@ class InstallationArea(Area):
         self._areas = areas
         self._version = version
         self.metrics = ProcessMetrics(parts.registry, version)
+        self._exemplars = Exemplars(parts.store, login.durations)
         self.siblings = Siblings({})
         self.copies = Copies(
             parts.store,
@@ -211,8 +220,24 @@ class InstallationArea(Area):
         await self.siblings.ask("worker.level", level=wanted.level)
         return await self._set_own_level(wanted)
 
-    async def _own_metrics(self) -> JSON:
-        return (await trio.to_thread.run_sync(render, self._parts.registry)).decode()
+    async def _own_metrics(self, wanted: MetricsFormat) -> JSON:
+        return await self._render(wanted.accept)
+
+    async def _render(self, accept: str) -> str:
+        """Return the metrics of this worker in the format that a client accepts."""
+        if has_exemplars(accept):
+            await self._exemplars.renew()
+        return (await trio.to_thread.run_sync(render, self._parts.registry, accept)).decode()
+
+    async def exposition(self, accept: str) -> tuple[bytes, str]:
+        """Return the metrics of all workers, and their content type. accept: the header Accept of the scrape."""
+        own = await self._render(accept)
+        if self.siblings:
+            texts = {self.siblings.own: own}
+            for number, text in (await self.siblings.ask("worker.metrics", accept=accept)).items():
+                texts[number] = str(text)
+            own = await trio.to_thread.run_sync(merged, texts)
+        return own.encode(), content_type(accept)
 
 
 async def nodes_without_key(parts: Parts, version: int) -> list[str]:

@@ -18,6 +18,11 @@ from sallyport.web.people.site import PeopleSite
 from sallyport.web.scope import Gate
 
 
+def gate_of(app: App) -> Gate:
+    """Return the checks before operations."""
+    return Gate(app.tenancy.authentication, app.domains.service, app.configured.managed)
+
+
 def operations(app: App, gate: Gate) -> list[Operations]:
     """Return every operation of the API: those of the interface document, and the additional operations."""
     return [declared for area in app.areas for declared in area.operations(gate)]

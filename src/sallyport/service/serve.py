@@ -21,8 +21,6 @@ from sallyport.areas.login.listen.exchange import Exchange, RadiusService, Servi
 from sallyport.areas.login.listen.pending import PendingSlots
 from sallyport.areas.login.listen.siblings import Siblings, socket_of
 from sallyport.host.notify import Notifier, ToParent
-from sallyport.metrics import render
-from sallyport.metrics.workers import merged
 from sallyport.nodes.periodic import while_leading
 from sallyport.service import supervise
 from sallyport.service.app import App
@@ -30,7 +28,7 @@ from sallyport.service.build import build
 from sallyport.service.commands import Requests, commands
 from sallyport.service.control import serve_control, serve_socket
 from sallyport.service.garbage import collect_garbage
-from sallyport.service.operations import console, operations, pages, people
+from sallyport.service.operations import console, gate_of, operations, pages, people
 from sallyport.service.sockets import Bound, Sockets, bind
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import Address
@@ -159,7 +157,7 @@ async def _answer_requests(
     listeners = sockets.radius
     async with trio.open_nursery() as waiting, trio.open_nursery() as connected:
         services = _services(app)
-        gate = Gate(app.tenancy.authentication, app.domains.service)
+        gate = gate_of(app)
         declared = operations(app, gate)
         exchanges = await _exchanges(app, services, listeners, waiting)
         over_tls = _radsec(app)
@@ -341,14 +339,7 @@ async def _serve_http(
     settings = app.parts.settings
     observe = app.http_metrics.observe
 
-    def metrics() -> bytes:
-        own = render(app.parts.registry)
-        if not app.installation.siblings:
-            return own
-        texts = {app.installation.siblings.own: own.decode()}
-        for number, text in trio.from_thread.run(app.installation.siblings.ask, "worker.metrics").items():
-            texts[number] = str(text)
-        return merged(texts).encode()
+    metrics = app.installation.exposition
 
     def not_ready() -> list[str]:
         return [] if app.parts.store.ready and not stop.is_set() else ["the store does not take writes"]

@@ -14,6 +14,9 @@ from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.store.model import Tx
 
+OVERRIDE: Final = "configuration.override"
+"""The action of the entry beside each entry of a change that was made although files manage the object. Its target has
+the names of these objects."""
 HIDDEN: Final = "********"
 """The text in place of a secret."""
 INSTALLATION: Final = 0
@@ -70,13 +73,16 @@ def record_all(
     """Write one entry for each of several objects. entries: (target, changes) for each object, where the changes are in
     the form of `as_kept`."""
     actor = acting()
-    by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, action)
+    by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id)
+    rows = [(*by, action, target, changes) for target, changes in entries]
+    if actor.overrides:
+        rows.append((*by, OVERRIDE, actor.overrides, "{}"))
     tx.insert(
         "audit_trail",
         ("at", "tenant_id", "domain_id", "actor_kind", "actor", "token_id", "action", "target", "changes"),
-        [(*by, target, changes) for target, changes in entries],
+        rows,
     )
-    count(tx, tenant_id, domain_id, len(entries))
+    count(tx, tenant_id, domain_id, len(rows))
 
 
 def record_in(

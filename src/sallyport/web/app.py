@@ -1,10 +1,12 @@
 """The ASGI application, composed of the operations, health, metrics and API description."""
 
+import gzip
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
 import trio
+from prometheus_client.exposition import gzip_accepted
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -21,12 +23,12 @@ from sallyport.web.operation import Operations
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
 """A function that returns the reasons why the service is not ready for requests. The result is empty if it is ready."""
-RenderMetrics: TypeAlias = Callable[[], bytes]
-"""A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
+RenderMetrics: TypeAlias = Callable[[str], Awaitable[tuple[bytes, str]]]
+"""A function that returns the metrics and their content type. It gets the header Accept of the request."""
 
 API_PREFIXES: Final = ("/api/", *problem.RADIUS_PREFIXES)
 """The beginnings of the paths of the API. A browser that asks for an unknown path there gets JSON as well."""
-_TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+_VARY: Final = {"vary": "accept, accept-encoding"}
 
 
 def create_app(
@@ -82,18 +84,23 @@ def _service_routes(not_ready: NotReady, metrics: RenderMetrics | None) -> list[
 
 def _metrics_route(render: RenderMetrics) -> BaseRoute:
     one_at_a_time = trio.Lock()
-    began, rendered = -math.inf, b""
+    began, rendered_for, rendered = -math.inf, "", (b"", "")
 
     async def scrape(request: Request) -> Response:
-        """Return the metrics. If several requests arrive while the metrics are rendered, they all get the result of the
-        next rendering."""
-        nonlocal began, rendered
-        came = trio.current_time()
+        """Return the metrics. If several requests for the same format arrive while the metrics are rendered, they all
+        get the result of the next rendering."""
+        nonlocal began, rendered_for, rendered
+        came, headers = trio.current_time(), headers_of(request)
+        accept = headers.get("accept", "")
         async with one_at_a_time:
-            if began < came:
-                began = trio.current_time()
-                rendered = await trio.to_thread.run_sync(render)
-            return Response(rendered, media_type=_TEXT_FORMAT)
+            if began < came or rendered_for != accept:
+                began, rendered_for = trio.current_time(), accept
+                rendered = await render(accept)
+            octets, kind = rendered
+        if not gzip_accepted(headers.get("accept-encoding", "")):
+            return Response(octets, media_type=kind, headers=_VARY)
+        packed = await trio.to_thread.run_sync(gzip.compress, octets)
+        return Response(packed, media_type=kind, headers={**_VARY, "content-encoding": "gzip"})
 
     return TemplateRoute("/metrics", scrape)
 

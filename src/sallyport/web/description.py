@@ -22,7 +22,7 @@ from sallyport.base.model import Unknown
 from sallyport.web import problem
 from sallyport.web.bodies import TOTAL_HEADER, Counted
 from sallyport.web.examples import EXAMPLES, TOKENS
-from sallyport.web.handling import BEARER_PREFIX, TemplateRoute
+from sallyport.web.handling import BEARER_PREFIX, OVERRIDE, TemplateRoute
 from sallyport.web.interface import unknown_fields
 from sallyport.web.operation import Operation
 from sallyport.web.upload import FILE, KIND
@@ -53,6 +53,12 @@ _ERRORS: Final = {
 _SCHEMES: Final[Json] = {
     "X-Authorization": {"type": "apiKey", "in": "header", "name": "X-Authorization"},
     "Bearer": {"type": "http", "scheme": "bearer"},
+}
+_OVERRIDE: Final[Json] = {
+    "name": OVERRIDE,
+    "in": "query",
+    "schema": {"type": "boolean", "default": False},
+    "description": "Change an object although files manage it (`sallyport apply`). Otherwise the status is 409.",
 }
 _TOTAL: Final[Json] = {
     TOTAL_HEADER: {"description": "Number of entries in the whole list.", "schema": {"type": "integer"}}
@@ -236,6 +242,8 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         | {status: {"description": text, "content": error} for status, text in texts.items()},
         "security": [{scheme: []} for scheme in schemes],
     }
+    if operation.can_override:
+        described["parameters"] = [_OVERRIDE]
     if path in TOKENS:
         described[TOKEN] = TOKENS[path]
     return described

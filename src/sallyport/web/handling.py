@@ -6,9 +6,9 @@ other paths. The label of a measurement is the template of the route, never the 
 cannot create labels.
 
 Each request is checked in this order: token (401), content type and size (415, 413), JSON and model (400), scope,
-domain, role (403). The body is read after the check of the token. Models that contain an API key (`claimed_key`) are an
-exception: up to 16 KiB of such a body are read without a token. An array body, `list[Model]`, may also be a single
-object.
+domain, role (403), and files that manage the object (409). The body is read after the check of the token. Models that
+contain an API key (`claimed_key`) are an exception: up to 16 KiB of such a body are read without a token. An array
+body, `list[Model]`, may also be a single object.
 """
 
 import time
@@ -28,7 +28,6 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
 from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.spelling import Spellings
@@ -54,6 +53,8 @@ BEARER_PREFIX = "/api/v1/"
 MAX_PATH_LENGTH = 200
 """Maximum number of characters of an unknown path that is compared with the known paths."""
 UNMATCHED = "unmatched"
+OVERRIDE = "override"
+"""The query parameter with which a caller changes objects although files manage them: `?override=true`."""
 TEMPLATE = "sallyport.template"
 """The key in an ASGI scope under which the template of the route is stored."""
 _UNCOUNTED = nullcontext()
@@ -241,17 +242,19 @@ class _JsonResponse(Response):
 
 
 class CheckedOperation(Generic[BodyT, AnswerT]):
-    """An operation together with the checks before it."""
+    """An operation together with the checks before it. path: its first path."""
 
     def __init__(
         self,
         gate: Gate,
+        path: str,
         roles: frozenset[Role],
         work: Work[BodyT, AnswerT],
         shape: BodyShape[BodyT],
         answer: AnswerShape[AnswerT],
     ) -> None:
         self._gate = gate
+        self._path = path
         self._roles = roles
         self._work = work
         self._shape = shape
@@ -263,16 +266,20 @@ class CheckedOperation(Generic[BodyT, AnswerT]):
         try:
             caller, body, claims = await self._read(request)
             self._gate.admit(caller, claims, self._roles)
-            with self._gate.running(caller), acting_as(caller.actor):
+            override = overrides(request)
+            with (
+                self._gate.running(caller),
+                await self._gate.acting(caller, self._path, claims, override=override),
+            ):
                 answer = await self._work(body, caller)
             return self._gate.answers.counted(self._answer.response(answer), caller.tenant_id)
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
-    async def run(self, octets: bytes, caller: Caller) -> bytes:
+    async def run(self, octets: bytes, caller: Caller, *, override: bool = False) -> bytes:
         body, claims = await self._parse(octets, caller)
         self._gate.admit(caller, claims, self._roles)
-        with acting_as(caller.actor):
+        with await self._gate.acting(caller, self._path, claims, override=override):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
@@ -338,6 +345,11 @@ def token_of(request: Request) -> str | None:
 def _bearer_of(request: Request) -> str | None:
     scheme, _, token = content.headers_of(request).get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def overrides(request: Request) -> bool:
+    """Return whether a request may change objects that files manage."""
+    return bool(request.scope["query_string"]) and request.query_params.get(OVERRIDE) in {"true", "1"}
 
 
 def source_of(request: Request) -> str:

@@ -14,7 +14,7 @@ docstring. The module `interface` decides whether an operation ignores unknown f
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Protocol, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from starlette.requests import Request
 
@@ -28,12 +28,17 @@ from sallyport.web.upload import BeforeFile, CheckedUpload, Keeper, Reader, Uplo
 BodyT = TypeVar("BodyT")
 AnswerT = TypeVar("AnswerT")
 FormT = TypeVar("FormT", bound=Body)
-Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
-"""A function that runs an operation for an authenticated caller. It makes all checks except the check of the token. Its
-signature is (JSON body, caller) -> JSON answer. It raises Refused or another SallyportError."""
 Take: TypeAlias = Callable[[Request, Caller, BeforeFile], Awaitable[bytes]]
 """A function that runs an operation with a file for an authenticated caller. As for Run, all checks are made except the
 check of the token."""
+
+
+class Run(Protocol):
+    """A function that runs an operation for an authenticated caller. It makes all checks except that of the token."""
+
+    async def __call__(self, octets: bytes, caller: Caller, *, override: bool = False) -> bytes:
+        """Return the answer in JSON. octets: the body in JSON. override: whether the operation may change objects that
+        files manage. Raises Refused or another SallyportError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,11 @@ class Operation:
     handler: Handler
     run: Run | None = None
     take: Take | None = None
+
+    @property
+    def can_override(self) -> bool:
+        """Whether the operation changes objects that files may manage, so that a caller may send `override`."""
+        return self.gate.managed.concerns(self.paths[0])
 
     @property
     def has_file(self) -> bool:
@@ -120,7 +130,7 @@ class Operations:
             body, answer = _types(work)
             model = _claiming(get_args(body)[0] if get_origin(body) is list else body)
             shape = BodyShape(cast(type[BodyT], body), model, unknown_fields(paths))
-            checked = CheckedOperation(self._gate, roles, work, shape, AnswerShape(answer))
+            checked = CheckedOperation(self._gate, paths[0], roles, work, shape, AnswerShape(answer))
             self._add(method, paths, roles, work, body, _model_of(answer), checked.handle, run=checked.run)
             return work
 

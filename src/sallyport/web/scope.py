@@ -5,13 +5,13 @@ ids must belong to the token's tenant.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
-from sallyport.base.actor import Actor
+from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.web.bodies import Body
 from sallyport.web.connections import PEER
@@ -116,6 +116,31 @@ class DomainOwners(Protocol):
         """Return the internal id of the domain's tenant, or None if the domain does not exist."""
 
 
+class ManagedCheck(Protocol):
+    """The check of the objects that files manage (`sallyport apply`)."""
+
+    def concerns(self, path: str) -> bool:
+        """Return whether an operation changes objects that files may manage. path: the first path of the operation."""
+
+    async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
+        """Return the names of the objects of files that an operation changes, in one text. bodies: the given fields of
+        its body, or of each entry. Raises Conflict if there are such objects, unless `override` is set. Raises
+        StoreError."""
+
+
+class NothingManaged:
+    """The check without files."""
+
+    def concerns(self, path: str) -> bool:
+        return False
+
+    async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
+        return ""
+
+
+NOTHING_MANAGED: Final[ManagedCheck] = NothingManaged()
+
+
 class Gate:
     """The checks before an operation: authentication, claims of bodies, roles, and the limits of a tenant.
 
@@ -126,15 +151,18 @@ class Gate:
     small_bodies: a limiter by tenant. In each pass of the event loop, small bodies are parsed for at most a few
     milliseconds, and the tenants take turns. Without this limit, 400 simultaneous bodies of 60 KB blocked the event
     loop for 2 s.
+
+    managed: the check of the objects that files manage.
     """
 
-    def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
+    def __init__(self, tokens: Authenticator, domains: DomainOwners, managed: ManagedCheck = NOTHING_MANAGED) -> None:
         # here, because the command line imports the bodies, but no event loop and no web framework
         from sallyport.base.fair import FairLimiter, LoopTurns
         from sallyport.web.content import LargeAnswers
 
         self._tokens = tokens
         self._domains = domains
+        self.managed = managed
         self.large_bodies: FairLimiter[int] = FairLimiter(1)
         self.small_bodies = defaultdict[int, LoopTurns](LoopTurns(SMALL_BODIES).for_tenant)
         self.answers = LargeAnswers()
@@ -166,6 +194,18 @@ class Gate:
             raise Forbidden("domain not in tenant")
         if caller.role not in roles:
             raise not_allowed(caller.role, roles)
+
+    async def acting(self, caller: Caller, path: str, bodies: Sequence[Body], *, override: bool) -> acting_as:
+        """Return the context manager in which an operation runs: it sets the caller as the actor of changes.
+
+        path: the first path of the operation. override: whether the operation may change objects that files manage.
+        Otherwise it raises Conflict for them. Raises StoreError.
+        """
+        if not self.managed.concerns(path):
+            return acting_as(caller.actor)
+        given = [{name: getattr(body, name) for name in body.model_fields_set} for body in bodies]
+        overridden = await self.managed.check(caller.tenant_id, path, given, override=override)
+        return acting_as(replace(caller.actor, overrides=overridden))
 
     def running(self, caller: Caller) -> AbstractContextManager[None]:
         """Return a context manager that counts a running request of the caller's tenant. Raises TooMany.

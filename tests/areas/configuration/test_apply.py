@@ -89,6 +89,23 @@ async def test_a_folder_is_applied_once(areas: Areas) -> None:
     assert [rule.name for rule in areas.app.rules.service.all_of(lab.id)] == ["people", "rest", "rest", "codes"]
 
 
+@pytest.mark.parametrize("prune", [Prune.NOTHING, Prune.ALL])
+async def test_a_replaced_provider_and_its_last_rule_change_together(areas: Areas, prune: Prune) -> None:
+    """One folder gives a domain another default provider, and the rule that named the former one too. One apply is
+    enough. Without the change of the rule, nothing changes."""
+    rule = {"domain": "corp", "name": "people", "action": "mfa_required", "users": ["a"]}
+    hook = {"provider": "webhook", "url": "https://192.0.2.9/", "secret": {"hex": "61" * 32}}
+    former = [("provider", {"domain": "corp", **hook}), ("rule", {**rule, "provider": "webhook"})]
+    wanted = [("provider", {"domain": "corp", "provider": "totp"}), ("rule", {**rule, "provider": "totp"})]
+    await engine_of(areas).run(areas.tenant, items(former))
+    with pytest.raises(Conflict, match="the MFA provider webhook is named by"):
+        await engine_of(areas).run(areas.tenant, items(wanted[:1]))
+    assert await signs(areas, former) == []
+    await engine_of(areas).run(areas.tenant, items(wanted), prune=prune, only=["provider", "rule"])
+    assert await signs(areas, wanted, prune=prune, only=["provider", "rule"]) == []
+    assert [row.provider for row in areas.app.mfa.service.all_of(areas.domain)] == ["totp"]
+
+
 async def test_an_export_changes_nothing(areas: Areas) -> None:
     """An export that is applied again changes nothing. Its secrets are `keep`."""
     await engine_of(areas).run(areas.tenant, items(FOLDER))

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sallyport.areas.configuration.startup import Startup
+from sallyport.areas.domains.domain import SETTINGS
+from sallyport.areas.domains.repo import Update
 from tests.areas import Areas
 
 NAME = "sallyport_configuration_not_applied"
@@ -30,6 +32,21 @@ async def test_a_folder_is_applied_at_the_start_and_after_changes(areas: Areas, 
     (folder / "client.toml").write_text("".join(entry.format(f"c{n}", n) for n in range(2, 6)))
     await startup.look()
     assert [each.name for each in areas.clients.of_tenant(areas.tenant)] == ["c2", "c3", "c4", "c5"]
+
+
+async def test_a_change_beside_the_files_is_named(areas: Areas, tmp_path: Path) -> None:
+    """`doctor` gets the objects that were changed after the folder was applied, until it is applied again."""
+    file = tmp_path / "domain.toml"
+    file.write_text('[[domain]]\ndomainName = "lab"\n')
+    startup = startup_of(areas, tmp_path, {})
+    await startup.look()
+    assert (await startup.shown())["differs"] == []  # type: ignore[index,call-overload]
+    lab = areas.domains.named(areas.tenant, "lab")
+    await areas.domains.update(lab.id, Update(settings={SETTINGS["rememberHours"]: 8}))
+    assert (await startup.shown())["differs"] == ["domain lab"]  # type: ignore[index,call-overload]
+    file.write_text('[[domain]]\ndomainName = "lab"\nrememberHours = 8\n')
+    await startup.look()
+    assert (await startup.shown())["differs"] == []  # type: ignore[index,call-overload]
 
 
 async def test_a_wrong_folder_changes_nothing(areas: Areas, tmp_path: Path) -> None:

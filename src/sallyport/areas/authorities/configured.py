@@ -23,6 +23,7 @@ class AuthorityKind(Kind[AddAuthority]):
     refers = "domains"
     is_ordered = False
     texts = frozenset({FIELD})
+    names = "select id, tenant_id as owner, name from authorities"
     changed_by = MappingProxyType({"/ad/UpdateAuthority": "authorityId", "/ad/DeleteAuthority": "authorityId"})
 
     def __init__(self, service: Authorities) -> None:

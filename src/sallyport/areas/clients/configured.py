@@ -26,6 +26,7 @@ class ClientKind(Kind[AddClient]):
     body = AddClient
     refers = "domains"
     keeps = frozenset({"secret"})
+    names = "select id, tenant_id as owner, name from radius_clients"
     changed_by = MappingProxyType(
         {"/network_device/UpdateClient": "clientId", "/network_device/DeleteClient": "clientId"}
     )

@@ -110,15 +110,15 @@ class _UnusableError(Exception):
     """A client section cannot be imported; the message is the reason."""
 
 
-def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
+def read(path: Path, *, environ: Mapping[str, str] = EMPTY, within: Path | None = None) -> Entries:
     """Return the clients of a clients.conf or a radiusd.conf, including the files that it includes.
 
-    environ: the values of `$ENV{NAME}`.
+    environ: the values of `$ENV{NAME}`. within: the folder that has all included files; None if they may be anywhere.
 
     Raises ClientsFileError if the syntax is invalid, if a reference in a section's name or in an include is unknown, or
     if a limit of `freeradius_tree` is exceeded. The message has the form `file:line: error`.
     """
-    top = Parser(environ).parse(path)
+    top = Parser(environ, within=within).parse(path)
     entries: list[Entry] = []
     unusable: list[Unusable] = []
     for section, notes in _clients(top):

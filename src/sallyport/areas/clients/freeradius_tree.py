@@ -111,11 +111,15 @@ class Section:
 class Parser:
     """A parser of one file and its included files. A parser can be used only once.
 
-    top: the section that contains all other sections. environ: the values of `$ENV{NAME}`.
+    top: the section that contains all other sections. environ: the values of `$ENV{NAME}`. within: the folder that has
+    all included files; None if they may be anywhere.
     """
 
-    def __init__(self, environ: Mapping[str, str], *, max_statements: int = MAX_STATEMENTS) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], *, max_statements: int = MAX_STATEMENTS, within: Path | None = None
+    ) -> None:
         self.top = Section("", None, "")
+        self._within = within
         self._environ = environ
         self._octets, self._files = MAX_OCTETS, MAX_FILES
         self._statements = self._max_statements = max_statements
@@ -152,6 +156,8 @@ class Parser:
         self._including.pop()
 
     def _load(self, path: Path, asked: str) -> tuple[tuple[int, int], str]:
+        if self._is_outside(path):
+            raise ClientsFileError(f"{asked}: the file is outside of the folder; name it with ${{confdir}}")
         try:
             status = path.stat()
             if not S_ISREG(status.st_mode):  # checked before open(), which would block on a pipe
@@ -165,6 +171,9 @@ class Parser:
         identity = (status.st_dev, status.st_ino)
         self._check(identity, octets, f"{asked}: {path}")
         return identity, octets.decode("latin-1")
+
+    def _is_outside(self, path: Path) -> bool:
+        return self._within is not None and not path.resolve().is_relative_to(self._within.resolve())
 
     def _check(self, identity: tuple[int, int], octets: bytes, what: str) -> None:
         if self._octets < 0 or self._files < 0:
@@ -237,6 +246,8 @@ class Parser:
 
     def _directory(self, path: Path, here: Section, line: Line) -> None:
         """Read the files of a directory in the order of their names (FreeRADIUS reads them in directory order)."""
+        if self._is_outside(path):
+            raise line.error("the directory is outside of the folder; name it with ${confdir}")
         try:
             found = sorted(path.iterdir())
         except (OSError, ValueError) as error:

@@ -1,26 +1,36 @@
-"""What files manage (`sallyport apply`), for the console: it names these objects, and changes them only if a person
-insists, because the next `apply` undoes the change.
+"""The objects that files manage (`sallyport apply`). An operation of the API changes them only if its caller insists
+(`override`), because the next `apply` undoes the change. The console names these objects.
 
 A kind names the operations that change its objects (`Kind.changed_by`). All other operations are never refused: those
-that unlock, revoke, disconnect, or reset what was learned.
+that unlock, revoke, disconnect, or reset what was learned. `apply` changes objects without operations.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from pydantic import BaseModel
 
 from sallyport.areas.configuration import repo
-from sallyport.areas.configuration.planning import identified
-from sallyport.areas.configured import IDS, AnyKind
+from sallyport.areas.configuration.files import SUFFIX
+from sallyport.areas.configuration.planning import identified, identity_of
+from sallyport.areas.configured import AnyKind, Fields
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.store.model import Store, Tx
 
+NAMED: Final = 5
+"""Maximum number of objects in an entry of the audit trail."""
+
 
 class ManagedByFiles(Conflict):
-    """Files manage an object that is about to change."""
+    """Files manage an object that is about to change. reason: the message without the ways to insist."""
 
-    def __init__(self, shown: str) -> None:
-        super().__init__(f"files manage the {shown}: change it there, and run sallyport apply")
+    def __init__(self, kind: str, shown: str) -> None:
+        self.reason = f"{kind}{SUFFIX} manages the {shown}: change it there, and run sallyport apply"
+        super().__init__(f"{self.reason}; or insist: ?override=true in the API, `sallyport --override` in a terminal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +49,37 @@ class ManagedObjects:
         self._store = store
         self._kinds = kinds
 
-    async def check(self, tenant_id: int, path: str, body: Mapping[str, object]) -> None:
-        """Raise ManagedByFiles if an operation would change an object that files manage. path, body: of the operation.
-        Raises StoreError."""
-        kinds = [kind for kind in self._kinds() if path in kind.changed_by and not _is_harmless(kind, path, body)]
-        if not kinds:
-            return
+    @cached_property
+    def _changed_by(self) -> Mapping[str, Sequence[AnyKind]]:
+        """The kinds whose objects an operation changes, by its path."""
+        found = defaultdict[str, list[AnyKind]](list)
+        for kind in self._kinds():
+            for path in kind.changed_by:
+                found[path].append(kind)
+        return dict(found)
 
-        def read(tx: Tx) -> list[str]:
-            return [one for kind in kinds for one in _managed(tx, tenant_id, kind, body, kind.changed_by[path])]
+    def concerns(self, path: str) -> bool:
+        """Return whether an operation changes objects that files may manage."""
+        return path in self._changed_by
 
-        if found := await self._store.read(read):
-            raise ManagedByFiles(found[0])
+    async def check(self, tenant_id: int, path: str, bodies: Sequence[Fields], *, override: bool) -> str:
+        """Return the objects of files that an operation changes, for the audit trail. path, bodies: of the operation.
+        Raises ManagedByFiles if there are some, unless `override` is set. Raises StoreError."""
+        kinds = [(kind, [body for body in bodies if kind.is_changed(path, body)]) for kind in self._changed_by[path]]
+
+        def read(tx: Tx) -> list[tuple[str, str]]:
+            return [
+                (kind.name, shown)
+                for kind, own in kinds
+                if own
+                for shown in _managed(tx, tenant_id, kind, own, kind.changed_by[path])
+            ]
+
+        found = await self._store.read(read) if any(own for _, own in kinds) else []
+        if found and not override:
+            raise ManagedByFiles(*found[0])
+        names = [shown for _, shown in found]
+        return ", ".join([*names[:NAMED], *([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])])
 
     async def named(
         self, tenant_id: int, domain_id: int | str, path: Mapping[str, str], query: Mapping[str, str]
@@ -63,7 +92,7 @@ class ManagedObjects:
         kinds += [(kind, kind.key) for kind in self._kinds() if kind.key == kind.name and query.get(kind.key)]
 
         def read(tx: Tx) -> list[str]:
-            return [one for kind, field in kinds for one in _managed(tx, tenant_id, kind, body, field)]
+            return [one for kind, field in kinds for one in _managed(tx, tenant_id, kind, [body], field)]
 
         return await self._store.read(read) if kinds else []
 
@@ -79,28 +108,39 @@ class ManagedObjects:
         return found
 
 
-def _is_harmless(kind: AnyKind, path: str, body: Mapping[str, object]) -> bool:
-    """Return whether a body has a field that is harmless, and no other beside it."""
-    given = {name for name, value in body.items() if value and name not in IDS}
-    return bool(given & kind.harmless) and given <= kind.harmless | {kind.changed_by[path]}
-
-
-def _managed(tx: Tx, tenant_id: int, kind: AnyKind, body: Mapping[str, object], field: str) -> list[str]:
-    """Return the objects of a kind that a body selects by a field, and that files manage, as texts."""
+def _managed(tx: Tx, tenant_id: int, kind: AnyKind, bodies: Sequence[Fields], field: str) -> list[str]:
+    """Return the objects of a kind that bodies select by a field, and that files manage, as texts."""
     if not repo.manages(tx, tenant_id, kind.name):
         return []
-    values, domains = set(_texts(kind, body.get(field))), repo.domains(tx, tenant_id)
-    domain = fold(domains.get(_number(body.get("domainId")), ""))
-    if kind.refers == "domain" and (field == "domainId" or not body.get(field)):
-        names = repo.managed_of_domain(tx, tenant_id, kind.name, domain)
-    elif field in (kind.key, f"{kind.key}s"):
-        own = [kind.identity({kind.key: value}) for value in values]
-        names = [f"{domain}\n{each}" if kind.refers == "domain" else each for each in own]
-    else:
+    domains, names, ids = repo.domains(tx, tenant_id), list[str](), set[str]()
+    for body in bodies:
+        values = set(_texts(kind, body.get(field)))
+        domain = fold(domains.get(_number(body.get("domainId")), ""))
+        if kind.refers == "domain" and (field == "domainId" or not body.get(field)):
+            names += repo.managed_of_domain(tx, tenant_id, kind.name, domain)
+        elif field in (kind.key, f"{kind.key}s"):
+            own = [kind.identity({kind.key: value}) for value in values]
+            names += [f"{domain}\n{each}" if kind.refers == "domain" else each for each in own]
+        else:
+            ids |= values
+    if ids and kind.names:
+        names += _names_of(tx, tenant_id, kind, domains, {_number(each) for each in ids})
+    elif ids:
         present = identified(kind, kind.read(tx, tenant_id, domains))
-        names = [name for name, stored in present if str(stored.id) in values]
+        names += [name for name, stored in present if str(stored.id) in ids]
     managed = repo.managed_among(tx, tenant_id, kind.name, names)
     return [f"{_words(kind.name)} {'/'.join(each.strip().splitlines())}" for each in managed]
+
+
+def _names_of(tx: Tx, tenant_id: int, kind: AnyKind, domains: Mapping[int, str], ids: Iterable[int]) -> Iterator[str]:
+    """Yield the form for comparison of the names of objects. Of several rules with one name, files that manage one of
+    them manage the first, so that the name is enough."""
+    for owner, name in repo.named(tx, kind.names, ids):
+        fields = {kind.key: name}
+        if kind.refers == "domain" and owner in domains:
+            yield identity_of(kind, {**fields, "domain": domains[owner]})
+        elif kind.refers != "domain" and owner == tenant_id:
+            yield kind.identity(fields)
 
 
 def _words(kind: str) -> str:
@@ -110,7 +150,7 @@ def _words(kind: str) -> str:
 def _texts(kind: AnyKind, value: object) -> Iterable[str]:
     """Return the texts of a field: of one object, or of several."""
     for each in value if isinstance(value, list) else [value]:
-        text = each.get(kind.key) if isinstance(each, Mapping) else each
+        text = getattr(each, kind.key) if isinstance(each, BaseModel) else each
         if text not in (None, "") and "\0" not in str(text):  # PostgreSQL has no such texts
             yield str(text)
 

@@ -64,7 +64,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
                     "kind": kind.name,
                     "key": kind.key,
                     "refers": kind.refers,
-                    "fields": list[JSON](kind.names()),
+                    "fields": list[JSON](kind.all_fields()),
                     "secrets": list[JSON](sorted(secret_names(kind))),
                     "texts": list[JSON](sorted(kind.texts)),
                     "schema": cast(JSON, schema_of(kind)),
@@ -76,7 +76,7 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
 
     @local("configuration.state")
     async def state() -> JSON:
-        return startup.shown()
+        return await startup.shown()
 
     @local("configuration.export")
     async def export(wanted: Export) -> JSON:

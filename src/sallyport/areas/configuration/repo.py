@@ -1,12 +1,12 @@
 """SQL of the objects that files manage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.configuration.item import Plan
 from sallyport.base.errors import Conflict
-from sallyport.store.model import LISTED_TEXTS, Tx, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, listed
 
 _SLICES: Final = "from configured_slices where tenant_id = :t"
 
@@ -74,6 +74,12 @@ def managed_among(tx: Tx, tenant_id: int, kind: str, names: Sequence[str]) -> li
         "order by name"
     )
     return [str(name) for (name,) in tx.rows(sql, t=tenant_id, kind=kind, ids=listed(names))]
+
+
+def named(tx: Tx, names: str, ids: Iterable[int]) -> list[tuple[int, str]]:
+    """Return the owner and the name of objects. names: `Kind.names`."""
+    sql = f"select owner, name from ({names}) as named where id in {LISTED} order by id"
+    return [(int(str(owner)), str(name)) for owner, name in tx.rows(sql, ids=listed(ids))]
 
 
 def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released: Mapping[str, Sequence[str]]) -> None:

@@ -5,7 +5,8 @@ A wrong folder changes nothing: what was applied last stays, with an event in th
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -87,28 +88,45 @@ class Startup:
     async def _apply(self, folder: Path) -> None:
         """Apply the files of each tenant, in one transaction for each. Raises SallyportError."""
         numbers = list((await self._tenancy.numbers()).values())
-        own = (numbers or [(1, 1)])[0] if len(numbers) <= 1 else None
-        for tenant, items in (await trio.to_thread.run_sync(self._read, folder, own)).items():
+        for tenant, items in (await self._items(folder, numbers)).items():
             if tenant not in numbers:  # a wrong folder adds no tenant
                 await self._engine.plan(0, items)
             tenant_id = await self._tenancy.ensure_tenant(*tenant)
             await self._engine.run(tenant_id, items, prune=Prune.MANAGED)
 
+    async def _items(self, folder: Path, numbers: Sequence[Tenant]) -> dict[Tenant, list[Item]]:
+        """Return the objects of the files by tenant. numbers: all tenants. Raises SallyportError."""
+        own = (numbers or [(1, 1)])[0] if len(numbers) <= 1 else None
+        return await trio.to_thread.run_sync(self._read, folder, own)
+
     def _read(self, folder: Path, tenant: Tenant | None) -> dict[Tenant, list[Item]]:
         kinds = [
-            FileKind(kind.name, kind.key, kind.refers, kind.names(), secret_names(kind), kind.texts)
+            FileKind(kind.name, kind.key, kind.refers, kind.all_fields(), secret_names(kind), kind.texts)
             for kind in self._engine.kinds()
         ]
         found = read_folder(folder, kinds, tenant, References(folder, self._environ))
         return {numbers: [_item(row) for row in rows] for numbers, rows in found.items()}
 
-    def shown(self) -> JSON:
-        """Return the folder and its state, for `doctor`."""
+    async def shown(self) -> JSON:
+        """Return the folder and its state, for `doctor`. differs: the objects that differ from the files, because they
+        were changed after this node has applied the files."""
         return {
             "folder": str(self._folder or ""),
             "at": iso(self.state.at) if self.state.at else "",
             "problem": self.state.problem,
+            "differs": list[JSON](await self._differences()),
         }
+
+    async def _differences(self) -> list[str]:
+        if self._folder is None or self._stamps is None or self.state.problem:
+            return []
+        ids = {numbers: tenant_id for tenant_id, numbers in (await self._tenancy.numbers()).items()}
+        found = list[str]()
+        with suppress(SallyportError):  # a wrong change of the files is a problem when they are applied
+            for tenant, items in (await self._items(self._folder, list(ids))).items():
+                plan = await self._engine.plan(ids.get(tenant, 0), items)
+                found += [f"{step.kind.name} {step.name}" for step in plan.changes]
+        return found
 
 
 def _item(row: Row) -> Item:

@@ -44,6 +44,7 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
         {
             "/api/v1/saveDirectoryConfig": "directoryName",
             "/api/v1/directory/setSchedule": "directoryName",
+            "/api/v1/reConfigure": "directoryName",
             "/api/v1/deleteDirectoryConfig": "directoryName",
         }
     )

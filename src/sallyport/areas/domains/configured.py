@@ -44,6 +44,7 @@ class DomainKind(Kind[AddDomain]):
     without = frozenset({"firstFactor"})
     keeps = frozenset({"enforcementMode"})
     removed_first = False
+    names = "select id, tenant_id as owner, name from domains"
     changed_by = MappingProxyType(
         {"/ad/UpdateDomain": "domainId", "/ad/updateDomainEnforcement": "domainId", "/ad/RemoveDomain": "domainId"}
     )

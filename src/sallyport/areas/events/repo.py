@@ -1,7 +1,7 @@
 """SQL for events, and for the retention of events, accounting records and sessions."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import get_type_hints
 
@@ -9,6 +9,7 @@ from sallyport.areas.events.event import FOREVER, DomainEvent, EventQuery, Event
 from sallyport.areas.sessions import repo as sessions
 from sallyport.areas.sessions.report import FACTS
 from sallyport.areas.sessions.session import SessionState
+from sallyport.metrics import LoginPlace
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, columns_of, containing, same_station, without_case
 
@@ -96,6 +97,13 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
         found, more = containing(_SEARCHED, query.search)
         where, parameters = f"{where} and {found}", parameters | more
     return where, parameters
+
+
+def ids_of(tx: Tx, places: Iterable[LoginPlace]) -> dict[LoginPlace, int]:
+    """Return the ids of the events of logins. A login without an event is left out."""
+    sql = "select id from events where domain_id = :domain and at = :at limit 1"
+    found = ((place, tx.value(int, sql, domain=place.domain_id, at=place.at)) for place in places)
+    return {place: event_id for place, event_id in found if event_id is not None}
 
 
 def after(tx: Tx, last_id: int, until_id: int, limit: int) -> list[DomainEvent]:

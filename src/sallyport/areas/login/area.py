@@ -113,6 +113,7 @@ class LoginArea(Area):
             LoginMetrics(parts.registry, settings.metrics_tag),
             RadiusMetrics(parts.registry),
         )
+        self.durations = self.radius_metrics.seconds, mfa.metrics.seconds
         self.metrics.watch_domains(domains.shown)
         self.radius_metrics.watch_clients(lambda: [each.name for each in tuple(clients.service.table.by_id.values())])
         self._upstream_metrics = UpstreamMetrics(parts.registry)

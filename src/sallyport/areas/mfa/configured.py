@@ -28,6 +28,7 @@ class ProviderKind(Kind[WholeProvider]):
 
     def __init__(self, service: Providers) -> None:
         self._service = service
+        self._changed = set[int]()
         self.parts = tuple(service.models.values())
 
     def fields(self) -> list[str]:
@@ -61,7 +62,15 @@ class ProviderKind(Kind[WholeProvider]):
             fields = self._validated(each.body) if each.body else None
             timeout_s = each.body.timeoutSeconds if each.body else 0
             beside = each.body is not None and each.body.beside
+            self._changed.add(each.domain_id)
             self._service.write(tx, each.domain_id, name, fields, timeout_s, beside=beside)
+
+    def verify(self, tx: Tx, tenant_id: int) -> None:
+        for domain_id in self._changed:  # login rules are written after providers
+            self._service.check_uses(tx, domain_id)
+
+    def written(self) -> None:
+        self._changed.clear()
 
 
 def _order(change: Change[WholeProvider]) -> bool:

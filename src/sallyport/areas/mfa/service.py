@@ -201,6 +201,8 @@ class Providers:
             default = repo.find(tx, domain_id)
             if beside and default is not None and default.provider == name:
                 raise Conflict(f"{name} is the default provider of the domain: change it with SetMFAProvider")
+            if not beside and default is not None and default.provider != name:
+                self._must_be_unused(tx, default)
             self.write(tx, domain_id, name, fields, timeout_s, beside=beside)
             if self.is_web(tx, domain_id) and (problem := self.web_problem(tx, domain_id)):
                 raise Conflict(f"the first factor of the domain is web: {problem}")
@@ -244,8 +246,9 @@ class Providers:
         return found
 
     def write(self, tx: Tx, domain_id: int, name: str, fields: Fields | None, timeout_s: int, *, beside: bool) -> None:
-        """Set or remove a provider, in the transaction of a caller, which checks the first factor `web` at the end.
-        fields: None removes it. beside: a default provider is beside none then. Raises as `set` and `delete` do."""
+        """Set or remove a provider, in the transaction of a caller, which checks the first factor `web` and
+        `check_uses` at the end. fields: None removes it. beside: a default provider is beside none then. Raises as
+        `set` and `delete` do."""
         if fields is None:
             self._delete(tx, domain_id, name)
             return
@@ -260,8 +263,6 @@ class Providers:
             repo.save_further(tx, row)
         else:
             before = default
-            if default is not None and default.provider != name:
-                self._must_be_unused(tx, default)
             repo.save(tx, row)
         _record(tx, "provider.set", row, row.changed_at, audit.changed(self._audited(before), self._audited(row)))
 
@@ -323,12 +324,15 @@ class Providers:
 
     def _must_be_unused(self, tx: Tx, row: ProviderRow) -> None:
         """Raise Conflict if login rules name a provider. Without it, the fallback action would decide their logins."""
-        users = self.uses(tx, row.domain_id).get(row.provider)
-        if users:
-            more = f" and {len(users) - MAX_NAMED} more" if len(users) > MAX_NAMED else ""
-            raise Conflict(
-                f"the MFA provider {row.provider} is named by {', '.join(users[:MAX_NAMED])}{more}: change them first"
-            )
+        if users := self.uses(tx, row.domain_id).get(row.provider):
+            raise _still_named(row.provider, users)
+
+    def check_uses(self, tx: Tx, domain_id: int) -> None:
+        """Raise Conflict if login rules name a provider that their domain does not have."""
+        own = repo.names(tx, domain_id)
+        for name, users in self.uses(tx, domain_id).items():
+            if users and name not in own:
+                raise _still_named(name, users)
 
     def uses(self, tx: Tx, domain_id: int) -> dict[str, list[str]]:
         """Return what names the providers of a domain, by the name of the provider."""
@@ -436,6 +440,11 @@ class Providers:
     def has(self, domain_id: int) -> bool:
         """Return whether a domain has a default provider."""
         return domain_id in self._rows.value
+
+
+def _still_named(provider: str, users: Sequence[str]) -> Conflict:
+    more = f" and {len(users) - MAX_NAMED} more" if len(users) > MAX_NAMED else ""
+    return Conflict(f"the MFA provider {provider} is named by {', '.join(users[:MAX_NAMED])}{more}: change them first")
 
 
 def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, JSON]) -> None:

@@ -24,7 +24,9 @@ Lines = Annotated[str, Field(max_length=1 << 16), AfterValidator(_lines)]
 class ImportConfiguration(OfDomain):
     """The form fields of ImportConfiguration, in addition to `file`."""
 
-    format: Literal["nps", "ise", "clearpass", "csv"] = Field(description="Format of the file.")
+    format: Literal["nps", "ise", "clearpass", "csv", "freeradius"] = Field(
+        description="Format of the file. For `freeradius`: a tar, tar.gz or zip of its folder."
+    )
     fileName: Text = Field(
         default="", description="File name for messages. If it is empty, the name of the uploaded file is used."
     )

@@ -37,11 +37,13 @@ def translate(form: str, path: Path, options: Options, limits: ReaderLimits = LI
     return _translated(form, path.absolute(), path.name, options, limits)
 
 
-def translate_open(form: str, file: BinaryIO, name: str, options: Options, limits: ReaderLimits) -> Translation:
-    """Return what an open file says, which need not have a place in a folder. name: its name for messages. Raises
-    Invalid."""
+def translate_open(
+    form: str, file: BinaryIO, name: str, options: Options, limits: ReaderLimits, folder: str = ""
+) -> Translation:
+    """Return what an open file says, which need not have a place in a folder. name: its name for messages. folder: an
+    empty folder for the files of an archive. Raises Invalid."""
     path = Path(f"/proc/self/fd/{file.fileno()}")
-    found = _translated(form, path, name, options, limits, (file.fileno(),))
+    found = _translated(form, path, name, options, limits, (file.fileno(),), folder)
     items = [replace(each, source=_named(each.source, path, name)) for each in found.items]
     return Translation(items, [replace(each, source=_named(each.source, path, name)) for each in found.findings])
 
@@ -53,10 +55,16 @@ def _named(source: str, path: Path, name: str) -> str:
 
 
 def _translated(
-    form: str, path: Path, name: str, options: Options, limits: ReaderLimits, descriptors: Sequence[int] = ()
+    form: str,
+    path: Path,
+    name: str,
+    options: Options,
+    limits: ReaderLimits,
+    descriptors: Sequence[int] = (),
+    folder: str = "",
 ) -> Translation:
-    """Run the reader. descriptors: of open files that it reads."""
-    command = [sys.executable, "-I", "-m", MODULE, form, str(path), str(limits.cpu_s), str(limits.octets)]
+    """Run the reader. descriptors: of open files that it reads. folder: see `translate_open`."""
+    command = [sys.executable, "-I", "-m", MODULE, form, str(path), str(limits.cpu_s), str(limits.octets), folder]
     with TemporaryFile() as errors, TemporaryFile() as asked:
         asked.write(json.dumps(options.as_json()).encode())
         asked.seek(0)

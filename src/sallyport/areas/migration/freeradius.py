@@ -8,12 +8,13 @@ password is right unless unlang refuses the login, so the rule that allows the o
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from sallyport.areas.clients import freeradius
 from sallyport.areas.configuration.item import Item
+from sallyport.areas.migration.archives import unpack
 from sallyport.areas.migration.freeradius_rest import rest_of
 from sallyport.areas.migration.freeradius_users import Entry, Pair, entries
 from sallyport.areas.migration.nps_pattern import Inexpressible, Value, values_of
@@ -53,6 +54,7 @@ _GROUPS: Final = ("LDAP-Group", "SQL-Group", "Group")
 class _Import:
     folder: Path
     options: Options
+    within: Path | None = None
     items: list[Item] = field(default_factory=list)
     rules: list[Item] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -65,11 +67,12 @@ class _Import:
         return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
 
 
-def translate(path: Path, options: Options) -> Translation:
-    """Read a folder of FreeRADIUS. Raises Invalid, OSError."""
+def translate(path: Path, options: Options, *, within: Path | None = None) -> Translation:
+    """Read a folder of FreeRADIUS. within: the folder that has all files that clients.conf includes; None if they may
+    be anywhere. Raises Invalid, OSError."""
     if not path.is_dir():
         raise Invalid("give the folder of FreeRADIUS, such as /etc/freeradius/3.0")
-    found = _Import(path, options)
+    found = _Import(path, options, within)
     _read_clients(found)
     _read_huntgroups(found)
     if (macs := found.file(MACS)) is not None:
@@ -82,6 +85,27 @@ def translate(path: Path, options: Options) -> Translation:
     return Translation([listed_domain(options, path.name), *found.items, *_with_priorities(found)], found.findings)
 
 
+def translate_archive(archive: Path, folder: Path, options: Options) -> Translation:
+    """Read an archive of a folder of FreeRADIUS. folder: an empty folder, which gets its files. Raises Invalid,
+    OSError."""
+    top = folder / "freeradius"
+    top.mkdir()
+    unpack(archive, top)
+    places = sorted(top.rglob("clients.conf"), key=lambda each: (len(each.parts), each))
+    if not places:
+        raise Invalid("the archive has no clients.conf: pack the folder of FreeRADIUS, such as /etc/freeradius/3.0")
+    head = f"{places[0].parent}/"
+    try:
+        found = translate(places[0].parent, options, within=top)
+    except Invalid as error:
+        raise Invalid(str(error).replace(head, "")) from None
+    findings = [
+        replace(each, source=each.source.removeprefix(head), text=each.text.replace(head, ""))
+        for each in found.findings
+    ]
+    return Translation([replace(each, source=each.source.removeprefix(head)) for each in found.items], findings)
+
+
 # --- clients and groups of clients ------------------------------------------------------------------------------------
 
 
@@ -90,7 +114,7 @@ def _read_clients(found: _Import) -> None:
     if path is None:
         raise Invalid("the folder has no clients.conf")
     try:
-        read = freeradius.read(path)
+        read = freeradius.read(path, within=found.within)
     except ClientsFileError as error:
         raise Invalid(str(error)) from None
     for each in read:
@@ -135,6 +159,8 @@ def _read_users(found: _Import, given: Sequence[Entry]) -> None:
         if password is not None and entry.name != "DEFAULT":
             if entry.name.casefold() in names:
                 found.find(Weight.LEFT_OUT, entry, "the user occurs twice; the first password is imported")
+            elif not password.value:
+                found.find(Weight.LEFT_OUT, entry, "the password is empty, so the user is not imported")
             else:
                 names.add(entry.name.casefold())
                 fields = {"domain": found.options.domain, "userName": entry.name, "password": password.value}

@@ -81,13 +81,22 @@ def _lines(path: Path, top: Path, depth: int) -> Iterator[tuple[int, str, str]]:
     if path.stat().st_size > MAX_OCTETS:
         raise Invalid(f"{path.name}: the file has more than {MAX_OCTETS >> 20} MiB")
     source = str(path.resolve().relative_to(top.resolve()))
-    for number, text in enumerate(path.read_text(errors="surrogateescape").splitlines(), 1):
+    for number, octets in enumerate(path.read_bytes().splitlines(), 1):
+        text = _decoded(octets)
         if not text.strip() or text.lstrip().startswith("#"):
             continue
         if text.startswith("$INCLUDE"):
             yield from _lines(path.parent / text.removeprefix("$INCLUDE").strip(), top, depth + 1)
         else:
             yield number, text, source
+
+
+def _decoded(octets: bytes) -> str:
+    """Return a line in UTF-8, or else in Latin-1."""
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return octets.decode("latin-1")
 
 
 def _add_pairs(entry: Entry, text: str, *, replies: bool) -> None:

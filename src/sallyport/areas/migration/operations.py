@@ -1,8 +1,9 @@
 """The operation ImportConfiguration: a file of another RADIUS server becomes a plan, and then objects."""
 
+from itertools import starmap
 from typing import Final
 
-from sallyport.areas.configuration.item import Sign, Step
+from sallyport.areas.configuration.item import Item, Sign, Step
 from sallyport.areas.migration.bodies import (
     LISTED,
     ImportConfiguration,
@@ -14,6 +15,8 @@ from sallyport.areas.migration.merging import admitting
 from sallyport.areas.migration.service import Import, Planned
 from sallyport.areas.migration.translation import OTHERWISE, Decision, Finding, Options, Weight
 from sallyport.areas.migration.uploads import NamelessFiles
+from sallyport.areas.users.imports import Outcome
+from sallyport.areas.users.imports import Planned as PlannedUser
 from sallyport.base.errors import invalid_field
 from sallyport.base.text import counted
 from sallyport.store.audit import HIDDEN
@@ -31,12 +34,16 @@ def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
     @imports.upload("/ad/ImportConfiguration", roles=ADMINS, form=ImportConfiguration, keeper=files, limit=MAX_SIZE)
     async def import_configuration(upload: Upload[ImportConfiguration], caller: Caller) -> ImportPlanned:
         """Import the configuration of another RADIUS server from a file of at most 16 MiB: NPS (`nps`), Cisco ISE
-        (`ise`), Aruba ClearPass (`clearpass`) or any table (`csv`).
+        (`ise`), Aruba ClearPass (`clearpass`), any table (`csv`), or an archive of the folder of FreeRADIUS
+        (`freeradius`).
 
         The first request returns a plan: the objects that are new or change, and what cannot be expressed. Nothing is
         written. A second request with the same file, the same options and the name of the plan writes it. The file is
         never kept, so it is sent twice. References to files and to the environment are not resolved. `sallyport import`
-        reads larger files, and folders of FreeRADIUS.
+        reads larger files.
+
+        Users of FreeRADIUS are written after the other objects, in transactions of their own. If the service stops in
+        between, import the file again: only what is missing is added.
 
         409: the file, the options or the configuration have changed since the plan was made, or a policy needs a
         decision.
@@ -51,7 +58,7 @@ def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
         finally:
             await files.discard(upload.kept)
         if form.plan:
-            await service.write(planned, form.plan)
+            await service.write(form.domainId, planned, form.plan)
         return _shown(planned, applied=bool(form.plan))
 
     return imports
@@ -84,29 +91,45 @@ def _shown(planned: Planned, *, applied: bool) -> ImportPlanned:
     plan, found = planned.plan, planned.found
     steps = plan.changes
     signs = [each.sign for each in plan.steps]
+    users = [each.outcome for _, each in planned.people]
     findings = sorted(found.findings, key=_rank)
+    count = len(steps) + len(users)
     return ImportPlanned(
-        message=f"{counted(len(steps), 'object')} imported" if applied else "nothing is changed yet",
+        message=f"{counted(count, 'object')} imported" if applied else "nothing is changed yet",
         applied=applied,
         plan=planned.name,
-        added=signs.count(Sign.ADDED),
-        changed=signs.count(Sign.CHANGED),
-        unchanged=signs.count(Sign.UNCHANGED),
+        added=signs.count(Sign.ADDED) + users.count(Outcome.NEW),
+        changed=signs.count(Sign.CHANGED) + users.count(Outcome.CHANGED),
+        unchanged=signs.count(Sign.UNCHANGED) + planned.unchanged,
         admitting=admitting(found),
-        steps=[
-            ImportStep(
-                sign="+" if each.sign is Sign.ADDED else "~",
-                kind=each.kind.name,
-                name=each.name,
-                source=each.source,
-                fields=dict(each.fields) if each.sign is Sign.CHANGED else _given(each),
-            )
-            for each in steps[:LISTED]
-        ],
+        steps=[*map(_step, steps[:LISTED]), *starmap(_user_step, planned.people)][:LISTED],
         findings=[ImportFinding.model_validate(each.as_json()) for each in findings[:LISTED]],
         findingCount=len(findings),
         undecided=list(dict.fromkeys(each.name.partition(OTHERWISE)[0] for each in found.named(Weight.UNDECIDED))),
         unknownGroups=planned.unknown_groups,
+    )
+
+
+def _step(step: Step) -> ImportStep:
+    is_new = step.sign is Sign.ADDED
+    return ImportStep(
+        sign="+" if is_new else "~",
+        kind=step.kind.name,
+        name=step.name,
+        source=step.source,
+        fields=_given(step) if is_new else dict(step.fields),
+    )
+
+
+def _user_step(item: Item, planned: PlannedUser) -> ImportStep:
+    """Return the step of a user. Of a changed one, its values stay out, because they may be passwords."""
+    hidden = {name: [HIDDEN, HIDDEN] for name in planned.changes}
+    return ImportStep(
+        sign="+" if planned.outcome is Outcome.NEW else "~",
+        kind="user",
+        name=item.name,
+        source=item.source,
+        fields=dict(hidden),
     )
 
 

@@ -1,4 +1,5 @@
-"""The program of the child process: `python -I -m ... FORMAT PATH CPU_S OCTETS`, with the options on standard input.
+"""The program of the child process: `python -I -m ... FORMAT PATH CPU_S OCTETS FOLDER`, with the options on standard
+input. FOLDER: an empty folder for the files of an archive; empty if PATH is no archive.
 
 It prints the translation as JSON, or `{"error": text}`.
 """
@@ -30,14 +31,18 @@ READERS: Final[Mapping[str, Callable[[Path, Options], Translation]]] = {
 
 def main() -> None:
     """Run the child process."""
-    form, path, cpu_s, octets = sys.argv[1:]
+    form, path, cpu_s, octets, folder = sys.argv[1:]
     os.umask(0o077)
     os.nice(10)  # logins come first
     resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
     resource.setrlimit(resource.RLIMIT_AS, (int(octets), int(octets)))
     try:
         options = Options.parse(json.load(sys.stdin))
-        found, names = READERS[form](Path(path), options), Names(load_dictionary())
+        if folder:
+            found = freeradius.translate_archive(Path(path), Path(folder), options)
+        else:
+            found = READERS[form](Path(path), options)
+        names = Names(load_dictionary())
         result = with_roles(checked(found, names, options.decisions), names).as_json()
     except SallyportError as error:
         result = {"error": str(error)}

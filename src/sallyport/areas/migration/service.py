@@ -1,8 +1,14 @@
-"""Imports by the API: the plan of a file, and the objects of a plan."""
+"""Imports by the API: the plan of a file, and the objects of a plan.
+
+Endpoint users are written after the other objects, in transactions of their own, because their passwords are no
+configuration, which the engine of `apply` writes and can undo. If the service stops in between, some users are missing,
+so that less is admitted than planned. The next import of the same file adds only what is missing.
+"""
 
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_network
@@ -13,13 +19,16 @@ from pydantic_core import to_jsonable_python
 
 from sallyport.areas.clients.changes import check_ranges
 from sallyport.areas.configuration.exporting import exported
-from sallyport.areas.configuration.item import Plan
+from sallyport.areas.configuration.item import Item, Plan
 from sallyport.areas.configuration.service import Engine
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.migration.child import ReaderLimits, translate_open
 from sallyport.areas.migration.groups import resolved, sids_of
 from sallyport.areas.migration.merging import Present, merged, present_kinds
-from sallyport.areas.migration.translation import Options, Translation, Weight
+from sallyport.areas.migration.translation import Finding, Options, Translation, Weight
+from sallyport.areas.migration.uploads import NamelessFiles
+from sallyport.areas.users.imports import Outcome
+from sallyport.areas.users.imports import Planned as PlannedUser
 from sallyport.base.errors import Conflict
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
@@ -29,16 +38,30 @@ from sallyport.web.scope import Role
 LIMITS: Final = ReaderLimits(cpu_s=30, octets=1 << 29, answer=2 << 20)
 """The limits of a file that was uploaded. Its result is parsed in the process that answers logins."""
 PIECE: Final = 1 << 18
+ARCHIVED: Final = "freeradius"
+"""The format whose file is an archive of a folder."""
 GroupsBySid = Callable[[int, Sequence[str]], Awaitable[Mapping[str, str]]]
 """A function that returns the names of a domain's groups by SID."""
 
 
+ImportUsers = Callable[..., Awaitable[Sequence[PlannedUser]]]
+"""The function `import_users` of endpoint users, for a store and the users of all domains."""
+USERS: Final = 50
+"""Maximum number of users in one transaction. Each takes up to 1 ms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan of a file. name: a digest of the file, the options and the plan. unknown_groups: SIDs without a name."""
+    """The plan of a file.
+
+    people: the users that are new or change, each with its plan. unchanged: the number of users that are present
+    already. name: a digest of the file, the options and the plan. unknown_groups: SIDs without a name.
+    """
 
     plan: Plan
     found: Translation
+    people: Sequence[tuple[Item, PlannedUser]]
+    unchanged: int
     name: str
     unknown_groups: list[str]
 
@@ -46,10 +69,20 @@ class Planned:
 class Import:
     """Imports of uploaded files. One file is read at a time, because a reader takes a processor and much memory."""
 
-    def __init__(self, engine: Engine, domains: Domains, groups_by_sid: GroupsBySid, store: Store) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        domains: Domains,
+        groups_by_sid: GroupsBySid,
+        import_users: ImportUsers,
+        files: NamelessFiles,
+        store: Store,
+    ) -> None:
         self._engine = engine
         self._domains = domains
         self._groups_by_sid = groups_by_sid
+        self._import_users = import_users
+        self._files = files
         self._store = store
         self._one = trio.CapacityLimiter(1)
 
@@ -60,7 +93,7 @@ class Import:
         NotFound, Invalid, Forbidden, Conflict, StoreError."""
         domain = self._domains.table.present(domain_id).name
         options = replace(options, domain=domain)
-        read = partial(translate_open, form, file, name, options, LIMITS)
+        read = partial(self._read, form, file, name, options)
         found = await trio.to_thread.run_sync(read, limiter=self._one)
         sids, known = sids_of(found), dict(options.groups)
         if sids:
@@ -69,17 +102,33 @@ class Import:
         present = await self._present(tenant_id, present_kinds(found))
         found = await trio.to_thread.run_sync(merged, found, domain, present)
         await self._check_networks(tenant_id, found, by)
+        users = [each for each in found.items if each.kind == "user"]
+        people = list(zip(users, await self._users(domain_id, users, apply=False), strict=True))
+        found = _without_refused(found, people)
         plan = await self._engine.plan(tenant_id, found.items, manages=False)
-        digest = await trio.to_thread.run_sync(_digest, file, options, plan, found)
-        return Planned(plan, found, digest, [sid for sid in sids if sid not in known])
+        writing = [each for each in people if each[1].outcome in (Outcome.NEW, Outcome.CHANGED)]
+        digest = await trio.to_thread.run_sync(_digest, file, options, plan, writing, found)
+        unchanged = sum(each.outcome is Outcome.UNCHANGED for _, each in people)
+        return Planned(plan, found, writing, unchanged, digest, [sid for sid in sids if sid not in known])
 
-    async def write(self, planned: Planned, name: str) -> None:
+    def _read(self, form: str, file: BinaryIO, name: str, options: Options) -> Translation:
+        with self._files.unpacked() if form == ARCHIVED else nullcontext("") as folder:
+            return translate_open(form, file, name, options, LIMITS, folder)
+
+    async def _users(self, domain_id: int, users: Sequence[Item], *, apply: bool) -> list[PlannedUser]:
+        """Return the plans of users. apply: whether to write them too, in several transactions."""
+        rows = [{name: each.fields[name] for name in ("userName", "password")} for each in users]
+        parts = [rows[at : at + USERS] for at in range(0, len(rows), USERS)]
+        return [each for part in parts for each in await self._import_users(domain_id, part, apply=apply)]
+
+    async def write(self, domain_id: int, planned: Planned, name: str) -> None:
         """Write a plan. name: that of the plan that the admin has seen. Raises Conflict, StoreError."""
         if undecided := planned.found.named(Weight.UNDECIDED):
             raise Conflict(f"{counted(len(undecided), 'policy', 'policies')} must be decided first")
         if name != planned.name:
             raise Conflict("the file, the options or the configuration differ from those of the plan: make a new plan")
         await self._engine.apply(planned.plan)
+        await self._users(domain_id, [item for item, _ in planned.people], apply=True)
 
     async def _present(self, tenant_id: int, kinds: Sequence[str]) -> Present:
         if not kinds:
@@ -104,13 +153,26 @@ class Import:
         await self._store.read(check)
 
 
-def _digest(file: BinaryIO, options: Options, plan: Plan, found: Translation) -> str:
+def _without_refused(found: Translation, people: Sequence[tuple[Item, PlannedUser]]) -> Translation:
+    """Return a translation without its users. Those that cannot be imported become findings."""
+    refused = [
+        Finding(Weight.LEFT_OUT, item.name, item.source, f"the user cannot be imported: {each.reason}")
+        for item, each in people
+        if each.outcome is Outcome.REFUSED
+    ]
+    return Translation([each for each in found.items if each.kind != "user"], [*found.findings, *refused])
+
+
+def _digest(
+    file: BinaryIO, options: Options, plan: Plan, people: Sequence[tuple[Item, PlannedUser]], found: Translation
+) -> str:
     """Return a digest of everything that a person has seen, and of the file with its secrets."""
     digest = hashlib.sha256()
     file.seek(0)
     while piece := file.read(PIECE):
         digest.update(piece)
     steps = [(each.sign, each.kind.name, each.identity, to_jsonable_python(each.fields)) for each in plan.changes]
-    seen = [options.as_json(), steps, [each.as_json() for each in found.findings]]
+    users = [(item.name, each.outcome, [*each.changes]) for item, each in people]
+    seen = [options.as_json(), steps, users, [each.as_json() for each in found.findings]]
     digest.update(json.dumps(seen, sort_keys=True).encode())
     return digest.hexdigest()

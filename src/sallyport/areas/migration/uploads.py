@@ -1,8 +1,13 @@
 """Uploaded files of other servers. They contain secrets, so none gets a name: such a file is gone when it is closed,
-and when the process ends in any way."""
+and when the process ends in any way. Only the files of an archive have names, in a folder that exists while its reader
+runs. If the service is killed meanwhile, its next start deletes the folder."""
 
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
 
 import trio
@@ -12,6 +17,7 @@ from sallyport.base.secret import new_error_id
 
 MAX_OPEN: Final = 4
 """Maximum number of uploaded files at the same time."""
+_UNPACKED: Final = "import-"
 
 
 class NamelessFiles:
@@ -41,6 +47,19 @@ class NamelessFiles:
         """Delete the file."""
         if (file := self._open.pop(name, None)) is not None:
             file.close()
+
+    @contextmanager
+    def unpacked(self) -> Iterator[str]:
+        """Make an empty folder for the files of an archive, and delete it at the end. Raises OSError."""
+        with TemporaryDirectory(prefix=f"{_UNPACKED}{os.getpid()}-", dir=self._folder) as folder:
+            yield folder
+
+    def delete_unpacked(self) -> None:
+        """Delete the folders that processes have left which do not exist any more."""
+        for each in self._folder.glob(f"{_UNPACKED}*"):
+            process = each.name.removeprefix(_UNPACKED).partition("-")[0]
+            if process == str(os.getpid()) or not Path("/proc", process).exists():
+                shutil.rmtree(each, ignore_errors=True)
 
     def file(self, name: str) -> BinaryIO:
         """Return an open file."""

@@ -426,6 +426,13 @@ def check_configuration(examination: Examination) -> Iterator[Finding]:
         )
     elif state["at"]:
         yield ok(f"the folder {state['folder']} was applied at {state['at']}")
+    differs = state["differs"]
+    if isinstance(differs, list) and differs:
+        more = f" and {len(differs) - LISTED} more" if len(differs) > LISTED else ""
+        yield warning(
+            f"objects differ from the files: {', '.join(map(str, differs[:LISTED]))}{more}; an apply undoes this: "
+            f"sallyport apply {state['folder']} --diff shows what to write into the files"
+        )
 
 
 def check_nodes(examination: Examination) -> Iterator[Finding]:

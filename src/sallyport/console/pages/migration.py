@@ -20,6 +20,7 @@ FORMATS: Final = (
     ("nps", "NPS: the XML of netsh nps export"),
     ("ise", "Cisco ISE: the CSV file of network devices"),
     ("clearpass", "Aruba ClearPass: the XML of network devices"),
+    ("freeradius", "FreeRADIUS 3: a tar.gz or zip of its folder"),
     ("csv", "any CSV file, with a list of its columns"),
 )
 STEPS: Final = (

@@ -33,7 +33,7 @@ from sallyport.areas.policy.attempt import Arrival
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError, StoreError
 from sallyport.base.tags import value_for
-from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
+from sallyport.metrics import Buckets, Cell, LoginMetrics, LoginPlace, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
@@ -103,8 +103,8 @@ class Counts:
         if decision.reason in NOT_CHECKED:
             self._logins.first_failures.cell(str(domain_id), NOT_CHECKED[decision.reason]).count += 1
 
-    def answered(self, client: str, code: int, seconds: float) -> None:
-        """Count the first answer to a request, and record its duration."""
+    def answered(self, client: str, code: int, seconds: float, login: LoginPlace | None) -> None:
+        """Count the first answer to a request, and record its duration. login: the login, if it has an event."""
         of_answer = self._answers.get(code)
         if of_answer is None:
             name = CODE_NAMES[code]
@@ -112,7 +112,7 @@ class Counts:
         name, of_type, durations = of_answer
         of_type.count += 1
         self._radius.clients.cell(client, name).count += 1  # not cached, because the names of clients can change
-        durations.observe(seconds)
+        durations.observe(seconds, login)
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,7 +482,10 @@ class Exchange:
             return
         known.answer = reply
         self._send(reply, entry.arrival.source)
-        self._counts.answered(client.name, reply[0], (now - entry.arrival.at - entry.asked_us) / SECOND)
+        login = None
+        if isinstance(entry, Login) and entry.domain is not None:
+            login = LoginPlace(entry.domain.id, entry.arrival.at)
+        self._counts.answered(client.name, reply[0], (now - entry.arrival.at - entry.asked_us) / SECOND, login)
 
     def _transmit(self, reply: bytes, source: Source) -> None:
         self._counts.responses[reply[0]].count += 1

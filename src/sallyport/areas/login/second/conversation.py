@@ -13,6 +13,7 @@ from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.provider import Strength
 from sallyport.base.errors import PacketError
 from sallyport.base.text import fold_name
+from sallyport.metrics import LoginPlace
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
@@ -115,6 +116,7 @@ class Conversation:
         self.is_checked = session.question.is_checked
         self.attached = attached
         self.tenant_id = login.arrival.client.tenant_id
+        self.arrived_at = login.arrival.at
         self.session = session
         self.key = key
         self.deadline = deadline
@@ -141,6 +143,11 @@ class Conversation:
         """The key by which the prompts and the codes of the user are counted."""
         return self.session.question.domain_id, fold_name(self.session.question.user)
 
+    @property
+    def place(self) -> LoginPlace:
+        """The domain and the time of the newest request, by which the event of the login is found."""
+        return LoginPlace(self.session.question.domain_id, self.arrived_at)
+
     def admits(self, login: Login) -> bool:
         """Return whether a request may replace the request that waits now. An unsigned request must not replace a
         signed request."""
@@ -156,6 +163,7 @@ class Conversation:
             login.known.follows(before.login.known)
             before.superseded = True
             before.done.set()
+        self.arrived_at = login.arrival.at
         self._newest = waiter = Waiter(login)
         if self.result is not None:
             waiter.done.set()

@@ -401,6 +401,7 @@ class SecondFactor:
             conversation.attached.name,
             _RESULTS.get(result.reason, result.reason.name.lower()),
             trio.current_time() - conversation.began,
+            conversation.place,
         )
         if result.reason in _UNANSWERED:  # only after the login has its answer, because the provider may be slow
             await withdraw(conversation)

@@ -19,6 +19,7 @@ class RuleKind(Kind[AddLoginRule]):
     level = 2
     refers = "domain"
     mentioned = frozenset({"role", "provider"})
+    names = "select id, domain_id as owner, name from login_rules"
     changed_by = MappingProxyType({"/ad/UpdateLoginRule": "ruleId", "/ad/DeleteLoginRule": "ruleId"})
 
     def __init__(self, service: LoginRules) -> None:

@@ -7,7 +7,7 @@ admin adds them.
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from sallyport.areas.configured import Change, Kind, Mention, Stored
+from sallyport.areas.configured import Change, Fields, Kind, Mention, Stored
 from sallyport.areas.users import membership
 from sallyport.areas.users.accounts import repo
 from sallyport.areas.users.accounts.account import LOCAL, NOT_PRIVILEGED, PASSWORD, UserChange
@@ -37,7 +37,14 @@ class UserKind(Kind[ImportedUser]):
     weight = 3
     removed_first = False
     mentioned = frozenset({"instance", "group"})
-    changed_by = MappingProxyType({"/api/v1/endpointUsers/updateEpmUserInfo": "userId"})
+    names = "select id, domain_id as owner, name from endpoint_users"
+    changed_by = MappingProxyType(
+        {
+            "/api/v1/endpointUsers/updateEpmUserInfo": "userId",
+            "/api/v1/instanceGroup/assignUsersToEndpointGroup": "userIds",
+            "/api/v1/instances/assignUsersToMachines": "userIds",
+        }
+    )
     harmless = frozenset({"password", "motp"})
 
     def __init__(self, service: Users, groups: Groups) -> None:
@@ -61,6 +68,9 @@ class UserKind(Kind[ImportedUser]):
 
     def identity(self, fields: Mapping[str, object]) -> str:
         return name_key(str(fields.get(self.key, "")))
+
+    def is_changed(self, path: str, body: Fields) -> bool:
+        return body.get("action") != "remove" and super().is_changed(path, body)  # a removal revokes access
 
     def values(self, body: ImportedUser) -> dict[str, object]:
         return {

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from sallyport.areas.configured import Change, Kind, Mention, Stored
+from sallyport.areas.configured import Change, Fields, Kind, Mention, Stored
 from sallyport.areas.users import membership
 from sallyport.areas.users.groups import repo
 from sallyport.areas.users.groups.bodies import ConfiguredGroup, ConfiguredPolicy
@@ -41,13 +41,14 @@ class GroupKind(Kind[ConfiguredGroup]):
     weight = 3
     removed_first = False
     mentioned = frozenset({"instance", "password_policy"})
+    names = "select id, domain_id as owner, name from endpoint_groups"
     changed_by = MappingProxyType(
         {
             "/api/v1/epmGroupManagement/editEPMGroupStatus": "groupId",
-            "/api/v1/instanceGroup/editInstanceGroup": "groupId",
             "/api/v1/instanceGroup/updateInstanceGroupStatus": "groupId",
             "/api/v1/instanceGroup/addAuthFlowToInstanceGroup": "groupId",
             "/api/v1/instanceGroup/deleteEndpointGroup": "id",
+            "/api/v1/instances/assignGroupToMachines": "groupId",
             "/api/v1/instances/updateCredentialPolicyToEndpointGroup": "groupId",
             "/api/v1/instances/deleteCredentialPolicyToEndpointGroup": "groupId",
         }
@@ -69,6 +70,9 @@ class GroupKind(Kind[ConfiguredGroup]):
                 fields: dict[str, object] = {"domain": domain, **{name: shown[name] for name in SETTINGS}}
                 fields |= {INSTANCES: instances.get(each.id, []), POLICY: _shown(policy, names) if policy else None}
                 yield Stored(each.id, fields)
+
+    def is_changed(self, path: str, body: Fields) -> bool:
+        return body.get("action") != "remove" and super().is_changed(path, body)  # a removal revokes access
 
     def values(self, body: ConfiguredGroup) -> dict[str, object]:
         policy = body.credentialPolicy

@@ -40,8 +40,13 @@ class InstanceKind(Kind[ConfiguredInstance]):
     removed_first = False
     keeps = frozenset({"osId", "publicIp", "privateIp", "hostName"})
     mentioned = frozenset({"password_policy"})
+    names = "select id, domain_id as owner, name from endpoint_instances"
     changed_by = MappingProxyType(
-        {"/api/v1/instances/updateAuthType": "instanceId", "/api/v1/instances/deleteInstance": "instanceId"}
+        {
+            "/api/v1/instances/updateAuthType": "instanceId",
+            "/api/v1/instances/deleteInstance": "instanceId",
+            "/api/v1/instances/assignPolicyToMachine": "instanceId",
+        }
     )
 
     def __init__(self, service: Instances, policies: PolicyAssignments) -> None:

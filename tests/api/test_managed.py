@@ -1,0 +1,122 @@
+"""Objects that files manage (`sallyport apply`): the API changes them only with `?override=true`."""
+
+from typing import Any, get_args
+
+from sallyport.service.operations import gate_of, operations
+from sallyport.web.description import document
+from tests.api.world import Tenant, World
+from tests.areas import Areas
+
+UPDATE, DELETE = "/network_device/UpdateClient", "/network_device/DeleteClient"
+INSIST = "?override=true"
+TRAIL = "/api/v1/audit/list"
+
+
+def files(tenant: Tenant, *objects: tuple[str, dict[str, Any]]) -> None:
+    """Apply the objects of files."""
+    items = [{"kind": kind, "name": kind, "fields": fields, "source": f"{kind}.toml:1"} for kind, fields in objects]
+    tenant.world.service.call("configuration.apply", org=tenant.org, tenant=tenant.number, items=items, apply=True)
+
+
+def client_of_files(tenant: Tenant) -> int:
+    """Let files manage a RADIUS client of the name VPN, and return its id."""
+    fields = {"name": "VPN", "address": tenant.world.address(), "secret": "correct horse", "domains": ["corp"]}
+    files(tenant, ("client", fields))
+    return client_id(tenant)
+
+
+def client_id(tenant: Tenant) -> int:
+    """Return the id of the tenant's only RADIUS client."""
+    (client,) = tenant.ask("/network_device/ListClients")["clients"]
+    return int(client["clientId"])
+
+
+def entries(tenant: Tenant, action: str) -> list[str]:
+    """Return the targets of the entries of the audit trail with an action."""
+    found = tenant.ask(TRAIL, pageSize=1000)["entries"]
+    return [each["target"] for each in found if each["action"] == action]
+
+
+def test_a_change_is_refused_unless_the_caller_insists(tenant: Tenant) -> None:
+    """The error names the file and the object. With `override`, the change is made, and the trail has the object beside
+    the change."""
+    client = client_of_files(tenant)
+    status, text = tenant.refused(UPDATE, clientId=client, note="new")
+    assert status == 409 and text.startswith("client.toml manages the client vpn: change it there, and run sallyport")
+    assert tenant.refused(UPDATE + "?override=no", clientId=client, note="new")[0] == 409
+    assert tenant.refused(DELETE, clientId=client)[0] == 409
+    assert entries(tenant, "configuration.override") == []
+    tenant.ask(UPDATE + INSIST, clientId=client, note="new")
+    assert entries(tenant, "configuration.override") == ["client vpn"]
+    assert len(entries(tenant, "client.update")) == 1
+    tenant.ask(DELETE + INSIST, clientId=client)
+    assert tenant.ask("/network_device/ListClients")["clients"] == []
+
+
+def test_objects_without_files_are_changed_as_before(world: World, tenant: Tenant) -> None:
+    """Neither another object, nor one of the same name of another tenant is refused. `override` then leaves nothing in
+    the trail. The id of another tenant's client tells nothing about its name."""
+    managed, other = client_of_files(tenant), world.tenant()
+    other.ask("/network_device/AddClient", name="VPN", address=world.address(), secret="another horse")
+    own = client_id(other)
+    other.ask(UPDATE + INSIST, clientId=own, note="new")
+    assert entries(other, "configuration.override") == []
+    assert other.refused(UPDATE, clientId=managed, note="new")[0] == 404
+    assert tenant.refused(UPDATE, clientId=own, note="new")[0] == 404
+
+
+def test_help_and_revocation_are_never_refused(tenant: Tenant) -> None:
+    """Files stop neither unlatching, nor a new password, nor that a user loses a group, a machine or the account."""
+    client = client_of_files(tenant)
+    files(
+        tenant,
+        ("instance", {"domain": "corp", "instanceName": "srv1"}),
+        ("group", {"domain": "corp", "groupName": "staff"}),
+        ("user", {"domain": "corp", "userName": "bea", "groups": ["staff"], "instances": ["srv1"]}),
+    )
+    tenant.ask(UPDATE, clientId=client, unlatch=True)
+    at = {"domainId": tenant.domain}
+    users = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", **at, pageSize=100)["epmUsers"]
+    user = next(int(each["userId"]) for each in users if each["userName"] == "bea")
+    update, assign = "/api/v1/endpointUsers/updateEpmUserInfo", "/api/v1/instanceGroup/assignUsersToEndpointGroup"
+    (group,) = [int(each["groupId"]) for each in tenant.ask("/api/v1/instanceGroup/listEndpointGroup", **at)["groups"]]
+    tenant.ask(update, method="PUT", **at, userId=user, password="a new password")
+    assert tenant.refused(update, method="PUT", **at, userId=user, privilegedUser="yes")[0] == 409
+    tenant.ask(assign, **at, groupId=group, userIds=[user], action="remove")
+    status, text = tenant.refused(assign, **at, groupId=group, userIds=[user], action="add")
+    assert (status, text.partition(":")[0]) == (409, "user.toml manages the user corp/bea")
+    tenant.ask("/api/v1/endpointUsers/deleteEpmUser", method="DELETE", **at, epmUsers=[{"epmUserId": user}])
+
+
+def test_each_object_of_an_array_is_checked(tenant: Tenant) -> None:
+    """If files manage one policy of an array, the whole request is refused."""
+    files(tenant, ("password_policy", {"policyName": "Twelve", "minLen": 12}))
+    add, remove = "/api/v1/instances/addPasswordPolicy", "/api/v1/instances/deletePasswordPolicy"
+    tenant.ask(add, policyName="Ten", minLen=10)
+    listed = tenant.ask("/api/v1/instances/listPasswordPolicy")
+    ids = [int(each["policyId"]) for each in listed["passwordPolicies"]]
+    body = [tenant.scoped(policyId=each) for each in sorted(ids, reverse=True)]
+    for path, status in ((remove, 409), (remove + INSIST, 200)):
+        answer = tenant.world.send("DELETE", path, tenant.token, json=body)
+        assert answer.status_code == status, answer.text
+    assert entries(tenant, "configuration.override") == ["password policy twelve"] * 2
+
+
+async def test_the_operations_of_each_kind_are_declared_and_described(areas: Areas) -> None:
+    """Each operation that a kind names exists, by its first path, and its body has the field that selects objects. The
+    description has the parameter `override` for these operations, and for no others."""
+    declared = [each for group in operations(areas.app, gate_of(areas.app)) for each in group.all]
+    by_path = {each.paths[0]: each for each in declared}
+    kinds = areas.app.configured.engine.kinds()
+    for path, field in (item for kind in kinds for item in kind.changed_by.items()):
+        body = by_path[path].body
+        (model,) = get_args(body) or (body,)
+        assert field in model.model_fields, path
+    changing = {path for kind in kinds for path in kind.changed_by}
+    described = {
+        path
+        for path, methods in document(declared, "1")["paths"].items()  # type: ignore[attr-defined]
+        if any("parameters" in each for each in methods.values())
+    }
+    assert described == {path for each in declared if each.paths[0] in changing for path in each.paths}
+    assert all(kind.changed_by for kind in kinds)
