@@ -21,7 +21,7 @@ from tests.metrics.everything import labelled
 
 from sallyport.base.secret import Secret
 from sallyport.cli.main import root
-from sallyport.deploy.settings_file import shown, without_default
+from sallyport.deploy.settings_file import change, shown, without_default
 from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.radius.vendors import MEDIA, PRODUCTS
@@ -157,14 +157,15 @@ def settings() -> str:
             _code(name),
             _code(environment_name(name)) if name != "identity_providers" else "only in the file",
             without_default(name) or _code(shown(field.default)),
+            change(name),
             field.description or "",
         )
         for name, field in Settings.model_fields.items()
     ]
     meaning = "64 hex digits, or several keys as `2:NEW,1:OLD`; from the environment only"
-    rows.append(("", _code(MASTER_KEY), "the file `master.key`", meaning))
-    rows.append(("", _code(MASTER_KEY_FILE), "the file `master.key`", "file with the master key"))
-    return _page("Settings", _table(("setting", "environment", "default", "meaning"), rows))
+    rows.append(("", _code(MASTER_KEY), "the file `master.key`", "restart", meaning))
+    rows.append(("", _code(MASTER_KEY_FILE), "the file `master.key`", "restart", "file with the master key"))
+    return _page("Settings", _table(("setting", "environment", "default", "a change needs", "meaning"), rows))
 
 
 def limits() -> str:

@@ -102,6 +102,32 @@ def test_each_object_of_an_array_is_checked(tenant: Tenant) -> None:
     assert entries(tenant, "configuration.override") == ["password policy twelve"] * 2
 
 
+def test_a_list_names_what_files_manage(world: World, tenant: Tenant) -> None:
+    """Each listed object of files has `managedBy`. Others, and those of another tenant, do not have it."""
+    client_of_files(tenant)
+    rule = {"domain": "corp", "name": "Codes", "action": "mfa_required"}
+    files(
+        tenant,
+        ("provider", {"domain": "corp", "provider": "totp"}),
+        ("rule", rule),
+        ("bypass", {"domain": "corp", "station": "02-00-00-00-00-01"}),
+    )
+    at = {"domainId": tenant.domain}
+    tenant.ask("/ad/AddLoginRule", **at, name="own", action="mfa_required")
+    for path, field, key, found in (
+        ("/ad/ListLoginRules", "rules", "name", {"Codes": "file", "own": None}),
+        ("/ad/ListMFAProviders", "providers", "provider", {"totp": "file"}),
+        ("/ad/ListBypassStations", "stations", "station", {"02:00:00:00:00:01": "file"}),
+        ("/ad/GetAllDomains", "domains", "domainName", {"corp": None}),
+        ("/network_device/ListClients", "clients", "name", {"VPN": "file"}),
+    ):
+        rows = tenant.ask(path, **({} if field in {"domains", "clients"} else at))[field]
+        assert {each[key].replace("-", ":"): each.get("managedBy") for each in rows} == found
+    other = world.tenant()
+    other.ask("/network_device/AddClient", name="VPN", address=world.address(), secret="another horse")
+    assert "managedBy" not in other.ask("/network_device/ListClients")["clients"][0]
+
+
 async def test_the_operations_of_each_kind_are_declared_and_described(areas: Areas) -> None:
     """Each operation that a kind names exists, by its first path, and its body has the field that selects objects. The
     description has the parameter `override` for these operations, and for no others."""
@@ -112,6 +138,8 @@ async def test_the_operations_of_each_kind_are_declared_and_described(areas: Are
         body = by_path[path].body
         (model,) = get_args(body) or (body,)
         assert field in model.model_fields, path
+    for path, field in (kind.listed_by for kind in kinds if kind.listed_by[0]):
+        assert field in by_path[path].answer.model_fields, path  # type: ignore[attr-defined]
     changing = {path for kind in kinds for path in kind.changed_by}
     described = {
         path

@@ -19,7 +19,7 @@ def test_logins_are_recorded_compared_and_deleted(tenant: Tenant) -> None:
     assert tenant.ask(RECORD, domainId=tenant.domain, logins=logins)["recorded"] == 0
     found = tenant.ask(COMPARE, domainId=tenant.domain)
     assert (found["logins"], found["differing"]) == (2, 1)
-    assert found["counts"] == {"same": 1, "stricter": 1, "laxer": 0, "unknown": 0}
+    assert found["counts"] == {"same": 1, "stricter": 1, "laxer": 0, "reply": 0, "unknown": 0}
     (group,) = found["groups"]
     assert (group["result"], group["reason"], group["logins"]) == ("stricter", "no RADIUS client has this address", 1)
     assert group["examples"] == found["cases"]
@@ -30,6 +30,22 @@ def test_logins_are_recorded_compared_and_deleted(tenant: Tenant) -> None:
     assert tenant.ask(COMPARE, domainId=tenant.domain, result="same")["cases"][0]["oldReason"] == refused["reason"]
     assert tenant.ask(DELETE, domainId=tenant.domain)["deleted"] == 2
     assert tenant.ask(COMPARE, domainId=tenant.domain)["logins"] == 0
+
+
+def test_the_last_report_is_kept(tenant: Tenant) -> None:
+    """With `kept`, the answer is the last one to the same question. New logins, and their deletion, drop it."""
+    tenant.ask(RECORD, domainId=tenant.domain, logins=[LOGIN])
+    first = tenant.ask(COMPARE, domainId=tenant.domain)
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True) == first
+    again = tenant.ask(COMPARE, domainId=tenant.domain)
+    assert again["decidedAt"] > first["decidedAt"]
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True) == again
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True, user="bob")["logins"] == 0
+    tenant.ask(RECORD, domainId=tenant.domain, logins=[{**LOGIN, "user": "bob"}])
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True)["logins"] == 2
+    tenant.ask(DELETE, domainId=tenant.domain)
+    assert tenant.ask(COMPARE, domainId=tenant.domain, kept=True)["logins"] == 0
+    assert tenant.world.tenant().refused(COMPARE, domainId=tenant.domain, kept=True)[0] == 403
 
 
 @pytest.mark.parametrize("path", [RECORD, COMPARE, DELETE])

@@ -10,10 +10,10 @@ def test_a_used_logger_gets_a_new_configuration() -> None:
     """A logger that was used before the settings were read uses the new configuration from then on."""
     before = structlog.get_config()
     try:
-        log.configure(json=True)
+        log.configure(form="json")
         logger = structlog.get_logger()
         logger.info("first")
-        log.configure(json=False)
+        log.configure(form="text")
         with capture_logs() as logged:
             logger.info("second")
         assert [each["event"] for each in logged] == ["second"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.running_service import RunningService, running_service
 
-ADVICE = "address not allowed; to allow it, add 127.0.0.1/32 to the setting egress, and restart the service"
+ADVICE = "address not allowed; to allow it, add 127.0.0.1/32 to the setting egress, and reload the service"
 KINDS = ("ldap", "radius", "radsec")
 
 

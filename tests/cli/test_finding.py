@@ -230,5 +230,5 @@ def test_commands_that_only_read_are_recognized(command: str) -> None:
     """A command that only reads is recognized by its name. Any other command first prints the installation."""
     verbs = ("add", "create", "revoke", "set", "restore", "break_glass", "import", "unlatch", "backup", "migrate",
              "rotate-key", "copy", "init", "issue", "renew", "remove", "import_ldif", "erase", "level",
-             "forget", "password", "rename", "totp", "mail.test", "apply")  # fmt: skip
+             "forget", "password", "rename", "totp", "mail.test", "apply", "reload")  # fmt: skip
     assert bool(READING.search(command)) is not command.endswith(verbs)

@@ -194,7 +194,7 @@ def test_colours_are_only_for_terminals(no_color: str, monkeypatch: pytest.Monke
         for name in ("stdout", "stderr"):
             monkeypatch.setattr(sys, name, stream)
         Line(pytest.fail).print("text", colour="green")
-        log.configure(json=False)
+        log.configure(form="text")
         log.logger().warning("an_event")
         assert "an_event" in stream.getvalue()
         assert ("\x1b[" in stream.getvalue().partition("an_event")[0]) is (is_terminal and not no_color)

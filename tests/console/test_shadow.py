@@ -67,6 +67,19 @@ async def test_the_page_of_a_nas_shows_what_its_switch_changes(office: Office, a
     assert "it is not known what would change" in text_of(await admin.get("/shadow/nas?device=203.0.113.1"))
 
 
+async def test_the_last_report_is_kept(office: Office, admin: Visitor) -> None:
+    """A page that is shown again has the numbers and the time of its decisions, until they are decided again."""
+    assert "Stricter 4 logins" in text_of(await admin.get("/shadow"))
+    rules = office.areas.rules
+    await rules.delete(office.areas.domain, [each.id for each in rules.all_of(office.areas.domain)])
+    await office.rule("nobody", "block", everyone=True)
+    kept = await admin.get("/shadow")
+    assert "Stricter 4 logins" in text_of(kept)
+    (again,) = re.findall(r'href="([^"]+)">Decide again', kept.text)
+    assert "Stricter 5 logins" in text_of(await admin.get(again.replace("&amp;", "&")))
+    assert "Stricter 5 logins" in text_of(await admin.get("/shadow"))
+
+
 async def test_the_recorded_logins_are_deleted(site: Site, office: Office, admin: Visitor) -> None:
     """An auditor sees the comparison, and has no button."""
     async with site.visitor() as auditor:

@@ -214,6 +214,24 @@ def test_the_master_key_can_be_a_credential(host: BootedHost) -> None:
     assert host.run("systemctl", "start", UNIT, check=False).returncode != 0
 
 
+def test_systemd_reloads_the_settings(host: BootedHost) -> None:
+    """`systemctl reload` waits for its end. The status names the setting that applies and the one that needs a restart.
+    With a wrong file the reload fails, the journal has the reason, and the service goes on."""
+    installed(host, "--start")
+    secret = set_up(host)
+    process = host.shell(f"systemctl show --property MainPID --value {UNIT}")
+    host.shell(f"cp {CONFIG_FILE} /root/before; sed -i '1i event_days = 7\\nmetrics_tag = \"site\"' {CONFIG_FILE}")
+    host.run("systemctl", "reload", UNIT)
+    status = host.shell(f"systemctl show --property StatusText --value {UNIT}")
+    assert status == "every listener answers; reloaded event_days; a restart is needed for metrics_tag\n"
+    host.shell(f"sed -i '1i event_day = 7' {CONFIG_FILE}")
+    assert host.run("systemctl", "reload", UNIT, check=False).returncode != 0
+    assert "there is no setting event_day" in host.shell(f"journalctl --unit {UNIT} --output cat")
+    assert host.shell(f"systemctl show --property MainPID --value {UNIT}") == process
+    assert host.shell(f"systemctl is-active {UNIT}") == "active\n"
+    assert log_in(host, secret).startswith("Access-Accept")
+
+
 def test_uninstall_keeps_the_data_for_the_next_installation(host: BootedHost) -> None:
     """Uninstalling deletes the units. After another installation, the same client and user can log in."""
     installed(host, "--start")

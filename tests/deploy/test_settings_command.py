@@ -10,7 +10,7 @@ from sallyport.shell.command import Commands, entries
 async def test_each_setting_is_shown_without_passwords() -> None:
     """The command returns every setting and every limit. The password of the database is hidden."""
     settings = Settings(database="postgresql://ann:hunter2@db/sallyport?sslpassword=hunter3&sslmode=require")
-    found = entries(await Commands([local_operations(settings)]).ready("settings.show", {})())
+    found = entries(await Commands([local_operations(lambda: settings)]).ready("settings.show", {})())
     by_name = {each["name"]: each for each in found}
     assert set(Settings.model_fields) - {"limits"} <= by_name.keys()
     assert by_name["database"]["value"] == "postgresql://ann:***@db/sallyport?sslpassword=***&sslmode=require"

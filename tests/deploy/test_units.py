@@ -73,7 +73,7 @@ def test_the_unit_has_watchdog_reload_and_stop_timeout() -> None:
     for line in (
         "Type=notify",
         "WatchdogSec=30",
-        "ExecReload=/bin/kill -HUP $MAINPID",
+        "ExecReload=/opt/sallyport/bin/sallyport --config /etc/sallyport/sallyport.toml server reload",
         "TimeoutStopSec=15",
         "LimitCORE=0",
         "MemoryMax=75%",

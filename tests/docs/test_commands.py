@@ -217,7 +217,7 @@ WALKS = [
         replace={"check default --user alice": "check default --user alice --password -"},
         typed={"sallyport domain check": "correct horse battery"},
     ),
-    Walk("docs/api/index.md"),
+    Walk("docs/api/index.md", skip=["openapi-python-client", "npx openapi-typescript"]),
     Walk("docs/api/credentials.md"),
     Walk("docs/connect/fortigate.md", before=DUO, replace=AT_DUO),
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
@@ -288,6 +288,14 @@ NOT_RUN = {
     "docs/install/upgrade.md": {
         "git pull": "tests/deploy/test_wheel.py and tests/deploy/test_package.py upgrade an installation",
         "sudo systemctl restart": "tests/deploy/test_debian.py runs the unit in a Debian of its own",
+    },
+    "docs/install/kubernetes.md": {
+        "kubectl": "it needs a cluster; tests/deploy/test_kubernetes.py checks the manifest"
+    },
+    "docs/install/ansible.md": {"ansible-playbook": "it needs hosts; tests/deploy/test_ansible.py checks the playbook"},
+    "docs/api/index.md": {
+        "openapi-python-client": "tests/peers/test_api_clients.py generates the client",
+        "npx openapi-typescript": "tests/peers/test_api_clients.py generates the types",
     },
     "docs/operate/monitoring.md": {
         "sudo install": "it changes the machine; tests/docs/test_grafana_guide.py checks its files and places",

@@ -11,12 +11,12 @@ import click
 import pytest
 
 from docs import reference
-from sallyport.areas.configuration.references import PREFIX as SECRETS
 from sallyport.areas.did.public import RESOLVE
 from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.cli.main import root
 from sallyport.settings.settings import Settings, load
 from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX, environment_name
+from sallyport.settings.values import SECRET_PREFIX as SECRETS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -127,6 +127,8 @@ def test_a_reload_reaches_every_worker(service: RunningService) -> None:
     os.kill(service.process_id, signal.SIGHUP)
     eventually(lambda: len(lines(service, "settings_reloaded")) == before + 2)
     assert {each["worker"] for each in lines(service, "settings_reloaded")} == {1, 2}
+    assert service.call("settings.reload") == []
+    assert len(lines(service, "settings_reloaded")) == before + 4
 
 
 def test_a_command_about_memory_asks_every_worker(service: RunningService) -> None:

@@ -167,7 +167,7 @@ async def test_a_message_to_a_tenant_has_no_address() -> None:
     assert [(each["event"], each["add"]) for each in logged] == [("egress_denied", "127.0.0.5/32, ::1/128")]
     assert egress.advice() == [
         "ldap.corp.example: address not allowed; to allow it, add 127.0.0.5/32, ::1/128 to the setting egress, "
-        "and restart the service"
+        "and reload the service"
     ]
 
 

@@ -1,14 +1,11 @@
-"""Tests of notifications to systemd, and of reloading the settings at SIGHUP."""
+"""Tests of notifications to systemd, of the watch over the disk, and of the log level."""
 
-import json
 import os
 import signal
 import socket
-import ssl
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,14 +13,10 @@ import structlog
 import trio
 import trio.testing
 
-from sallyport.base import log as logs
-from sallyport.base.errors import ConfigError, StoreError
 from sallyport.host.notify import Notifier
-from sallyport.service.supervise import LOOK_S, feed_watchdog, reload, watch_room
-from sallyport.web.server import Tls
-from tests.areas import Areas, running_store
-from tests.areas.mfa.certificates import self_signed
-from tests.running_service import RunningService, running_service
+from sallyport.service.supervise import LOOK_S, feed_watchdog, watch_room
+from tests.areas import running_store
+from tests.running_service import running_service
 
 WAIT_S = 30.0
 
@@ -42,17 +35,6 @@ def next_message(sock: socket.socket, line: str) -> dict[str, str]:
     while line not in (lines := sock.recv(4096).decode().splitlines()):
         pass
     return dict(each.split("=", 1) for each in lines)
-
-
-def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str, object]]:
-    """Wait until the log has `count` lines of an event, and return these lines."""
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        lines = [json.loads(line) for line in service.log().splitlines() if line.startswith("{")]
-        if len(found := [line for line in lines if line["event"] == event]) >= count:
-            return found
-        assert time.monotonic() < deadline, f"{event} is not in the log"
-        time.sleep(0.05)
 
 
 def test_systemd_is_notified_of_each_state(tmp_path: Path) -> None:
@@ -103,18 +85,25 @@ async def test_low_disk_space_is_logged_once(autojump_clock: trio.testing.MockCl
     One line is logged when the free space is well above the limit again. If the free space is unknown, it is ignored.
     """
     seen = iter([200, 99, 50, None, 110, 99, 130, 120, 99])
+
+    def free(_: Path) -> int | None:
+        return None if (left := next(seen)) is None else left << 20
+
     with structlog.testing.capture_logs() as lines, trio.move_on_after(8.5 * LOOK_S):
-        await watch_room(Path("/var/lib/x"), 100 << 20, lambda _: None if (left := next(seen)) is None else left << 20)
+        await watch_room(
+            Path("/var/lib/x"), lambda: 100 << 20, lambda _: None if (left := next(seen)) is None else left << 20
+        )
     levels = [(each["log_level"], each["left_mib"]) for each in lines]
     assert levels == [("warning", 99), ("info", 130), ("warning", 99)]
     assert lines[0]["directory"] == "/var/lib/x"
 
 
-async def test_disk_space_is_not_watched_without_a_threshold() -> None:
-    """Without a threshold the task ends at once."""
-    with structlog.testing.capture_logs() as lines:
-        await watch_room(Path("/"), 0)
-    assert lines == []
+async def test_disk_space_is_not_watched_without_a_threshold(autojump_clock: trio.testing.MockClock) -> None:
+    """Without a threshold nothing is logged, until a reload sets one."""
+    least = iter([0, 0, 2])
+    with structlog.testing.capture_logs() as lines, trio.move_on_after(2.5 * LOOK_S):
+        await watch_room(Path("/"), lambda: next(least), lambda _: 1)
+    assert [each["event"] for each in lines] == ["disk_space_low"]
 
 
 def test_without_a_service_manager_nothing_is_sent() -> None:
@@ -125,66 +114,6 @@ def test_without_a_service_manager_nothing_is_sent() -> None:
     assert Notifier(ours).watchdog_s == 2.0
     assert Notifier({**ours, "WATCHDOG_PID": "1"}).watchdog_s is None
     assert Notifier({"WATCHDOG_USEC": "2000000"}).watchdog_s is None
-
-
-def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
-    """A new log level applies at once.
-
-    Settings that need a restart are named. If the file is broken, nothing is changed.
-    """
-    file = tmp_path / "sallyport.toml"
-    file.write_text('log_level = "info"\n')
-    with running_service(tmp_path, fresh=True) as service:
-        file.write_text('log_level = "debug"\nevent_days = 7\n')
-        os.kill(service.process_id, signal.SIGHUP)
-        (line,) = logged(service, "settings_reloaded")
-        assert (line["log_level"], line["need_a_restart"]) == ("debug", ["event_days"])
-        assert service.ok("log", "level") == "debug"
-        file.write_text('log_level = "shout"\n')
-        os.kill(service.process_id, signal.SIGHUP)
-        (line,) = logged(service, "settings_not_reloaded")
-        assert "shout" not in str(line)
-        assert service.call("log.level") == "debug"
-
-
-async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:
-    """If a certificate cannot be used, the new log level does not apply either."""
-    areas.app.tls = Tls(Path("/there/is/no.pem"), Path("/there/is/no.key"))
-    before = logs.level()
-    with pytest.raises(ConfigError, match="tls_certificate"):
-        await reload(areas.app, lambda: areas.settings.model_copy(update={"log_level": "debug"}))
-    assert logs.level() == before != "debug"
-
-
-async def test_a_failed_reload_keeps_the_certificate(areas: Areas, tmp_path: Path) -> None:
-    """If the store cannot be read, new connections still get the former certificate. The next reload uses the new
-    one."""
-    context, chain = self_signed(tmp_path, "first")
-    areas.app.tls = Tls(chain, chain.with_suffix(".key"))
-    areas.app.tls.load(context)
-    first = presented(context)
-    _, other = self_signed(tmp_path, "second")
-    for suffix in (".pem", ".key"):
-        other.with_suffix(suffix).replace(chain.with_suffix(suffix))
-    await areas.store.write(lambda tx: tx.execute("alter table config_version rename to away"))
-    with pytest.raises(StoreError):
-        await reload(areas.app, lambda: areas.settings)
-    assert presented(context) == first
-    await areas.store.write(lambda tx: tx.execute("alter table away rename to config_version"))
-    await reload(areas.app, lambda: areas.settings)
-    assert presented(context) != first
-
-
-def presented(server: ssl.SSLContext) -> bytes:
-    """Return the certificate that a client gets from a server's context."""
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    here, there = client.wrap_bio(to_client, to_server), server.wrap_bio(to_server, to_client, server_side=True)
-    for side in (here, there, here):
-        with suppress(ssl.SSLWantReadError):
-            side.do_handshake()
-    return here.getpeercert(binary_form=True) or b""
 
 
 def test_a_command_sets_the_log_level_until_a_restart(tmp_path: Path) -> None:

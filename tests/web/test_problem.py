@@ -3,19 +3,23 @@
 import pytest
 import structlog
 
+from sallyport.base.errors import TooMany, TooManyAtOnce
+from sallyport.web.problem import response
 from tests.web.sample import FAIL, client_of, make_sample
 
 
 @pytest.mark.parametrize(
-    ("how", "status", "message"),
+    ("how", "status", "message", "pause"),
     [
-        ("store", 503, "the store does not take requests"),
-        ("slow", 503, "the search took longer than 10 s: search for a longer text or a shorter time"),
-        ("missing", 404, "thing not found"),
-        ("twice", 409, "name taken"),
+        ("store", 503, "the store does not take requests", "5"),
+        ("slow", 503, "the search took longer than 10 s: search for a longer text or a shorter time", "5"),
+        ("missing", 404, "thing not found", None),
+        ("twice", 409, "name taken", None),
     ],
 )
-async def test_an_exception_of_a_service_has_its_status_and_message(how: str, status: int, message: str) -> None:
+async def test_an_exception_of_a_service_has_its_status_and_message(
+    how: str, status: int, message: str, pause: str | None
+) -> None:
     """Paths below /ad and /network_device have one form of error body. All other paths have another form."""
     with structlog.testing.capture_logs():
         async with client_of(make_sample().app) as client:
@@ -23,6 +27,13 @@ async def test_an_exception_of_a_service_has_its_status_and_message(how: str, st
             other = await client.post(FAIL, json={"how": how})
     assert (radius.status_code, radius.json()) == (status, {"error": message, "code": status})
     assert (other.status_code, other.json()) == (status, {"code": status, "status": "Failure", "message": message})
+    assert [each.headers.get("retry-after") for each in (radius, other)] == [pause, pause]
+
+
+def test_a_rate_limit_says_when_to_try_again() -> None:
+    """A limit of a minute is over after a minute; too many requests at once are over sooner."""
+    pauses = [response(each, "/ad/Fail").headers["retry-after"] for each in (TooMany("x"), TooManyAtOnce("x"))]
+    assert pauses == ["60", "1"]
 
 
 async def test_an_unexpected_exception_has_an_id_that_is_in_the_log() -> None:

@@ -51,8 +51,9 @@ def test_a_tenant_runs_a_limited_number_of_requests() -> None:
     with ExitStack() as running:
         for _ in range(MAX_RUNNING):
             running.enter_context(one.running(caller(Role.AUDITOR)))
-        with pytest.raises(TooMany), one.running(caller()):
+        with pytest.raises(TooMany) as refused, one.running(caller()):
             pass
+        assert refused.value.pause_s == 1
         with one.running(replace(caller(), tenant_id=8)), one.running(caller(Role.AGENT)):
             pass
     with one.running(caller()):

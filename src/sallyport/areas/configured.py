@@ -80,7 +80,8 @@ class Kind(ABC, Generic[BodyT]):
     of their body that selects the objects: by id, by `key`, or all of a domain (`domainId`). Of several paths of an
     operation, it has the first. names: SQL of the id, the owner (the domain, or the tenant) and the name of each
     object, if these operations select objects by id. harmless: fields of these operations that change nothing that a
-    file has; files never stop them.
+    file has; files never stop them. listed_by: the operation that lists the objects, and the field of its answer that
+    has them.
     """
 
     name: ClassVar[str]
@@ -99,6 +100,7 @@ class Kind(ABC, Generic[BodyT]):
     weight: ClassVar[int] = 1
     mentioned: ClassVar[frozenset[str]] = frozenset()
     changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    listed_by: ClassVar[tuple[str, str]] = ("", "")
     names: ClassVar[str] = ""
     harmless: ClassVar[frozenset[str]] = frozenset()
 
@@ -109,6 +111,10 @@ class Kind(ABC, Generic[BodyT]):
     @abstractmethod
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[BodyT]]) -> None:
         """Write changes, first those that remove an object. Raises Refused."""
+
+    def selector(self, path: str, body: Fields) -> str:
+        """Return the field of the body of an operation of `changed_by` that selects the objects."""
+        return self.changed_by[path]
 
     def is_changed(self, path: str, body: Fields) -> bool:
         """Return whether an operation of `changed_by` changes something that a file has. body: its given fields."""

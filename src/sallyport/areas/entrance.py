@@ -37,13 +37,13 @@ Task: TypeAlias = Callable[[], Awaitable[object]]
 """A function that runs until cancelled."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Parts:
     """The parts of the service that belong to no area.
 
-    mail: sends mail to people, if the settings name an SMTP server. certificates: reads the certificates that the
-    settings or `sallyport cert` have set up. link_base: a function that returns the URL at which people reach the
-    service.
+    settings: the settings in force; a reload replaces them. mail: sends mail to people, if the settings name an SMTP
+    server. certificates: reads the certificates that the settings or `sallyport cert` have set up. link_base: a
+    function that returns the URL at which people reach the service.
     """
 
     settings: Settings
@@ -109,6 +109,9 @@ class Area:
 
     def forget_all(self) -> None:
         """Drop everything that was learned from the store before a backup replaced it."""
+
+    def apply(self, settings: Settings) -> None:
+        """Apply the settings of the type `Live`, at the start and after each reload."""
 
     async def restored(self) -> None:
         """Load what the area holds in memory again, after a backup has replaced the store. Raises StoreError."""

@@ -261,6 +261,13 @@ class LimitReached(Conflict):
 
 
 class TooMany(Refused):
-    """The caller has reached a rate limit."""
+    """The caller has reached a rate limit. pause_s: the seconds after which the caller may try again."""
 
     status = 429
+    pause_s: ClassVar[int] = 60
+
+
+class TooManyAtOnce(TooMany):
+    """The caller has too many requests or answers in progress."""
+
+    pause_s = 1

@@ -11,7 +11,7 @@ import io
 import logging
 import sys
 from json import JSONEncoder
-from typing import Final, TextIO, cast
+from typing import Final, Literal, TextIO, TypeAlias, cast
 
 import structlog
 
@@ -19,6 +19,7 @@ from sallyport.base.clock import iso, now_us
 from sallyport.base.text import is_coloured
 
 LEVELS: Final = ("debug", "info", "warning", "error")
+Format: TypeAlias = Literal["auto", "json", "text"]
 _RANKS: Final = {name.lower(): rank for name, rank in logging.getLevelNamesMapping().items()}
 IDENTITIES: Final = frozenset({"user", "station"})
 """Keys of log fields that identify a person or a person's device."""
@@ -93,27 +94,28 @@ def _stamp(
     return event
 
 
-def configure(*, level: str = "info", json: bool | None = None) -> None:
-    """Set up structlog for the process.
-
-    json: True to log JSON, False to log text; None to log text if standard error is a terminal, and otherwise JSON.
-    """
+def configure(*, level: str = "info", form: Format = "auto") -> None:
+    """Set up structlog for the process. form: see `set_format`."""
     _manner.level = level
-    readable = sys.stderr.isatty() if json is None else not json
-    renderer = _readable() if readable else _json()
-    _processors[:] = [
-        structlog.contextvars.merge_contextvars,
-        _manner.filter,
-        structlog.processors.add_log_level,
-        _stamp,
-        *renderer,
-    ]
+    set_format(form)
     structlog.configure(
         processors=_processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Lossy(sys.stderr))),
         cache_logger_on_first_use=True,
     )
+
+
+def set_format(form: Format) -> None:
+    """Log JSON or text. `auto` means text if standard error is a terminal, and otherwise JSON."""
+    is_text = sys.stderr.isatty() if form == "auto" else form == "text"
+    _processors[:] = [
+        structlog.contextvars.merge_contextvars,
+        _manner.filter,
+        structlog.processors.add_log_level,
+        _stamp,
+        *(_readable() if is_text else _json()),
+    ]
 
 
 def set_level(level: str) -> None:

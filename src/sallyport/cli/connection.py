@@ -29,7 +29,7 @@ LONG_ANSWER_S = 3600.0
 LONG: Final = ("db.", "configuration.apply", "/ad/CompareShadowLogins")
 """The beginnings of what may take minutes: a backup on a slow disk, a plan of many objects, a report of 200,000 logins.
 They get LONG_ANSWER_S instead of ANSWER_S."""
-IN_MEMORY = frozenset({"listen.senders", "log.level"})
+IN_MEMORY = frozenset({"listen.senders", "log.level", "settings.reload"})
 """Commands that read or change the memory of the running service. They fail if no service runs."""
 MIGRATE: Final = "db.migrate"
 RESTORE: Final = "db.restore"

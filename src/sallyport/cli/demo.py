@@ -35,7 +35,7 @@ def demo(*, once: bool) -> int:
     The service listens on the default ports of 127.0.0.1, or on other ports if these are in use. The data are in a
     temporary directory, which is removed at the end. Exit status 0 means that every step worked.
     """
-    log.configure(level="error", json=False)
+    log.configure(level="error", form="text")
     with TemporaryDirectory(prefix="sallyport-demo-") as directory:
         settings = Settings(
             data_dir=Path(directory),

@@ -33,7 +33,7 @@ class Local:
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:
-        log.configure(level="error", json=False)  # the command itself prints its results
+        log.configure(level="error", form="text")  # the command itself prints its results
         self._opened: Future[tuple[Requests, trio.Event, trio.lowlevel.TrioToken]] = Future()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(settings, environ, new), name="store", daemon=True)

@@ -53,8 +53,7 @@ def serve(line: Line) -> None:
             f"workers: {settings.workers} need a PostgreSQL database: set {environment_name('database')} to its "
             f"{POSTGRES} URL, or {environment_name('workers')} to 1"
         )
-    json = {"json": True, "text": False}.get(settings.log_format)
-    log.configure(level=settings.log_level, json=json)
+    log.configure(level=settings.log_level, form=settings.log_format)
     for name in unknown_environment(os.environ):
         log.logger().warning("unknown_environment_variable", variable=name)
     _take_descriptors()
@@ -162,6 +161,6 @@ def log_group() -> None:
 @json_answer
 @click.pass_obj
 def level(line: Line, *, level: str | None) -> None:
-    """Show or set the lowest level of log events. A restart or SIGHUP restores the setting `log_level`."""
+    """Show or set the lowest level of log events. A restart or a reload restores the setting `log_level`."""
     now = str(line.call("log.level", level=level))
     line.print_answer({"level": now}, now)

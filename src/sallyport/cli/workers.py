@@ -29,7 +29,8 @@ from sallyport import __version__
 from sallyport.base.clock import BackOff
 from sallyport.cli.main import run
 from sallyport.host.notify import Notifier, ToParent
-from sallyport.service.serve import GRACE_S, STATUS, Worker, serve_until_signal
+from sallyport.service.reload import STATUS
+from sallyport.service.serve import Worker, serve_until_signal
 from sallyport.service.sockets import bind_for_workers
 from sallyport.settings.settings import Settings
 from sallyport.store.postgres import check_extra
@@ -77,20 +78,17 @@ class Workers:
     """The workers of a service.
 
     run: runs a worker (see `Run`). notifier: sends messages to systemd. ready: called when all workers are ready.
-    drain_s: the setting `drain_s`.
     """
 
-    def __init__(
-        self, count: int, run: Run, notifier: Notifier, ready: Callable[[], None], *, drain_s: float = 0.0
-    ) -> None:
+    def __init__(self, count: int, run: Run, notifier: Notifier, ready: Callable[[], None]) -> None:
         self._run = run
         self._notifier = notifier
         self._ready = ready
-        self._drain_s = drain_s
         self._places = {number: _Place() for number in range(1, count + 1)}
         self._selector = selectors.DefaultSelector()
         self._has_begun = False  # all were ready
         self._has_reloaded = False
+        self._status = f"STATUS={STATUS}"
         self._is_stopping = False
         self._code = 0
 
@@ -168,10 +166,13 @@ class Workers:
             return
         process.alive_at = time.monotonic()
         if "READY=1" in lines:
+            self._status = next((each for each in lines if each.startswith("STATUS=")), self._status)
             self._has_become_ready(process)
+        elif "STOPPING=1" in lines and self._is_stopping:  # with the time that the worker needs
+            self._notifier.send(*lines)
 
     def _has_become_ready(self, process: _Process) -> None:
-        was_reloading, was_ready = process.is_reloading, process.is_ready
+        was_ready = process.is_ready
         process.is_ready, process.is_reloading = True, False
         if self._is_stopping:
             return
@@ -184,13 +185,14 @@ class Workers:
             if all(each.is_ready for each in self._processes()):
                 self._has_begun = True
                 self._ready()
-                self._notifier.ready(STATUS)
-        elif was_reloading:
+                self._notifier.send("READY=1", self._status)
+        elif was_ready:  # after SIGHUP, or after `sallyport server reload`
+            self._has_reloaded = True
             self._end_reload()
 
     def _end_reload(self) -> None:
         if not any(each.is_reloading for each in self._processes()):
-            self._notifier.ready(STATUS)
+            self._notifier.send("READY=1", self._status)
 
     def _handle(self, number: int) -> None:
         """Handle a signal to the parent process. number: the number of the signal."""
@@ -212,7 +214,7 @@ class Workers:
 
     def _stop(self) -> None:
         self._is_stopping = True
-        self._notifier.stopping(self._drain_s + GRACE_S)
+        self._notifier.stopping()
         for process in self._processes():
             os.kill(process.process_id, signal.SIGTERM)
 
@@ -291,12 +293,12 @@ def run_workers(
             console = settings.link_base(addresses.http[0] if addresses.http else None)
             log.info("ready", **addresses.shown(), console=console, version=__version__, workers=settings.workers)
 
-        return Workers(settings.workers, work, Notifier(environ), all_ready, drain_s=settings.drain_s).watch()
+        return Workers(settings.workers, work, Notifier(environ), all_ready).watch()
 
 
 def _as_node(settings: Settings, number: int) -> Settings:
     """Return the settings of a worker. Each worker has a node name of its own."""
-    return settings.model_copy(update={"node_name": settings.nodes[number - 1]})
+    return settings.model_copy(update={"node_name": f"{settings.node.partition('/')[0]}/{number}"})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`sallyport server install` and `uninstall`: the commands that install the service on this machine, or remove it."""
+"""`sallyport server`: the commands that install the service on this machine, reload its settings, or remove it."""
 
 import os
 import shlex
@@ -11,15 +11,16 @@ import click
 from sallyport.base.errors import ConfigError
 from sallyport.host import systemd
 from sallyport.host.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, UNIT, USER
-from sallyport.shell.options import Group
+from sallyport.shell.command import CommandLine, Form
+from sallyport.shell.options import Group, json_form
 
 QUESTION = f"Delete {DATA_DIR} with everything in it, the settings and the user {USER}?"
 
 
 @click.group(cls=Group)
 def server() -> None:
-    """Install the service on this machine, or uninstall it. The service has a user, settings, a data directory and
-    units."""
+    """Install the service on this machine, reload its settings, or uninstall it. The service has a user, settings, a
+    data directory and units."""
 
 
 @server.command()
@@ -32,14 +33,14 @@ def install(*, start: bool) -> None:
     """
     from sallyport.deploy.install import Installation
     from sallyport.settings.settings import unknown_environment
-    from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX
+    from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX, SECRET_PREFIX
 
     program = _checked()
     if start and not systemd.is_booted():
         raise ConfigError(f"--start: systemd does not run on this machine. Omit --start; {_by_hand(program)}")
     installation = Installation(program, click.echo, _note)
     own = {MASTER_KEY, MASTER_KEY_FILE, *unknown_environment(os.environ)}
-    left_out = {name for name in os.environ if name.startswith(PREFIX)} - own
+    left_out = {name for name in os.environ if name.startswith(PREFIX) and not name.startswith(SECRET_PREFIX)} - own
     for name in sorted(left_out):
         _note(
             f"the variable {name} is not passed on to the service: set {name.removeprefix(PREFIX).lower()} in "
@@ -79,6 +80,19 @@ def uninstall(*, purge: bool, yes: bool) -> None:
         steps.purge(click.echo)
     elif DATA_DIR.exists():
         _note(f"{DATA_DIR}, {CONFIG_FILE} and the user {USER} were kept; --purge deletes them")
+
+
+@server.command()
+@json_form
+@click.pass_obj
+def reload(line: CommandLine, *, form: Form | None) -> None:
+    """Reload the settings of the running service. List each changed setting: whether it applies now, or needs a
+    restart."""
+    rows = line.rows("settings.reload")
+    if form is None and not rows:
+        line.note("no setting has changed; certificates and the configuration were read again")
+    else:
+        line.print_rows(rows, ("setting", "state"), form)
 
 
 def _checked() -> Path:

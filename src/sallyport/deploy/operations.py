@@ -1,11 +1,12 @@
 """The local operation settings.show: the settings of the running service, without secrets."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from sallyport.base.wire import JSON
-from sallyport.deploy.settings_file import shown, without_default
+from sallyport.deploy.settings_file import change, shown, without_default
 from sallyport.settings.limits import LIMITS
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import environment_name
@@ -15,19 +16,21 @@ HIDDEN: Final = "***"
 _SECRET: Final = re.compile(r"((?:^|[?&; ])[a-z_]*(?:password|passwd|secret|token|key)=)[^&; ]*", re.IGNORECASE)
 
 
-def local_operations(settings: Settings) -> LocalOperations:
-    """Return the local operations of the settings by its name."""
+def local_operations(present: Callable[[], Settings]) -> LocalOperations:
+    """Return the local operation of the settings by its name. present: returns the settings in force."""
     local = LocalOperations()
 
     @local("settings.show")
     async def show() -> JSON:
         """Return each setting with its value, and whether it was set."""
+        settings = present()
         found: list[JSON] = [
             {
                 "name": name,
                 "environment": environment_name(name),
                 "value": without_secrets(shown(getattr(settings, name))),
                 "isSet": name in settings.model_fields_set,
+                "change": change(name),
                 "unset": without_default(name),
                 "description": str(field.description),
             }
@@ -40,6 +43,7 @@ def local_operations(settings: Settings) -> LocalOperations:
                 "environment": environment_name("limits"),
                 "value": str(settings.limits[limit.name]),
                 "isSet": settings.limits[limit.name] != limit.most,
+                "change": change("limits"),
                 "unset": "",
                 "description": f"maximum number of {limit.counts} of a tenant",
             }

@@ -9,13 +9,13 @@ from typing import Final
 
 from sallyport.host.systemd import CONFIG_FILE, DATA_DIR
 from sallyport.settings.limits import DEFAULTS, LIMITS
-from sallyport.settings.settings import Settings
+from sallyport.settings.settings import LIVE, Settings
 from sallyport.settings.values import Address
 
 _HEAD: Final = f"""\
 # {CONFIG_FILE}: the settings of the service. A setting behind a # shows its default.
 # To change a setting, remove the # before its name.
-# After a change, run: sudo systemctl restart sallyport
+# After a change, run: sudo systemctl reload sallyport. It names the settings that need a restart instead.
 # After a change of ports or paths, first run: sudo sallyport server install. It gives the unit the necessary rights.
 # An environment variable of the service (SALLYPORT_ and the name in capitals) overrides this file.
 """
@@ -50,6 +50,11 @@ def without_default(name: str) -> str:
     empty text if the setting has a default."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""
+
+
+def change(name: str) -> str:
+    """Return which action applies a change of a setting: `reload` or `restart`."""
+    return "reload" if name in LIVE else "restart"
 
 
 def settings_file() -> str:

@@ -26,27 +26,27 @@ class Notifier:
 
     def ready(self, status: str) -> None:
         """Report that the process is ready. status: text for `systemctl status`."""
-        self._send("READY=1", _status(status))
+        self.send("READY=1", _status(status))
 
     def status(self, text: str) -> None:
         """Report what the process is doing, for `systemctl status`."""
-        self._send(_status(text))
+        self.send(_status(text))
 
     def reloading(self) -> None:
         """Report that settings are being reloaded. `ready` must be called afterwards."""
-        self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
+        self.send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
         """Report that the process is stopping. within_s: the maximum time in seconds until the process ends. The
         service manager then uses this time instead of the unit's timeout."""
-        self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
+        self.send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:
         """Reset the watchdog's timer."""
-        self._send("WATCHDOG=1")
+        self.send("WATCHDOG=1")
 
-    def _send(self, *lines: str) -> None:
-        """Send a message. Errors are ignored, because they must not stop the service."""
+    def send(self, *lines: str) -> None:
+        """Send the lines of a message. Errors are ignored, because they must not stop the service."""
         if not self._path:
             return
         address = "\0" + self._path[1:] if self._path.startswith("@") else self._path
@@ -66,7 +66,7 @@ class ToParent(Notifier):
         self.watchdog_s = watchdog_s
         self.alive_s = None if watchdog_s is None else watchdog_s / 2
 
-    def _send(self, *lines: str) -> None:
+    def send(self, *lines: str) -> None:
         with suppress(OSError):
             self.socket.send("\n".join(lines).encode(errors="replace"))
 

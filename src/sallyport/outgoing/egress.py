@@ -89,9 +89,7 @@ class Egress:
         look_up: LookUp = look_up,
         turns: LoopTurns | None = None,
     ) -> None:
-        self._rules = tuple(rules)
-        self._networks = tuple(rule for rule in rules if not isinstance(rule, str))
-        self._has_default = EGRESS_DEFAULT in self._rules
+        self._rules = list(rules)
         self._look_up = look_up
         self._threads = trio.CapacityLimiter(AT_ONCE)
         self._denied = BoundedMap[str, str](DENIED_HOSTS)
@@ -101,7 +99,13 @@ class Egress:
 
     def for_tenant(self) -> Egress:
         """Return an Egress for a tenant. It has the same rules, and its own limits of look-ups and sockets."""
-        return Egress(self._rules, self._look_up, self.turns.for_tenant())
+        tenants = Egress((), self._look_up, self.turns.for_tenant())
+        tenants._rules = self._rules
+        return tenants
+
+    def use(self, rules: Sequence[EgressRule]) -> None:
+        """Set the rules of new connections, here and for all tenants. Connections that exist stay open."""
+        self._rules[:] = rules
 
     def allows(self, address: str) -> bool:
         """Return whether the service may connect to an IP address in text form. An IPv4-mapped IPv6 address counts as
@@ -113,9 +117,11 @@ class Egress:
             reached = _reached(address)
         except ValueError:
             return False
-        if any(reached in network for network in self._networks):
+        if any(reached in network for network in self._rules if not isinstance(network, str)):
             return True
-        return self._has_default and not any(reached in network for network in NOT_BY_DEFAULT) and not _is_own(reached)
+        if EGRESS_DEFAULT not in self._rules or any(reached in network for network in NOT_BY_DEFAULT):
+            return False
+        return not _is_own(reached)
 
     def check(self, host: str, addresses: Sequence[str]) -> list[str]:
         """Return only those addresses of a host to which the service may connect.

@@ -41,7 +41,7 @@ class AddressNotAllowed(ProviderError):
     @property
     def advice(self) -> str:
         """A message for the operator of the installation. It says how to allow the address."""
-        return f"{ADDRESS_NOT_ALLOWED}; to allow it, add {self.networks} to the setting egress, and restart the service"
+        return f"{ADDRESS_NOT_ALLOWED}; to allow it, add {self.networks} to the setting egress, and reload the service"
 
 
 class PemError(SallyportError, ValueError):

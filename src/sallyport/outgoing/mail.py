@@ -52,7 +52,7 @@ MAX_AGE_S: Final = 300
 _POLICY: Final = SMTP.clone(cte_type="7bit")  # not every server takes 8BITMIME
 MAX_SUBJECT_LENGTH: Final = 200
 MAX_TEXT_LENGTH: Final = 20_000
-OFF: Final = "the service sends no mail: set smtp_host and smtp_from, and restart the service"
+OFF: Final = "the service sends no mail: set smtp_host and smtp_from, and reload the service"
 
 log = structlog.get_logger()
 
@@ -88,6 +88,10 @@ class Mail:
         self._turns = FairLimiter[int](AT_ONCE)
         self._threads = trio.CapacityLimiter(2 * AT_ONCE)
         metrics.watch(lambda: len(self._queue))
+
+    def use(self, server: MailServer | None) -> None:
+        """Send through this server from now on. None: mail is off, and the mails that wait are dropped."""
+        self._server = server
 
     @property
     def is_on(self) -> bool:
@@ -151,7 +155,9 @@ class Mail:
     async def _submit(self, letter: Letter) -> None:
         """Send a mail over a connection of its own. Raises ProviderError."""
         server = self._server
-        assert server is not None  # noqa: S101  _letter has checked it
+        if server is None:  # mail was on when the mail was given
+            self._metrics.ended("failed")
+            raise ProviderError("mail is off")
         try:
             with trio.fail_after(DEADLINE_S):
                 stream = await self._egress.connect(server.host, server.port)

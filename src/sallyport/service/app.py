@@ -108,7 +108,8 @@ class Overrides:
 
 class App:
     """The connected areas of the service, with an open store. Call `areas.prepare` to load the data that the service
-    holds in memory. http_address: the address of the HTTP listener, when it is bound."""
+    holds in memory. http_address: the address of the HTTP listener, when it is bound. proxies: the
+    trusted proxies, which a reload changes in place."""
 
     def __init__(
         self,
@@ -122,6 +123,7 @@ class App:
         self.version = __version__
         self.http_address: Address | None = None
         self.tls: Tls | None = None
+        self.proxies = list(settings.trusted_proxies)
         if settings.tls_certificate and settings.tls_key:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
         self.http_metrics = HttpMetrics(registry)
@@ -305,11 +307,18 @@ class App:
         return directory_file(service, secret, key.domain_id, place)
 
     def apply(self, settings: Settings) -> None:
-        """Apply the settings that may change while the service runs.
+        """Apply the settings of the type `Live`. In the other settings, `settings` has the values of the start.
 
-        These are the log level, whether the log contains the names of people, and the identity providers.
+        Raises ConfigError if an outlet is malformed.
         """
-        self.signin.open_id.use(settings.identity_providers)
+        if settings.log_format != self.parts.settings.log_format:
+            logs.set_format(settings.log_format)
+        self.parts.settings = settings
+        for area in self.areas:
+            area.apply(settings)
+        self.parts.mail.use(settings.mail_server)
+        self.parts.http.egress.use(settings.egress)
+        self.proxies[:] = settings.trusted_proxies
         logs.set_level(settings.log_level)
         logs.hide_identities(self.parts.vault.pseudonyms if settings.log_identities == "hashed" else None)
 

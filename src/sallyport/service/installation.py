@@ -1,7 +1,7 @@
 """The entrances of what belongs to the whole installation: its certificates, nodes, workers, settings, and the copies
 and keys of its store."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,7 @@ from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base import log
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, in_field
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, Row
 from sallyport.certs import operations as certificate_operations
 from sallyport.certs.expiry import FileExpiries, certificates_of
 from sallyport.certs.folder import CertificateFolder
@@ -125,7 +125,7 @@ class TestMail(Arguments):
 
 class InstallationArea(Area):
     """The nodes, workers, settings and log of the service, and the copies and keys of its store. siblings: the other
-    workers of this node; they are known when the service starts."""
+    workers of this node. reload: reloads the settings of this process. Both are known when the service starts."""
 
     def __init__(
         self, parts: Parts, areas: Areas, tenancy: Tenancy, domains: Domains, login: LoginArea, version: str
@@ -136,6 +136,7 @@ class InstallationArea(Area):
         self.metrics = ProcessMetrics(parts.registry, version)
         self._exemplars = Exemplars(parts.store, login.durations)
         self.siblings = Siblings({})
+        self.reload: Callable[[], Awaitable[list[Row]]] | None = None
         self.copies = Copies(
             parts.store,
             parts.settings.database_path,
@@ -157,7 +158,7 @@ class InstallationArea(Area):
         local = LocalOperations(
             {
                 **node_operations.local_operations(self._parts.cluster),
-                **setting_operations.local_operations(self._parts.settings),
+                **setting_operations.local_operations(lambda: self._parts.settings),
                 **store_operations.local_operations(self.copies, self.rotation),
             }
         )
@@ -165,8 +166,10 @@ class InstallationArea(Area):
         local("listen.senders")(self._senders)
         local("log.level")(self._set_level)
         local("mail.test")(self._send_test)
+        local("settings.reload")(self._reload)
         local("worker.level")(self._set_own_level)
         local("worker.metrics")(self._own_metrics)
+        local("worker.reload")(self._reload_own)
         local("worker.senders")(self._own_senders)
         return local
 
@@ -219,6 +222,20 @@ class InstallationArea(Area):
     async def _set_level(self, wanted: Level) -> JSON:
         await self.siblings.ask("worker.level", level=wanted.level)
         return await self._set_own_level(wanted)
+
+    async def _reload_own(self) -> JSON:
+        if self.reload is None:
+            raise Conflict("only a running service can reload its settings")
+        return list[JSON](await self.reload())
+
+    async def _reload(self) -> JSON:
+        """Reload the settings of all workers. Return the changed settings: whether each was applied, or needs a
+        restart."""
+        own = await self._reload_own()
+        if silent := self.siblings.numbers - (await self.siblings.ask("worker.reload")).keys():
+            numbers = ", ".join(map(str, sorted(silent)))
+            raise Conflict(f"these workers have not reloaded the settings: {numbers}; their log has the reason")
+        return own
 
     async def _own_metrics(self, wanted: MetricsFormat) -> JSON:
         return await self._render(wanted.accept)

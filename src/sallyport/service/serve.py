@@ -29,6 +29,7 @@ from sallyport.service.commands import Requests, commands
 from sallyport.service.control import serve_control, serve_socket
 from sallyport.service.garbage import collect_garbage
 from sallyport.service.operations import console, gate_of, operations, pages, people
+from sallyport.service.reload import STATUS, Reloads
 from sallyport.service.sockets import Bound, Sockets, bind
 from sallyport.settings.settings import Settings
 from sallyport.settings.values import Address
@@ -41,7 +42,6 @@ LAST_WORDS_S = 2.0
 GRACE_S = 10.0
 """Seconds in addition to `drain_s` in which HTTP, the journal and the store must end."""
 LAG_S = 0.25
-STATUS = "every listener answers"
 
 log = structlog.get_logger()
 
@@ -84,8 +84,7 @@ async def serve(
             sockets = bind(settings, held) if worker is None else worker.sockets
             async with trio.open_nursery() as background:
                 await background.start(app.parts.notices.run)
-                if settings.log_logins:
-                    await background.start(app.events.login_log.run)
+                await background.start(app.events.login_log.run)
                 for task in (app.follower.run, *app.areas.node_tasks):
                     background.start_soon(task)
                 if app.login.spool is not None:
@@ -96,10 +95,14 @@ async def serve(
                 background.start_soon(_measure_lag, app)
                 background.start_soon(supervise.feed_watchdog, app.parts.store, notifier)
                 background.start_soon(
-                    supervise.watch_room, settings.database_path.parent, settings.disk_warning_mib << 20
+                    supervise.watch_room,
+                    settings.database_path.parent,
+                    lambda: app.parts.settings.disk_warning_mib << 20,
                 )
-                if hung_up is not None and read is not None:
-                    background.start_soon(_reload, app, notifier, hung_up, read)
+                reloads = Reloads(app, notifier, read or (lambda: settings))
+                app.installation.reload = reloads.rows
+                if hung_up is not None:
+                    background.start_soon(reloads.run, hung_up)
                 await _answer_requests(app, sockets, worker, stop, notifier, task_status)
                 background.cancel_scope.cancel()
 
@@ -354,15 +357,14 @@ async def _serve_http(
         pages=pages(app, gate, site),
         unknown=site.unknown,
     )
-    sites = [Listener(main, settings.http_bind, app.tls, settings.trusted_proxies)]
+    sites = [Listener(main, settings.http_bind, app.tls, app.proxies)]
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
         sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
     if settings.people_bind is not None:
         site_of_people = people(app, observe)
         sites += [
-            Listener(site_of_people, each, app.tls, settings.trusted_proxies, setting="people_bind")
-            for each in settings.people_bind
+            Listener(site_of_people, each, app.tls, app.proxies, setting="people_bind") for each in settings.people_bind
         ]
     if sockets:
         sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
@@ -370,13 +372,6 @@ async def _serve_http(
         await nursery.start(site.running.run)
         await serve_http(sites, stop, task_status=task_status)
         nursery.cancel_scope.cancel()
-
-
-async def _reload(
-    app: App, notifier: Notifier, hung_up: trio.MemoryReceiveChannel[None], read: Callable[[], Settings]
-) -> None:
-    async for _ in hung_up:
-        await supervise.reload_and_tell(app, notifier, read, STATUS)
 
 
 async def _measure_lag(app: App) -> None:

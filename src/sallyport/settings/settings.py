@@ -13,7 +13,7 @@ import socket
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -48,7 +48,15 @@ from sallyport.settings.types import (
     Words,
     base_url,
 )
-from sallyport.settings.values import EGRESS_DEFAULT, MASTER_KEY, MASTER_KEY_FILE, PREFIX, Address, environment_name
+from sallyport.settings.values import (
+    EGRESS_DEFAULT,
+    MASTER_KEY,
+    MASTER_KEY_FILE,
+    PREFIX,
+    SECRET_PREFIX,
+    Address,
+    environment_name,
+)
 
 DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
@@ -59,6 +67,11 @@ def unset(words: str) -> dict[str, JsonValue]:
     return {"unset": words}
 
 
+ON_RELOAD: Final = "on reload"
+"""Metadata of the settings that a reload applies without a new process."""
+SettingT = TypeVar("SettingT")
+Live: TypeAlias = Annotated[SettingT, ON_RELOAD]
+"""The type of a setting that a reload applies. All other settings need a restart."""
 POSTGRES: Final = "postgresql://"
 """Prefix of the URL of a PostgreSQL database."""
 
@@ -104,7 +117,7 @@ class Settings(BaseModel):
         description="base URL of DIDs, schemas and status lists; do not change it, because existing DIDs contain it",
         json_schema_extra=unset("the same as `public_url`"),
     )
-    did_web_hosts: Hosts = Field(
+    did_web_hosts: Live[Hosts] = Field(
         (),
         description="hosts, separated by commas, from which did:web documents may be fetched",
         json_schema_extra=unset("none"),
@@ -127,56 +140,56 @@ class Settings(BaseModel):
         description="key of a tag, such as `site`, whose value is the label `tag` of `sallyport_tagged_decisions`",
         json_schema_extra=unset("no such metric"),
     )
-    console_idle_minutes: int = Field(
+    console_idle_minutes: Live[int] = Field(
         30, ge=1, le=1440, description="minutes (1 to 1440) without a request after which a session of the console ends"
     )
-    console_hours: int = Field(
+    console_hours: Live[int] = Field(
         12, ge=1, le=168, description="hours (1 to 168) after which a session of the console ends in any case"
     )
-    identity_providers: Providers = Field(
+    identity_providers: Live[Providers] = Field(
         {},
         description="identity providers whose users may sign in to the console: a table "
         "`[identity_providers.NAME]` for each; only in the file, not in the environment",
         json_schema_extra=unset("none"),
     )
-    smtp_host: MailHost = Field(
+    smtp_host: Live[MailHost] = Field(
         "",
         description="host of the SMTP server that sends mail to people; needs `smtp_from`",
         json_schema_extra=unset("no mail is sent"),
     )
-    smtp_port: PortIfGiven = Field(
+    smtp_port: Live[PortIfGiven] = Field(
         None,
         description="port of the SMTP server",
         json_schema_extra=unset("587; 465 with `smtp_tls = tls`; 25 with `smtp_tls = none`"),
     )
-    smtp_tls: MailTls = Field(
+    smtp_tls: Live[MailTls] = Field(
         "starttls",
         description="TLS to the SMTP server: `starttls`, without which no mail is sent; `tls` from the first octet; or "
         "`none`",
     )
-    smtp_user: str = Field(
+    smtp_user: Live[str] = Field(
         "",
         max_length=256,
         pattern=r"^[ -~]*$",
         description="user name at the SMTP server; needs `smtp_password_file`",
         json_schema_extra=unset("no authentication"),
     )
-    smtp_password_file: PathIfGiven = Field(
+    smtp_password_file: Live[PathIfGiven] = Field(
         None,
         description="file with the password of `smtp_user`; it is read again for each mail",
         json_schema_extra=unset("none"),
     )
-    smtp_from: MailAddress = Field(
+    smtp_from: Live[MailAddress] = Field(
         "",
         description="address of the sender, such as `sallyport@example.com`",
         json_schema_extra=unset("none"),
     )
-    trusted_proxies: Networks = Field(
+    trusted_proxies: Live[Networks] = Field(
         (),
         description="networks of HTTP proxies, separated by commas, whose `X-Forwarded-For` gives the client's address",
         json_schema_extra=unset("none"),
     )
-    egress: EgressRules = Field(
+    egress: Live[EgressRules] = Field(
         (EGRESS_DEFAULT,),
         description="networks that the service may connect to, separated by commas. `default` allows all addresses "
         "except loopback, link-local and the metadata addresses of clouds; `default, 127.0.0.1/32` also allows servers "
@@ -216,18 +229,18 @@ class Settings(BaseModel):
         "If you set `eap_certificate` without this setting, PEAP and TTLS work, but EAP-TLS and RadSec do not",
         json_schema_extra=unset("the authority of `cert init`"),
     )
-    profile_certificate: PathIfGiven = Field(
+    profile_certificate: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the certificate that signs configuration profiles for Apple devices, followed by its "
         "chain; needs `profile_key`",
         json_schema_extra=unset("the profiles are not signed"),
     )
-    profile_key: PathIfGiven = Field(
+    profile_key: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the private key of `profile_certificate`",
         json_schema_extra=unset("the profiles are not signed"),
     )
-    apply: PathIfGiven = Field(
+    apply: Live[PathIfGiven] = Field(
         None,
         description="folder of configuration as code: the service applies its TOML files at the start, and after each "
         "change of them",
@@ -256,7 +269,7 @@ class Settings(BaseModel):
         description="seconds (0 to 10) by which a reject is delayed; the timeout of a device must be longer "
         "(openvpn-auth-radius: `wait=2`)",
     )
-    drain_s: float = Field(
+    drain_s: Live[float] = Field(
         5.0,
         ge=0,
         le=60,
@@ -266,16 +279,16 @@ class Settings(BaseModel):
     max_waiting_requests: int = Field(
         65536, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
     )
-    lockout_failures: int = Field(
+    lockout_failures: Live[int] = Field(
         10,
         ge=0,
         le=1000,
         description="failures within five minutes that lock out a user or a station; 0 for no lock-outs",
     )
-    enrolment_link_hours: int = Field(
+    enrolment_link_hours: Live[int] = Field(
         1, ge=1, le=336, description="hours (1 to 336) for which a link to enrol is valid"
     )
-    lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
+    lockout_minutes: Live[int] = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
     node_name: str = Field(
         "",
         max_length=253,
@@ -301,43 +314,43 @@ class Settings(BaseModel):
         ge=0,
         description="MiB of a reserve file next to the database; the service deletes the file if the disk is full",
     )
-    disk_warning_mib: int = Field(
+    disk_warning_mib: Live[int] = Field(
         1024,
         ge=0,
         description="free MiB on the database's disk below which the log warns (`disk_space_low`); 0 for never",
     )
-    event_days: int = Field(
+    event_days: Live[int] = Field(
         90, ge=1, le=36500, description="days (1 to 36500) that events, accounting records and past sessions are kept"
     )
-    event_limit_mib: int = Field(
+    event_limit_mib: Live[int] = Field(
         10240,
         ge=1,
         description="maximum MiB of events, accounting records and past sessions (estimated); if there are more, the "
         "oldest entries of the tenant with the most entries are deleted",
     )
-    audit_days: int = Field(
+    audit_days: Live[int] = Field(
         730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0 for forever"
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
+    log_level: Live[Literal["debug", "info", "warning", "error"]] = Field(
         "info", description="lowest level of log events: `debug`, `info`, `warning`, `error`"
     )
-    log_format: Literal["auto", "json", "text"] = Field(
+    log_format: Live[Literal["auto", "json", "text"]] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, else JSON"
     )
-    log_identities: Literal["clear", "hashed"] = Field(
+    log_identities: Live[Literal["clear", "hashed"]] = Field(
         "clear",
         description="names of users and stations in the log and the outlets: `clear`, or `hashed` for keyed hashes; "
         "equal names have equal hashes",
     )
-    log_logins: bool = Field(True, description="whether each decision is logged, at level info")
-    event_outlets: Words = Field(
+    log_logins: Live[bool] = Field(True, description="whether each decision is logged, at level info")
+    event_outlets: Live[Words] = Field(
         (),
         description="outlets that receive each decision, separated by spaces: `file:///PATH`, `unix:///PATH`, "
         "`tcp://HOST:PORT` (JSON lines); `syslog+udp://HOST:514`, `syslog+tcp://HOST:601`, "
         "`syslog+tls://HOST:6514?ca=/PATH` (RFC 5424); with `?format=json`, syslog has the JSON object as its text",
         json_schema_extra=unset("none"),
     )
-    audit_outlets: bool = Field(True, description="whether the audit trail is sent to `event_outlets` too")
+    audit_outlets: Live[bool] = Field(True, description="whether the audit trail is sent to `event_outlets` too")
 
     @model_validator(mode="after")
     def _somebody_can_log_in(self) -> "Settings":
@@ -455,6 +468,8 @@ class Settings(BaseModel):
         return self.data_dir / "control.sock"
 
 
+LIVE: Final = frozenset(name for name, field in Settings.model_fields.items() if ON_RELOAD in field.metadata)
+"""The names of the settings that a reload applies."""
 PATHS: Final = frozenset(
     name for name, field in Settings.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))
 ) | {"database"}
@@ -504,12 +519,14 @@ def of_service(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
-    """Return the environment variables that have the prefix of settings, but belong to no setting.
+    """Return the environment variables that have the prefix of settings, but belong to no setting, and are no secrets
+    of the files of `sallyport apply`.
 
     The service only warns about them, because other programs may use the prefix.
     """
     known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY, MASTER_KEY_FILE}
-    return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
+    unknown = (key for key in environ if key.startswith(PREFIX) and key not in known)
+    return sorted(key for key in unknown if not key.startswith(SECRET_PREFIX))
 
 
 def _described(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:

@@ -5,6 +5,8 @@ import ipaddress
 from typing import Final, Literal, NamedTuple
 
 PREFIX: Final = "SALLYPORT_"
+SECRET_PREFIX: Final = f"{PREFIX}SECRET_"
+"""The beginning of the names of variables that the files of `sallyport apply` may name as secrets."""
 """Prefix of all environment variables."""
 MASTER_KEY: Final = "SALLYPORT_MASTER_KEY"
 """Environment variable of the master key. The settings file cannot contain the key, because it is a secret."""

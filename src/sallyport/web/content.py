@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from sallyport.base.errors import TooMany
+from sallyport.base.errors import TooMany, TooManyAtOnce
 from sallyport.web import problem
 
 LARGE: Final = 256 << 10
@@ -104,7 +104,7 @@ class LargeAnswers:
         without other large answers is always admitted."""
         waiting = self.octets[tenant_id]
         if waiting and waiting + octets > MAX_OCTETS_SENT:
-            raise TooMany(
+            raise TooManyAtOnce(
                 "other large answers to this tenant are not read yet: read them first, or request smaller pages"
             )
         self.octets[tenant_id] += octets

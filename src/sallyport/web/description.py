@@ -25,6 +25,7 @@ from sallyport.web.examples import EXAMPLES, TOKENS
 from sallyport.web.handling import BEARER_PREFIX, OVERRIDE, TemplateRoute
 from sallyport.web.interface import unknown_fields
 from sallyport.web.operation import Operation
+from sallyport.web.scope import MANAGED_BY
 from sallyport.web.upload import FILE, KIND
 
 Json: TypeAlias = dict[str, object]
@@ -53,6 +54,18 @@ _ERRORS: Final = {
 _SCHEMES: Final[Json] = {
     "X-Authorization": {"type": "apiKey", "in": "header", "name": "X-Authorization"},
     "Bearer": {"type": "http", "scheme": "bearer"},
+}
+_RETRY: Final[Json] = {
+    "Retry-After": {
+        "description": "With status 429 and 503: seconds after which the request may be repeated.",
+        "schema": {"type": "integer"},
+    }
+}
+_REPEATABLE: Final = frozenset({"4XX", "5XX"})
+_MANAGED_BY: Final[Json] = {
+    "type": "string",
+    "enum": ["file"],
+    "description": "`file` if files manage the object (`sallyport apply`); otherwise it is absent.",
 }
 _OVERRIDE: Final[Json] = {
     "name": OVERRIDE,
@@ -123,6 +136,7 @@ def document(operations: Sequence[Operation], version: str) -> Json:
             }
     components: dict[str, Json] = definitions.get("$defs", {})
     _close(operations, schemas, components)
+    _mark(operations, schemas, components)
     described = _short_names(
         {
             "openapi": "3.1.0",
@@ -147,6 +161,19 @@ def _close(operations: Sequence[Operation], schemas: "_Schemas", components: Map
     for name in closed - others:
         if "properties" in components[name]:
             components[name]["additionalProperties"] = False
+
+
+def _mark(operations: Sequence[Operation], schemas: "_Schemas", components: Mapping[str, Json]) -> None:
+    """Add the field MANAGED_BY to the listed objects that files may manage."""
+    for each in operations:
+        if field := each.gate.managed.list_in(each.paths[0]):
+            entry: object = schemas[each.answer, "serialization"]
+            for step in ("properties", field, "items", "properties"):
+                known = cast(Json, entry)
+                if "$ref" in known:
+                    known = components[str(known["$ref"]).rpartition("/")[2]]
+                entry = known[step]
+            cast(Json, entry)[MANAGED_BY] = _MANAGED_BY
 
 
 def _reached(schema: Mapping[str, object], components: Mapping[str, Json]) -> set[str]:
@@ -239,7 +266,10 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         "description": operation.description,
         "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
         "responses": {"200": answer}
-        | {status: {"description": text, "content": error} for status, text in texts.items()},
+        | {
+            status: {"description": text, "content": error} | ({"headers": _RETRY} if status in _REPEATABLE else {})
+            for status, text in texts.items()
+        },
         "security": [{scheme: []} for scheme in schemes],
     }
     if operation.can_override:

@@ -13,7 +13,7 @@ body, `list[Model]`, may also be a single object.
 
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Annotated, Generic, TypeAlias, TypeVar, cast, get_origin
@@ -271,7 +271,7 @@ class CheckedOperation(Generic[BodyT, AnswerT]):
                 self._gate.running(caller),
                 await self._gate.acting(caller, self._path, claims, override=override),
             ):
-                answer = await self._work(body, caller)
+                answer = await self._answered(body, claims, caller)
             return self._gate.answers.counted(self._answer.response(answer), caller.tenant_id)
         except Exception as error:
             return problem.response(error, request.scope["path"])
@@ -280,7 +280,14 @@ class CheckedOperation(Generic[BodyT, AnswerT]):
         body, claims = await self._parse(octets, caller)
         self._gate.admit(caller, claims, self._roles)
         with await self._gate.acting(caller, self._path, claims, override=override):
-            return self._answer.content(await self._work(body, caller))
+            return self._answer.content(await self._answered(body, claims, caller))
+
+    async def _answered(self, body: BodyT, claims: Sequence[Body], caller: Caller) -> AnswerT:
+        answer, managed = await self._work(body, caller), self._gate.managed
+        if managed.list_in(self._path) and isinstance(answer, Plain) and isinstance(answer.content, Mapping):
+            domain_id = getattr(claims[0], "domainId", None)
+            answer.content = await managed.marked(caller.tenant_id, self._path, domain_id, answer.content)
+        return answer
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
         """Return the caller, the body, and the models that contain ids for the gate to check. Raises Refused.

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from sallyport.base.errors import Invalid, Refused, StoreError, TookTooLong
+from sallyport.base.errors import Invalid, Refused, StoreError, TookTooLong, TooMany
 from sallyport.base.model import Model
 from sallyport.base.secret import new_error_id
 
@@ -25,6 +25,9 @@ RADIUS_PREFIXES = ("/network_device/", "/ad/")
 FIXED = frozenset({"invalid filterBy", "missing token", "domain not in tenant", "scope mismatch"})
 """Texts of errors that the interface fixes for radius and domain operations. Their bodies have no further fields."""
 NO_DETAILS: Mapping[str, object] = MappingProxyType({})
+
+RETRY_AFTER = "retry-after"
+STORE_PAUSE_S = 5
 
 log = structlog.get_logger()
 
@@ -75,15 +78,18 @@ def model_for(path: str) -> type[BaseModel]:
 def response(error: Exception, path: str) -> Response:
     """Return the error answer to a request on `path` that raised `error`. An unexpected error is logged with an id."""
     if isinstance(error, Refused):
-        return body(path, error.status, str(error), {**error.details, **_errors(error)})
+        refused = body(path, error.status, str(error), {**error.details, **_errors(error)})
+        if isinstance(error, TooMany):
+            refused.headers[RETRY_AFTER] = str(error.pause_s)
+        return refused
     if isinstance(error, HTTPException):
         return body(path, error.status_code, _phrase(error.status_code))
     if isinstance(error, TookTooLong):
         log.warning("http_search_stopped", path=path, error=str(error))
-        return body(path, 503, str(error))
+        return _unavailable(path, str(error))
     if isinstance(error, StoreError):
         log.error("http_store_failed", path=path, error=str(error))
-        return body(path, 503, "the store does not take requests")
+        return _unavailable(path, "the store does not take requests")
     if isinstance(error, ClientDisconnect):
         return body(path, 400, "incomplete body")  # the client has disconnected, so no one reads this answer
     error_id = new_error_id()
@@ -91,6 +97,12 @@ def response(error: Exception, path: str) -> Response:
     trace = "".join(traceback.format_exception(error))
     log.error("http_unexpected_error", error_id=error_id, path=path, trace=trace)
     return body(path, 500, f"unexpected error {error_id}")
+
+
+def _unavailable(path: str, message: str) -> Response:
+    answer = body(path, 503, message)
+    answer.headers[RETRY_AFTER] = str(STORE_PAUSE_S)
+    return answer
 
 
 def body(path: str, status: int, message: str, details: Mapping[str, object] = NO_DETAILS) -> Response:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
+from sallyport.base.errors import Forbidden, TooManyAtOnce, Unauthenticated
 from sallyport.web.bodies import Body
 from sallyport.web.connections import PEER
 
@@ -116,6 +116,10 @@ class DomainOwners(Protocol):
         """Return the internal id of the domain's tenant, or None if the domain does not exist."""
 
 
+MANAGED_BY: Final = "managedBy"
+"""The field of a listed object that files manage. Its value is `file`."""
+
+
 class ManagedCheck(Protocol):
     """The check of the objects that files manage (`sallyport apply`)."""
 
@@ -127,6 +131,16 @@ class ManagedCheck(Protocol):
         its body, or of each entry. Raises Conflict if there are such objects, unless `override` is set. Raises
         StoreError."""
 
+    def list_in(self, path: str) -> str:
+        """Return the field with the listed objects in the answer of an operation; empty if it lists none that files may
+        manage. path: the first path of the operation."""
+
+    async def marked(
+        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """Return the answer of such an operation, in which objects of files have the field MANAGED_BY. domain_id: that
+        of the request; None if it has none."""
+
 
 class NothingManaged:
     """The check without files."""
@@ -136,6 +150,14 @@ class NothingManaged:
 
     async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
         return ""
+
+    def list_in(self, path: str) -> str:
+        return ""
+
+    async def marked(
+        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        return content
 
 
 NOTHING_MANAGED: Final[ManagedCheck] = NothingManaged()
@@ -241,7 +263,7 @@ class _Counted(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         if self._counter[self._tenant_id] >= self._most:
-            raise TooMany(f"the tenant has {self._most} {self._what} in progress: try again later")
+            raise TooManyAtOnce(f"the tenant has {self._most} {self._what} in progress: try again later")
         self._counter[self._tenant_id] += 1
 
     def __exit__(self, *_: object) -> None:

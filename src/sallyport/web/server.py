@@ -75,7 +75,8 @@ class Tls:
 class Listener:
     """An app on an address, with or without TLS.
 
-    trusted_proxies: the networks of proxies. The X-Forwarded-For header is used only if it comes from such a proxy.
+    trusted_proxies: the networks of proxies. The X-Forwarded-For header is used only if it comes from such a proxy. A
+    list may change while the listener runs.
     setting: the name of the setting that contains the address, for error messages. bound: a socket that already listens
     on the address, or None.
     """
@@ -155,7 +156,7 @@ class _Acceptor:
         self.closing = False
         self.turn = trio.CapacityLimiter(1)
         self._app = listener.app
-        self._proxies = tuple(listener.trusted_proxies)
+        self._proxies = listener.trusted_proxies
         self._tls = context
         self._limits = limits
         self.table: ConnectionTable[Connection] = ConnectionTable(limits.unauthenticated)

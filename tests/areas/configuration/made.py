@@ -52,6 +52,10 @@ ENDPOINTS: Final[list[Object]] = [
     ("user", {"domain": "lab", "userName": "ann", "groups": ["staff", "Admins"], "instances": ["srv2"]}),
     ("user", {"domain": "lab", "userName": "Ben", "userType": "Guest", "did": "did:key:z6Mk", "privilegedUser": "yes"}),
 ]
+AGENTS: Final[list[Object]] = [
+    ("agent_settings", {"domain": "lab", "rotateDays": 30, "removal": "lock", "removeHomes": False}),
+    ("agent_settings", {"domain": "lab", "instance": "SRV1", "privilegeSeconds": 600}),
+]
 DIRECTORIES: Final[list[Object]] = [
     (
         "directory",
@@ -63,6 +67,7 @@ DIRECTORIES: Final[list[Object]] = [
             "bindDN": "cn=reader,dc=example,dc=com",
             "secret": {"hex": b"of the reader".hex()},
             "fieldMappings": {"department": "department,ou"},
+            "groupMappings": [{"groupName": "Staff", "fieldMappings": {"location": "l", "email": "mail"}}],
             "schedule": {"everyMinutes": 30, "fullEvery": 12},
         },
     ),

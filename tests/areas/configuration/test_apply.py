@@ -11,7 +11,7 @@ from sallyport.areas.configuration.service import Engine
 from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.base.errors import Conflict, Invalid
 from tests.areas import Areas, SetClock, running_areas
-from tests.areas.configuration.made import DIRECTORIES, ENDPOINTS, POLICY, authority, trust
+from tests.areas.configuration.made import AGENTS, DIRECTORIES, ENDPOINTS, POLICY, authority, trust
 
 CLIENT = {"name": "vpn", "address": "192.0.2.1", "secret": "correct horse battery", "domains": ["corp"]}
 FOLDER = [
@@ -38,6 +38,7 @@ FOLDER = [
     POLICY,
     *trust(),
     *ENDPOINTS,
+    *AGENTS,
     *DIRECTORIES,
 ]
 

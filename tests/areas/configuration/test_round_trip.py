@@ -210,6 +210,14 @@ KINDS |= {
         instances=st.lists(st.sampled_from(SERVERS), unique=True),
         groups=st.lists(st.sampled_from(GROUPS), unique=True),
     ),
+    "agent_settings": objects(
+        "agent_settings",
+        {"domain": OF_DOMAIN, "rotateDays": st.integers(0, 90)},
+        instance=st.sampled_from(SERVERS),
+        removal=st.sampled_from(["lock", "delete"]),
+        privilegeSeconds=st.integers(10, 600),
+        endSessions=st.booleans(),
+    ),
     "directory": objects(
         "directory",
         {"domain": OF_DOMAIN, "directoryName": NAMES, "appUrl": st.just("ldaps://dc.example.com")},
@@ -219,6 +227,13 @@ KINDS |= {
         secret=SECRETS,
         caCertificate=st.just(authority(1)),
         fieldMappings=st.fixed_dictionaries({}, optional={"email": st.just("mail"), "region": st.just("st,l")}),
+        groupMappings=st.lists(
+            st.fixed_dictionaries(
+                {"groupName": NAMES, "fieldMappings": st.sampled_from([{}, {"email": "mail"}, {"region": "st,l"}])}
+            ),
+            max_size=3,
+            unique_by=lambda each: fold(str(each["groupName"])),
+        ),
         schedule=st.sampled_from([{"everyMinutes": 30}, {"timesOfDay": ["2:30"], "timeZone": "Europe/Berlin"}]),
     ),
 }
@@ -258,6 +273,8 @@ def known(
     for name, kind in (("instances", "instance"), ("groups", "group")):
         if isinstance(given := fields.get(name), list) and ("userName" in fields or "groupName" in fields):
             found[name] = [each for each in given if (kind, fields["domain"], each) in places]
+    if ("instance", fields.get("domain"), fields.get("instance")) not in places:
+        found.pop("instance", None)
     if isinstance(given := fields.get("passwordPolicies"), list):
         found["passwordPolicies"] = [each for each in given if fold(each) in policies]
     if isinstance(policy := fields.get("credentialPolicy"), Mapping):

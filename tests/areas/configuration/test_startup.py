@@ -34,6 +34,24 @@ async def test_a_folder_is_applied_at_the_start_and_after_changes(areas: Areas, 
     assert [each.name for each in areas.clients.of_tenant(areas.tenant)] == ["c2", "c3", "c4", "c5"]
 
 
+async def test_a_config_map_is_applied_and_followed(areas: Areas, tmp_path: Path) -> None:
+    """Kubernetes shows a ConfigMap as links through `..data`, a link that it replaces at each change."""
+    entry = '[[client]]\nname = "a"\naddress = "192.0.2.{}"\nsecret = "env:SALLYPORT_SECRET_A"\n'
+    for version in ("1", "2"):
+        (tmp_path / f"..{version}").mkdir()
+        (tmp_path / f"..{version}" / "client.toml").write_text(entry.format(version))
+    data = tmp_path / "..data"
+    data.symlink_to("..1")
+    (tmp_path / "client.toml").symlink_to("..data/client.toml")
+    startup = startup_of(areas, tmp_path, {"SALLYPORT_SECRET_A": "of the environment"})
+    await startup.look()
+    assert [each.address for each in areas.clients.of_tenant(areas.tenant)] == ["192.0.2.1"]
+    (tmp_path / "..next").symlink_to("..2")
+    (tmp_path / "..next").rename(data)
+    await startup.look()
+    assert [each.address for each in areas.clients.of_tenant(areas.tenant)] == ["192.0.2.2"], startup.state
+
+
 async def test_a_change_beside_the_files_is_named(areas: Areas, tmp_path: Path) -> None:
     """`doctor` gets the objects that were changed after the folder was applied, until it is applied again."""
     file = tmp_path / "domain.toml"

@@ -191,6 +191,7 @@ def test_detail_files(tmp_path: Path) -> None:
         "NAS-IP-Address=192.0.2.1", "NAS-Port-Type=Ethernet", f"Calling-Station-Id={STATION}",
         "Cisco-AVPair=audit-session-id=1", "Cisco-AVPair=service-type=Framed",
     ]  # fmt: skip
+    assert (bob.replies, eve.replies) == (["Tunnel-Private-Group-Id=20"], None)
     assert (eve.user, eve.answer, tally.unread) == ("eve", ACCEPT, 0)
     assert "hunter2" not in repr((bob, eve))
 

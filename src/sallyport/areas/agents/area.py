@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sallyport.areas.agents import operations as api
+from sallyport.areas.agents.configured import AgentSettingsKind
 from sallyport.areas.agents.desired import PolicyRules, release_names
 from sallyport.areas.agents.reports_repo import forget_machine, forget_users
 from sallyport.areas.agents.service import Agents
@@ -53,6 +54,7 @@ class AgentsArea(Area):
             parts.cluster,
             parts.clock,
         )
+        self.configured = (AgentSettingsKind(self.service),)
         instances.before_deletion(forget_machine)
         instances.before_deletion(self.service.reports.forget)
         self.node_tasks = (self.service.states.run, self.service.presence.run)

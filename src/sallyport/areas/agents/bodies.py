@@ -266,12 +266,13 @@ class SettingsFields(Body):
         """Return only the fields that the request contains. The keys are the field names that the store and
         agentwire use."""
         return {
-            _STORED.get(name, name): getattr(self, name)
+            STORED.get(name, name): getattr(self, name)
             for name in self.model_fields_set & SettingsFields.model_fields.keys()
         }
 
 
-_STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
+STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
+"""The names of fields in the store and in agentwire, where they differ."""
 
 
 class SetSettings(SettingsFields, OfDomain):
@@ -305,7 +306,7 @@ class SettingsShown(Model):
         """Return the settings in `fields`, and the defaults of all other settings."""
         days = fields.get("rotateDays")
         values = {"rotateDays": days if isinstance(days, int) else 0, **mapping(decode(state.Settings, fields))}
-        return cls.model_validate({name: values[_STORED.get(name, name)] for name in SettingsFields.model_fields})
+        return cls.model_validate({name: values[STORED.get(name, name)] for name in SettingsFields.model_fields})
 
 
 class RotateStateKey(OfDomain):

@@ -189,6 +189,16 @@ def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dic
     return found if isinstance(found, dict) else {}
 
 
+def settings_of_domain(tx: Tx, domain_id: int) -> list[tuple[int, str, dict[str, JSON]]]:
+    """Return the settings that an admin has set in a domain: the instance and its name, or WHOLE_DOMAIN and an empty
+    name, and the settings."""
+    sql = (
+        "select s.instance_id, coalesce(i.name, ''), s.fields from agent_settings s left join endpoint_instances i "
+        "on i.id = s.instance_id where s.domain_id = :d order by s.instance_id"
+    )
+    return [(int(str(number)), str(name), json.loads(str(text))) for number, name, text in tx.rows(sql, d=domain_id)]
+
+
 def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
     """Replace the stored settings of a domain or a machine. Delete the row if `fields` is empty."""
     tx.execute("delete from agent_settings where domain_id = :d and instance_id = :i", d=domain_id, i=instance_id)

@@ -146,16 +146,22 @@ class Agents:
         def transaction(tx: Tx) -> None:
             if instance_id:
                 membership.must_exist(tx, INSTANCES, domain_id, [instance_id])
-            old = repo.own_settings(tx, domain_id, instance_id)
-            new = {name: value for name, value in {**old, **fields}.items() if value is not None}
-            changes = changed(old, new)
-            if changes:
-                repo.store_settings(tx, domain_id, instance_id, new)
-                target = f"instance {instance_id}" if instance_id else "all instances"
-                record_in(tx, "agent.settings", domain_id, target, changes, at=self._clock())
+            self.set_settings_in(
+                tx, domain_id, instance_id, {**repo.own_settings(tx, domain_id, instance_id), **fields}
+            )
 
         await self._store.write(transaction)
         self.states.touch(instance_id)
+
+    def set_settings_in(self, tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
+        """Replace the settings of a machine, or of a domain if instance_id is 0, in the transaction of a caller, which
+        touches the states afterwards. A field that is None has its default."""
+        old = repo.own_settings(tx, domain_id, instance_id)
+        new = {name: value for name, value in fields.items() if value is not None}
+        if changes := changed(old, new):
+            repo.store_settings(tx, domain_id, instance_id, new)
+            target = f"instance {instance_id}" if instance_id else "all instances"
+            record_in(tx, "agent.settings", domain_id, target, changes, at=self._clock())
 
     async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
         """Let the agent of a machine manage accounts that it has discovered there, or end this management. If one

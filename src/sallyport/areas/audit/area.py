@@ -6,6 +6,7 @@ from sallyport.areas.audit import operations as api
 from sallyport.areas.audit.service import Audit, Retention
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Parts
+from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command, Tenants
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -19,6 +20,10 @@ class AuditArea(Area):
         self.service = Audit(parts.store)
         self.retention = Retention(parts.leader_store, days=parts.settings.audit_days, clock=parts.cluster.earlier_now)
         self.leader_tasks = (self.retention.run,)
+
+    def apply(self, settings: Settings) -> None:
+        """Keep entries for the time of the settings."""
+        self.retention.days = settings.audit_days
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operation that lists the audit trail."""

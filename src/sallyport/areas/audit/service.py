@@ -49,7 +49,7 @@ class Retention:
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store
-        self._days = days
+        self.days = days
         self._clock = clock
         self._every_s = every_s
 
@@ -60,12 +60,12 @@ class Retention:
     async def purge(self) -> None:
         """Delete all expired entries in chunks. Raises StoreError. If an error occurs, the chunks that were deleted
         before the error are not restored."""
-        if not self._days:
+        if not self.days:
             return
-        chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)
+        chunk = partial(repo.delete_older, at=self._clock() - self.days * DAY, limit=CHUNK)
         deleted = 0
         while count := await self._store.write(chunk):
             deleted += count
             await trio.sleep(PAUSE_S)
         if deleted:
-            log.info("audit_purged", entries=deleted, audit_days=self._days)
+            log.info("audit_purged", entries=deleted, audit_days=self.days)

@@ -24,6 +24,7 @@ class AuthorityKind(Kind[AddAuthority]):
     is_ordered = False
     texts = frozenset({FIELD})
     names = "select id, tenant_id as owner, name from authorities"
+    listed_by = ("/ad/ListAuthorities", "authorities")
     changed_by = MappingProxyType({"/ad/UpdateAuthority": "authorityId", "/ad/DeleteAuthority": "authorityId"})
 
     def __init__(self, service: Authorities) -> None:

@@ -26,6 +26,7 @@ class ServerCertificateKind(Kind[SetServerCertificate]):
     keeps = frozenset({KEY})
     texts = frozenset({CHAIN})
     has_text_secrets = True
+    listed_by = ("/ad/ListServerCertificates", "certificates")
     changed_by = MappingProxyType({"/ad/SetServerCertificate": "realm", "/ad/RemoveServerCertificate": "realm"})
 
     def __init__(self, service: ServerCertificates) -> None:

@@ -27,6 +27,7 @@ class ClientKind(Kind[AddClient]):
     refers = "domains"
     keeps = frozenset({"secret"})
     names = "select id, tenant_id as owner, name from radius_clients"
+    listed_by = ("/network_device/ListClients", "clients")
     changed_by = MappingProxyType(
         {"/network_device/UpdateClient": "clientId", "/network_device/DeleteClient": "clientId"}
     )

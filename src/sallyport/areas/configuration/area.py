@@ -14,6 +14,7 @@ from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.clock import SECOND
 from sallyport.metrics import ConfigurationMetrics
 from sallyport.nodes.periodic import every
+from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
 from sallyport.store.sealed import Sealed
 
@@ -38,6 +39,10 @@ class ConfigurationArea(Area):
 
     def _kinds(self) -> Sequence[AnyKind]:
         return sorted((kind for area in self._areas for kind in area.configured), key=lambda kind: kind.level)
+
+    def apply(self, settings: Settings) -> None:
+        """Apply the folder of the settings."""
+        self.startup.use(settings.apply)
 
     async def prepare(self) -> None:
         """Undo what an apply has changed that did not reach its end, before logins are answered."""

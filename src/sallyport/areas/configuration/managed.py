@@ -7,9 +7,10 @@ that unlock, revoke, disconnect, or reset what was learned. `apply` changes obje
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, cast
 
 from pydantic import BaseModel
 
@@ -17,9 +18,11 @@ from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.files import SUFFIX
 from sallyport.areas.configuration.planning import identified, identity_of
 from sallyport.areas.configured import AnyKind, Fields
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, StoreError
 from sallyport.base.text import fold
+from sallyport.base.wire import Row
 from sallyport.store.model import Store, Tx
+from sallyport.web.scope import MANAGED_BY
 
 NAMED: Final = 5
 """Maximum number of objects in an entry of the audit trail."""
@@ -72,7 +75,7 @@ class ManagedObjects:
                 (kind.name, shown)
                 for kind, own in kinds
                 if own
-                for shown in _managed(tx, tenant_id, kind, own, kind.changed_by[path])
+                for shown in _managed(tx, tenant_id, kind, [(kind.selector(path, body), body) for body in own])
             ]
 
         found = await self._store.read(read) if any(own for _, own in kinds) else []
@@ -80,6 +83,39 @@ class ManagedObjects:
             raise ManagedByFiles(*found[0])
         names = [shown for _, shown in found]
         return ", ".join([*names[:NAMED], *([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])])
+
+    @cached_property
+    def _listed_by(self) -> Mapping[str, AnyKind]:
+        return {kind.listed_by[0]: kind for kind in self._kinds() if kind.listed_by[0]}
+
+    def list_in(self, path: str) -> str:
+        """Return the field with the listed objects in the answer of an operation; empty if it lists none."""
+        kind = self._listed_by.get(path)
+        return kind.listed_by[1] if kind else ""
+
+    async def marked(
+        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """Return the answer of a list, in which each object that files manage has the field MANAGED_BY. Several rules
+        with one name all have it. Without a store, none has it, because some lists are answered from memory."""
+        kind, field = self._listed_by[path], self.list_in(path)
+        rows = cast(Sequence[Row], content[field])
+
+        def mark(tx: Tx) -> Sequence[Row]:
+            if not rows or not repo.manages(tx, tenant_id, kind.name):
+                return rows
+            domains = repo.domains(tx, tenant_id)
+            names = list[str]()
+            for row in rows:
+                domain = domains.get(_number(row.get("domainId", domain_id)), "")
+                names.append(identity_of(kind, {kind.key: row[kind.key], "domain": domain}))
+            known = set(repo.managed_among(tx, tenant_id, kind.name, names))
+            pairs = zip(rows, names, strict=True)
+            return [{**row, MANAGED_BY: "file"} if name in known else row for row, name in pairs]
+
+        with suppress(StoreError):
+            return {**content, field: await self._store.read(mark)}
+        return content
 
     async def named(
         self, tenant_id: int, domain_id: int | str, path: Mapping[str, str], query: Mapping[str, str]
@@ -92,7 +128,7 @@ class ManagedObjects:
         kinds += [(kind, kind.key) for kind in self._kinds() if kind.key == kind.name and query.get(kind.key)]
 
         def read(tx: Tx) -> list[str]:
-            return [one for kind, field in kinds for one in _managed(tx, tenant_id, kind, [body], field)]
+            return [one for kind, field in kinds for one in _managed(tx, tenant_id, kind, [(field, body)])]
 
         return await self._store.read(read) if kinds else []
 
@@ -108,12 +144,13 @@ class ManagedObjects:
         return found
 
 
-def _managed(tx: Tx, tenant_id: int, kind: AnyKind, bodies: Sequence[Fields], field: str) -> list[str]:
-    """Return the objects of a kind that bodies select by a field, and that files manage, as texts."""
+def _managed(tx: Tx, tenant_id: int, kind: AnyKind, selections: Iterable[tuple[str, Fields]]) -> list[str]:
+    """Return the objects of a kind that bodies select, and that files manage, as texts. selections: the field that
+    selects the objects, and the body."""
     if not repo.manages(tx, tenant_id, kind.name):
         return []
     domains, names, ids = repo.domains(tx, tenant_id), list[str](), set[str]()
-    for body in bodies:
+    for field, body in selections:
         values = set(_texts(kind, body.get(field)))
         domain = fold(domains.get(_number(body.get("domainId")), ""))
         if kind.refers == "domain" and (field == "domainId" or not body.get(field)):

@@ -3,7 +3,7 @@ may be references to files too.
 
 Only the command line, as its caller, and the start of the service resolve references. A reference that came over the
 API or an upload could read files of the service's host. A file must be below the folder or $CREDENTIALS_DIRECTORY, and
-no link may lead out of it. An environment variable must have a name that begins with PREFIX.
+no link may lead out of it. An environment variable must have a name that begins with SALLYPORT_SECRET_.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,10 +12,10 @@ from typing import Final
 
 from sallyport.areas.configuration.item import KEEP
 from sallyport.base.errors import StartError
+from sallyport.settings.values import SECRET_PREFIX
 
-PREFIX: Final = "SALLYPORT_SECRET_"
 MAX_OCTETS: Final = 64 << 10
-_FORMS: Final = f"give file:NAME, env:{PREFIX}NAME or {KEEP}"
+_FORMS: Final = f"give file:NAME, env:{SECRET_PREFIX}NAME or {KEEP}"
 
 
 class References:
@@ -62,8 +62,8 @@ class References:
         if kind == "file" and name:
             return {"hex": self._read(name, where).hex()}
         if kind == "env" and name:
-            if not name.startswith(PREFIX):
-                raise StartError(f"{where}: an environment variable must have a name that begins with {PREFIX}")
+            if not name.startswith(SECRET_PREFIX):
+                raise StartError(f"{where}: an environment variable must have a name that begins with {SECRET_PREFIX}")
             if name not in self._environ:
                 raise StartError(f"{where}: the environment has no variable {name}")
             return {"hex": self._environ[name].encode(errors="surrogateescape").hex()}

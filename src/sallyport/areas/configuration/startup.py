@@ -63,8 +63,12 @@ class Startup:
         """Apply the folder when the task starts and after each change of its files, until cancelled. Files that could
         not be applied are tried again, because the rest of the configuration may have changed."""
         self._stamps = None
-        if self._folder is not None:
-            await every(LOOK_S, self.look, failure="configuration_not_applied")
+        await every(LOOK_S, self.look, failure="configuration_not_applied")
+
+    def use(self, folder: Path | None) -> None:
+        """Apply this folder from now on. None: apply no folder; what was applied stays."""
+        if folder != self._folder:
+            self._folder, self._stamps, self.state = folder, None, State()
 
     async def look(self) -> None:
         """Apply the folder if its files have changed since they were applied."""

@@ -25,6 +25,7 @@ from sallyport.areas.did.wallets.users import UserCredentials
 from sallyport.areas.entrance import Area, Parts
 from sallyport.base.clock import now_us
 from sallyport.metrics import CredentialMetrics, PresentationMetrics
+from sallyport.settings.settings import Settings
 from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -80,6 +81,10 @@ class DidArea(Area):
         shown = PresentationMetrics(parts.registry)
         self.presentations = Presentations(store, vault, self.requests, tries, shown, clock)
         self.prompts = LoginPrompts(store, self.requests, clock)
+
+    def apply(self, settings: Settings) -> None:
+        """Fetch documents of did:web from the hosts of the settings."""
+        self.resolver.use(settings.did_web_hosts)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of DIDs, schemas, credentials, wallets and presentations."""

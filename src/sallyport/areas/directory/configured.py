@@ -1,6 +1,7 @@
 """Directories in files (`sallyport apply`), with their field mappings and schedules.
 
-People, groups and units are what the service has read, and have no files, and neither have the mappings of groups.
+People, groups and units are what the service has read, and have no files. The mapping of a group is by the name of the
+group, so that a file has it before the group is read.
 """
 
 import json
@@ -9,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from sallyport.areas.configured import Change, Kind, Stored
+from sallyport.areas.configured import Change, Fields, Kind, Stored
 from sallyport.areas.directory import repo
 from sallyport.areas.directory.configured_bodies import ConfiguredDirectory
 from sallyport.areas.directory.directory import DirectoryConfiguration, kind_of
@@ -21,9 +22,12 @@ from sallyport.areas.directory.schedules.schedule import Timing, clock_times
 from sallyport.areas.directory.schedules.service import Schedules, check_timing
 from sallyport.areas.directory.service import Directories
 from sallyport.areas.directory.stored import repo as entries
+from sallyport.base.errors import invalid_field
+from sallyport.base.text import fold
 from sallyport.store.model import Tx
 
-SECRET, MAPPINGS, SCHEDULE = "secret", "fieldMappings", "schedule"
+SECRET, MAPPINGS, GROUPS, SCHEDULE = "secret", "fieldMappings", "groupMappings", "schedule"
+RECONFIGURE: Final = "/api/v1/reConfigure"
 _FLAGS: Final = ("startTls", "readDevices")
 _OTHERS: Final = ("accountName", "appUrl", "baseDN", "filter", "bindDN", "caCertificate", "tenant", "clientId")
 
@@ -40,11 +44,15 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
     destinations = frozenset({"accountName", "appUrl", "bindDN", "startTls", "caCertificate", "clientId"})
     has_text_secrets = True
     removed_first = False
+    names = (
+        "select g.id, g.domain_id as owner, d.name from directory_groups g join directories d on d.id = g.directory_id"
+    )
+    listed_by = ("/api/v1/directory/list", "directories")
     changed_by = MappingProxyType(
         {
             "/api/v1/saveDirectoryConfig": "directoryName",
             "/api/v1/directory/setSchedule": "directoryName",
-            "/api/v1/reConfigure": "directoryName",
+            RECONFIGURE: "directoryName",
             "/api/v1/deleteDirectoryConfig": "directoryName",
         }
     )
@@ -61,6 +69,8 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
                 fields: dict[str, object] = {"domain": domain, "directoryName": each.name, "kind": each.kind}
                 fields |= {"accountName": each.account_name, "appUrl": each.app_url, **json.loads(each.settings)}
                 fields[MAPPINGS] = json.loads(each.mapping)
+                of_groups = entries.named_mappings(tx, each.id)
+                fields[GROUPS] = [{"groupName": name, MAPPINGS: own} for name, own in of_groups.items()]
                 if each.id in schedules:
                     own = schedules[each.id]
                     fields[SCHEDULE] = _shown(own.every_minutes, clock_times(own.times), own.zone, own.full_every)
@@ -72,12 +82,18 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
             "kind": body.kind or kind_of(body.appUrl or ""),
             **{name: getattr(body, name) or "" for name in _OTHERS},
             **{name: bool(getattr(body, name)) for name in _FLAGS},
-            MAPPINGS: {name: taken for name, taken in body.fieldMappings.items() if taken},
+            MAPPINGS: _given(body.fieldMappings),
+            GROUPS: {fold(name): own for name, own in _of_groups(body).items()},
             SCHEDULE: at and _shown(at.every_minutes, clock_times(_minutes(at)), at.zone, at.full_every),
             SECRET: body.secret,
         }
 
+    def selector(self, path: str, body: Fields) -> str:
+        return "groupID" if path == RECONFIGURE and body.get("groupID") else super().selector(path, body)
+
     def check(self, body: ConfiguredDirectory, before: Stored | None) -> None:
+        if len({fold(each.groupName) for each in body.groupMappings}) < len(body.groupMappings):
+            raise invalid_field(GROUPS, "must have each group once")
         if at := _timing(body):
             check_timing(body.kind or kind_of(body.appUrl or ""), at)
 
@@ -93,6 +109,8 @@ class DirectoryKind(Kind[ConfiguredDirectory]):
                 fields = {**dict.fromkeys(json.loads(directory.mapping), ""), **body.fieldMappings}
                 entries.must_fit(tx, directory.id, fields)
                 self._mappings.set_in(tx, directory, fields)
+            if GROUPS in each.fields:
+                self._mappings.set_groups_in(tx, directory, _of_groups(body))
             if SCHEDULE in each.fields and (_timing(body) or each.before):
                 self._schedules.set_in(tx, each.domain_id, directory.name, _timing(body))
 
@@ -106,6 +124,15 @@ def _configuration(body: ConfiguredDirectory, values: Mapping[str, object]) -> D
     settings = {name: value or "" for name, value in body.settings().items()}
     given = replace(configuration_of(body), settings=settings)
     return replace(given, account_name=body.accountName or "", app_url=body.appUrl or "", kind=values["kind"])  # type: ignore[arg-type]
+
+
+def _given(mapping: Mapping[str, str]) -> dict[str, str]:
+    return {name: taken for name, taken in mapping.items() if taken}
+
+
+def _of_groups(body: ConfiguredDirectory) -> dict[str, dict[str, str]]:
+    """Return the mapping of each group that has one, by its name."""
+    return {each.groupName: own for each in body.groupMappings if (own := _given(each.fieldMappings))}
 
 
 def _timing(body: ConfiguredDirectory) -> Timing | None:

@@ -45,6 +45,7 @@ class DomainKind(Kind[AddDomain]):
     keeps = frozenset({"enforcementMode"})
     removed_first = False
     names = "select id, tenant_id as owner, name from domains"
+    listed_by = ("/ad/GetAllDomains", "domains")
     changed_by = MappingProxyType(
         {"/ad/UpdateDomain": "domainId", "/ad/updateDomainEnforcement": "domainId", "/ad/RemoveDomain": "domainId"}
     )

@@ -12,6 +12,7 @@ from sallyport.areas.events.retention import Retention
 from sallyport.areas.events.service import Events
 from sallyport.base import log
 from sallyport.metrics import LoginMetrics, OutletMetrics
+from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -43,6 +44,12 @@ class EventsArea(Area):
             pseudonyms=log.pseudonyms,
         )
         self.leader_tasks = (self.retention.run, self.outlets.run)
+
+    def apply(self, settings: Settings) -> None:
+        """Use the outlets and the retention of the settings. Raises ConfigError if an outlet is malformed."""
+        self.outlets.use(targets_of(settings), changes=settings.audit_outlets)
+        self.retention.days, self.retention.limit = settings.event_days, settings.event_limit_mib << 20
+        self.login_log.is_on = settings.log_logins
 
     def _domain_name(self, domain_id: int) -> str:
         domain = self._domains.table.by_id.get(domain_id)

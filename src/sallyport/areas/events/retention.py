@@ -61,8 +61,8 @@ class Retention:
     ) -> None:
         self._store = store
         self._metrics = metrics
-        self._days = days
-        self._limit = limit
+        self.days = days
+        self.limit = limit
         self._clock = clock
         self._every_s = every_s
         self._warned = False
@@ -73,7 +73,7 @@ class Retention:
 
     async def purge(self) -> None:
         """Delete all expired rows in chunks. Raises StoreError. Chunks that were already deleted stay deleted."""
-        before = self._clock() - self._days * DAY
+        before = self._clock() - self.days * DAY
         for table in TABLES:
             for domain_id in await self._store.search(partial(repo.domains_with_older, table=table, at=before)):
                 chunk = partial(repo.delete_older, table=table, domain_id=domain_id, at=before, limit=CHUNK)
@@ -91,8 +91,8 @@ class Retention:
         for part in await self._store.search(repo.table_usage):
             tenants[part.organization, part.tenant].append(part)
         sizes = {tenant: sum(part.octets for part in parts) for tenant, parts in tenants.items()}
-        excess = sum(sizes.values()) - self._limit
-        if excess < -self._limit * (1 - CALM):
+        excess = sum(sizes.values()) - self.limit
+        if excess < -self.limit * (1 - CALM):
             self._warned = False
         while excess > 0:
             largest = max(sizes, key=sizes.__getitem__)
@@ -101,7 +101,7 @@ class Retention:
             self._warn(oldest)
             await self._delete_first(oldest, min(CHUNK, math.ceil(excess / oldest.row_octets)))
             sizes[largest] = sum(part.octets for part in parts)
-            excess = sum(sizes.values()) - self._limit
+            excess = sum(sizes.values()) - self.limit
 
     async def _delete_first(self, part: TableUsage, limit: int) -> None:
         """Delete the oldest rows of a domain in a table, and update `part`. limit: the maximum number of rows."""
@@ -118,8 +118,8 @@ class Retention:
         if not self._warned:
             log.warning(
                 "event_limit_exceeded",
-                event_limit_mib=self._limit >> 20,
-                event_days=self._days,
+                event_limit_mib=self.limit >> 20,
+                event_days=self.days,
                 organization=first.organization,
                 tenant=first.tenant,
                 oldest=iso(first.first_at),

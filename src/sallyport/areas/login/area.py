@@ -54,6 +54,7 @@ from sallyport.certs.credentials import Credentials
 from sallyport.metrics import LoginMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
 from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
 from sallyport.radius.salted import hidden_places
+from sallyport.settings.settings import Settings
 from sallyport.store.erasure import Rows
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -192,6 +193,11 @@ class LoginArea(Area):
         self.node_tasks = (self.node_senders.run, self._winbind.run)
         self.leader_tasks = (self.journal.purge, self.limits.purge)
 
+    def apply(self, settings: Settings) -> None:
+        """Limit wrong codes as in the settings."""
+        if isinstance(self.calls, SharedCalls):
+            self.calls.codes = _limit_of_codes(settings)
+
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of first factors."""
         return [first_factors_api.operations(self.first_settings, self.trials, self._domains, gate)]
@@ -218,8 +224,7 @@ class LoginArea(Area):
         parts, settings = self._parts, self._parts.settings
         if not parts.cluster.is_shared:
             return Challenges(parts.store, parts.vault, parts.clock), Calls(self._pauses)
-        codes = Limit(settings.lockout_failures, min(WINDOW_US, settings.lockout_minutes * MINUTE_US))
-        calls = SharedCalls(parts.store, parts.vault, parts.cluster.session, self._pauses, codes)
+        calls = SharedCalls(parts.store, parts.vault, parts.cluster.session, self._pauses, _limit_of_codes(settings))
         return SharedChallenges(parts.store, parts.vault, parts.clock), calls
 
     def _own_spool(self, devices: DevicesArea, sessions: Sessions) -> Spool | None:
@@ -292,3 +297,8 @@ class LoginArea(Area):
         """Forget the enrolments of a user, or of all users if there is no name. domain_id: 0 for all domains."""
         for each in [domain_id] if domain_id else self._domains.table.by_id:
             self.second.enrolments.forget(each, name)
+
+
+def _limit_of_codes(settings: Settings) -> Limit:
+    """Return the limit of wrong codes of a user over all nodes."""
+    return Limit(settings.lockout_failures, min(WINDOW_US, settings.lockout_minutes * MINUTE_US))

@@ -22,6 +22,7 @@ class ProviderKind(Kind[WholeProvider]):
     refers = "domain"
     removed_first = False
     destinations = frozenset({"url", "host", "domain", "issuer"})
+    listed_by = ("/ad/ListMFAProviders", "providers")
     changed_by = MappingProxyType(
         {"/ad/SetMFAProvider": "domainId", "/ad/AddMFAProvider": "provider", "/ad/DeleteMFAProvider": "provider"}
     )

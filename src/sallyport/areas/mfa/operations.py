@@ -20,6 +20,7 @@ from sallyport.base.clock import Clock, iso_or_empty
 from sallyport.base.fair import PerMinute
 from sallyport.base.model import Done
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
+from sallyport.web.bodies import Plain
 from sallyport.web.operation import Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
@@ -51,7 +52,7 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
         )
 
     @providers.post("/ad/ListMFAProviders", roles=READERS)
-    async def list_mfa_providers(body: ListMfaProviders, caller: Caller) -> MfaProviders:
+    async def list_mfa_providers(body: ListMfaProviders, caller: Caller) -> Plain[MfaProviders]:
         """List the MFA providers of a domain: the default one, and those beside it that login rules can name.
 
         The list has the last known state of each provider on this node.
@@ -71,7 +72,8 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
                 lastError=health.error,
             )
 
-        return MfaProviders(providers=[entry(row) for row in service.all_of(body.domainId)])
+        found = MfaProviders(providers=[entry(row) for row in service.all_of(body.domainId)])
+        return Plain(found.model_dump(mode="json"))
 
     @providers.post("/ad/SetMFAProvider", roles=ADMINS)
     async def set_mfa_provider(body: SetMfaProvider, caller: Caller) -> Done:

@@ -8,13 +8,12 @@ denies. A login that the profile does not permit, for example by its method, is 
 a grant with such constraints becomes a rule that allows, and behind it one that blocks, with the same conditions.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from sallyport.areas.configuration.item import Item
-from sallyport.areas.migration.devices import Devices
+from sallyport.areas.migration.nps_clients import NpsImport, below, clients_of_file, container
 from sallyport.areas.migration.nps_policy import (
     ALWAYS,
     ClientOfFile,
@@ -23,8 +22,8 @@ from sallyport.areas.migration.nps_policy import (
     add_match,
     conditions_of,
 )
-from sallyport.areas.migration.nps_profile import NO_GUID, Profile, read_profile
-from sallyport.areas.migration.nps_proxy import proxy_domains
+from sallyport.areas.migration.nps_profile import Profile, read_profile
+from sallyport.areas.migration.nps_proxy import REQUESTS, Checked, RequestPolicies, read_requests
 from sallyport.areas.migration.translation import (
     FIRST_PRIORITY,
     INCOMPLETE,
@@ -58,152 +57,42 @@ _FORMAT: Final = frozenset(
     }
 )
 """Parts of the format, and texts of the console of NPS."""
-MAX_TAG: Final = 128
-
-
-@dataclass(slots=True)
-class _Import:
-    source: str
-    options: Options
-    items: list[Item] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-    def at(self, element: Element) -> str:
-        return f"{self.source}:{element.line}"
-
-    def find(self, weight: Weight, element: Element, text: str) -> None:
-        self.findings.append(Finding(weight, element.name, self.at(element), text))
 
 
 def translate(path: Path, options: Options) -> Translation:
     """Read an export. Raises Invalid if the file is not an export of NPS, or too large; OSError."""
     root = read(path)
-    service = next((each for each in _below(root, 2) if each.tag == SERVICE), None)
+    service = next((each for each in below(root, 2) if each.tag == SERVICE), None)
     if service is None:
         raise Invalid(f"the file has no element {SERVICE}: export NPS with `netsh nps export`")
-    found = _Import(path.name, options)
+    found = NpsImport(path.name, options)
     _settings(found, root)
-    partners, findings = proxy_domains(service, options, found.source)
-    found.findings += findings
-    domains = [options.domain, *(each.name for each in partners if each.kind == "domain")]
-    clients, of_file = _clients(found, root, service, domains)
-    found.items += [listed_domain(options, found.source), *partners, *clients]
-    _policies(found, service, of_file)
+    requests = read_requests(service, options, found.source)
+    found.findings += requests.findings
+    domains = [options.domain, *(each.name for each in requests.items if each.kind == "domain")]
+    clients, of_file = clients_of_file(found, root, service, domains)
+    found.items += [listed_domain(options, found.source), *requests.items, *clients]
+    _policies(found, service, of_file, requests)
     _rest(found, root)
     return Translation(found.items, found.findings)
-
-
-def _below(element: Element, depth: int) -> Iterator[Element]:
-    for each in element.children:
-        yield each
-        if depth > 1:
-            yield from _below(each, depth - 1)
-
-
-def _container(element: Element, *tags: str) -> Element | None:
-    """Return the element `Children` below a path of tags, each in the `Children` of the one before."""
-    at: Element | None = element
-    for tag in tags:
-        inner = at.child("Children") if at is not None else None
-        at = inner.child(tag) if inner is not None else None
-    return at.child("Children") if at is not None else None
-
-
-# --- clients ----------------------------------------------------------------------------------------------------------
-
-
-def _clients(
-    found: _Import, root: Element, service: Element, domains: Sequence[str]
-) -> tuple[list[Item], list[ClientOfFile]]:
-    """Return the clients, which are below the protocol, or directly below the service, as objects, and as conditions
-    name them."""
-    places = (("Protocols", "Microsoft_Radius_Protocol", "Clients"), ("Clients",))
-    elements = [each for place in places if (box := _container(service, *place)) is not None for each in box.children]
-    secrets, vendors = _template_secrets(root), _vendors(root)
-    devices, of_file = Devices(domains), list[ClientOfFile]()
-    for element in elements:
-        vendor = _vendor(element)
-        client = _client(found, devices, element, secrets, vendors.get(vendor, ""))
-        if client is None:
-            continue
-        of_file.append(ClientOfFile(client.name, str(client.fields["address"]), vendor))
-        if vendor != "0" and vendor not in vendors:
-            found.find(Weight.NOTE, element, f"its vendor {vendor} (NAS_Manufacturer) has no name in the file")
-    found.findings += devices.findings
-    return devices.items, of_file
-
-
-def _template_secrets(root: Element) -> dict[str, str]:
-    """Return the secrets of templates by GUID."""
-    found = dict[str, str]()
-    for box in _below(root, 5):
-        if box.tag.casefold().endswith("shared_secrets_templates") and (inner := box.child("Children")) is not None:
-            box.is_read = True
-            for each in inner.children:
-                each.is_read = True
-                if (properties := each.child("Properties")) is not None:
-                    guid = properties.value("Template_Guid")
-                    secret = properties.value("RADIUS_Shared_Secret") or properties.value("Shared_Secret")
-                    if guid and secret:
-                        found[guid.upper()] = secret
-    return found
-
-
-def _vendors(root: Element) -> dict[str, str]:
-    """Return the names of vendors by their IANA number."""
-    found = dict[str, str]()
-    for box in _below(root, 8):
-        if box.tag == "Vendors":
-            box.mark()
-            for each in _below(box, 2):
-                for properties in each.children:
-                    if properties.tag == "Properties" and (number := properties.value("NAS_Vendor_Id")):
-                        found[number] = each.name
-    return found
-
-
-def _vendor(element: Element) -> str:
-    properties = element.child("Properties")
-    return (properties.value("NAS_Manufacturer") if properties is not None else "") or "0"
-
-
-def _client(found: _Import, devices: Devices, element: Element, secrets: dict[str, str], vendor: str) -> Item | None:
-    properties = element.child("Properties")
-    if properties is None:
-        return None
-    element.is_read = True
-    address, secret = properties.value("IP_Address"), properties.value("Shared_Secret")
-    enabled, signed = properties.value("Radius_Client_Enabled"), properties.value("Require_Signature")
-    guids = [properties.value(tag).upper() for tag in ("Client_Secret_Template_Guid", "Template_Guid")]
-    secret = secret or next((secrets[guid] for guid in guids if guid in secrets), "")
-    for tag in ("Opaque_Data", "Quarantine_Compatible"):
-        properties.value(tag)
-    if enabled in ("0", "false"):
-        found.find(Weight.LEFT_OUT, element, "the client is disabled on the old server")
-        return None
-    if not secret:
-        is_template = any(guid not in ("", NO_GUID) for guid in guids)
-        reason = "the template of its secret is not in the file" if is_template else "it has no secret in the file"
-        found.find(Weight.LEFT_OUT, element, f"{reason}: export with exportPSK=YES")
-        return None
-    return devices.add(
-        element.name, address, secret, found.at(element),
-        requireMessageAuthenticator="yes" if signed in ("1", "true") else "auto",
-        tags=[f"vendor={vendor}"[:MAX_TAG]] if vendor else [],
-    )  # fmt: skip
 
 
 # --- network policies -------------------------------------------------------------------------------------------------
 
 
-def _policies(found: _Import, service: Element, clients: Sequence[ClientOfFile]) -> None:
+def _policies(found: NpsImport, service: Element, clients: Sequence[ClientOfFile], requests: RequestPolicies) -> None:
     """Add the rules of the network policies, and the last rule."""
-    profiles = {each.name: each for each in _children(_container(service, "RadiusProfiles"))}
-    policies = sorted(_children(_container(service, "NetworkPolicy")), key=_sequence)
+    profiles = {each.name: each for each in _children(container(service, "RadiusProfiles"))}
+    policies = sorted(_children(container(service, "NetworkPolicy")), key=_sequence)
     rules, number = list[Item](), 0
     read_ = [_Policy(found, element, profiles, clients) for element in policies]
+    for policy in read_:
+        policy.limit_methods(requests.checked)
+    admits = not _are_refused(found, requests.difference(clients))
     for position, (element, each) in enumerate(zip(policies, read_, strict=True), 1):
         for rule in each.rules(read_[position:]):
+            if rule["action"] == "allow" and not admits:
+                rule["enabled"] = False
             name = unique(str(rule["name"]), [each.name for each in rules])
             fields = {**rule, "name": name, "domain": found.options.domain, "priority": FIRST_PRIORITY + number * STEP}
             rules.append(Item("rule", name, fields, found.at(element)))
@@ -211,6 +100,27 @@ def _policies(found: _Import, service: Element, clients: Sequence[ClientOfFile])
     found.items += rules
     name = unique(LAST, [each.name for each in rules])
     found.items.append(last_rule(found.options.domain, name, FIRST_PRIORITY + number * STEP, found.source))
+
+
+def _are_refused(found: NpsImport, requests: str) -> bool:
+    """Return whether the admin has decided to enable no rule that allows. requests: those that login rules would
+    decide, but network policies do not; empty if there are none."""
+    if not requests:
+        return False
+    decision = found.options.decisions.get(REQUESTS)
+    text = f"the rules would also decide {requests}"
+    if decision is None:
+        weight = Weight.UNDECIDED
+        text += (
+            f". Decide with --decide '{REQUESTS}=skip', if this is intended, or --decide '{REQUESTS}=block', which "
+            "disables the rules that allow, until you have completed them"
+        )
+    elif decision is Decision.SKIP:
+        weight, text = Weight.NOTE, f"{text}, as decided"
+    else:
+        weight, text = Weight.DISABLED, f"{text}, so those that allow are disabled, as decided"
+    found.findings.append(Finding(weight, REQUESTS, found.source, text))
+    return decision is Decision.BLOCK
 
 
 def _children(box: Element | None) -> list[Element]:
@@ -226,7 +136,7 @@ class _Policy:
     """A network policy with its profile."""
 
     def __init__(
-        self, found: _Import, element: Element, profiles: dict[str, Element], clients: Sequence[ClientOfFile]
+        self, found: NpsImport, element: Element, profiles: dict[str, Element], clients: Sequence[ClientOfFile]
     ) -> None:
         self._found = found
         self._element = element
@@ -243,6 +153,23 @@ class _Policy:
         for tag in ("Opaque_Data", "Template_Guid"):
             properties.value(tag)
         self._profile = self._read_profile(properties.value("msNPAction"), profiles)
+
+    def limit_methods(self, requests: Sequence[Checked]) -> None:
+        """Keep only methods that the connection request policies permit too which permit methods in place of this
+        policy."""
+        for each in requests:
+            other = conditions_of(each.constraints, self._clients, self._timezone)
+            own, theirs = ({*conditions.fields.get("clients", ())} for conditions in (self._base, other))
+            if each.methods is None or (own and theirs and not own & theirs):
+                continue
+            present = self._profile.methods
+            kept = [*each.methods] if present is None else [method for method in present if method in each.methods]
+            if not self._profile.grants or (kept == present and not {*each.methods} - {*kept}):
+                continue
+            self._profile.methods = kept
+            self._note(Weight.NOTE, f"admits only methods that the connection request policy {each.name} permits too")
+            if not kept:
+                self._profile.problems.append(f"it permits no method that {each.name} permits")
 
     def _read_profile(self, name: str, profiles: dict[str, Element]) -> Profile:
         """Return the profile of the policy's name, or else the one that msNPAction names: after a policy was renamed,
@@ -375,12 +302,12 @@ class _Policy:
 # --- what is left -----------------------------------------------------------------------------------------------------
 
 
-def _settings(found: _Import, root: Element) -> None:
+def _settings(found: NpsImport, root: Element) -> None:
     """Add one finding for all parts of the file that describe NPS itself."""
-    parts = [each for each in _below(root, 6) if each.tag in _SETTINGS and _has_content(each)]
+    parts = [each for each in below(root, 6) if each.tag in _SETTINGS and _has_content(each)]
     for each in parts:
         each.mark()
-    for each in _below(root, 8):
+    for each in below(root, 8):
         if each.tag in _FORMAT:
             each.mark()
     if parts:
@@ -390,7 +317,7 @@ def _settings(found: _Import, root: Element) -> None:
         )
 
 
-def _rest(found: _Import, root: Element) -> None:
+def _rest(found: NpsImport, root: Element) -> None:
     """Add a finding for each element that was not used. Elements that only hold others are used with them."""
     waiting = list(root.unread())
     while waiting:

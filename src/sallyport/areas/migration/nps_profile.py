@@ -6,6 +6,7 @@ for the type, two for the length, and the value, as text or in hexadecimal digit
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -97,6 +98,13 @@ def read_profile(properties: Element) -> Profile:
             _read_reply(each, found)
     _find_vlan(found)
     return found
+
+
+def methods_of(properties: Element) -> Sequence[str]:
+    """Return the methods that the profile of a connection request policy permits."""
+    found = Profile()
+    _read_methods(properties, found)
+    return found.methods or ()
 
 
 def _read_methods(properties: Element, found: Profile) -> None:

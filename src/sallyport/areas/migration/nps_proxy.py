@@ -3,31 +3,56 @@
 A policy that forwards a realm to a group of RADIUS servers becomes a domain with this realm. Its first factor is set by
 hand, because files have no secrets of upstream servers. NPS reads no network policy for forwarded requests, so the
 domain gets a rule that allows what the upstream servers accept.
+
+NPS reads network policies only for requests that a connection request policy lets it check itself. Login rules are read
+for all requests. So an export in which this makes a difference needs a decision, under the name REQUESTS.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.configuration.item import Item
 from sallyport.areas.migration.nps_pattern import Inexpressible, values_of
+from sallyport.areas.migration.nps_policy import ALWAYS, ClientOfFile, conditions_of
+from sallyport.areas.migration.nps_profile import methods_of
 from sallyport.areas.migration.translation import FIRST_PRIORITY, Finding, Options, Weight, last_rule
 from sallyport.areas.migration.xml import Element
 
 WINDOWS: Final = "1"
 RADIUS: Final = "2"
+REQUESTS: Final = "connection request policies"
+_OVERRIDE: Final = "msOverrideRAPAuth"
+_ON: Final = ("1", "true")
+_READ: Final = frozenset(
+    {
+        *("msAuthProviderType", "msAuthProviderName", "Opaque_Data", "msManipulationTarget"),
+        *(_OVERRIDE, "msNPAuthenticationType2", "msNPAllowedEapType"),
+    }
+)
 
 
-def proxy_domains(service: Element, options: Options, source: str) -> tuple[Sequence[Item], Sequence[Finding]]:
-    """Return the domains of forwarded realms with their rules, and the findings."""
-    found = _Proxies(options, source)
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A connection request policy whose requests NPS checks itself, by its network policies. methods: those that it
+    permits in place of the methods of network policies; None if it leaves them."""
+
+    name: str
+    constraints: Sequence[str]
+    methods: Sequence[str] | None
+
+
+def read_requests(service: Element, options: Options, source: str) -> "RequestPolicies":
+    """Return the connection request policies: the domains of forwarded realms with their rules, and the findings."""
+    found = RequestPolicies(options, source)
     boxes = service.child("Children")
     if boxes is None:
-        return [], []
+        return found
     profiles = {each.name: each for each in _children(boxes, "Proxy_Profiles")}
     found.servers(_children(boxes, "RADIUS_Server_Groups"))
     for policy in sorted(_children(boxes, "Proxy_Policies"), key=_sequence):
         found.read(policy, profiles)
-    return found.items, found.findings
+    return found
 
 
 def _children(boxes: Element, tag: str) -> list[Element]:
@@ -41,12 +66,17 @@ def _sequence(policy: Element) -> int:
     return int(text) if text.isdecimal() else 1 << 31
 
 
-class _Proxies:
+class RequestPolicies:
+    """The connection request policies of a file. checked: those whose requests NPS checks itself, in their order."""
+
     def __init__(self, options: Options, source: str) -> None:
         self._options = options
         self._source = source
         self._servers: dict[str, list[str]] = {}
         self._is_over = False
+        self._count = 0
+        self._forwarding: list[str] = []
+        self.checked: list[Checked] = []
         self.items: list[Item] = []
         self.findings: list[Finding] = []
 
@@ -81,14 +111,8 @@ class _Proxies:
         settings = profile.child("Properties") if profile is not None else None
         provider = settings.value("msAuthProviderType") if settings is not None else ""
         group = settings.value("msAuthProviderName") if settings is not None else ""
-        extra = list[str]()
-        if settings is not None:
-            read = ("msAuthProviderType", "msAuthProviderName", "Opaque_Data", "msManipulationTarget")
-            extra = [
-                each.tag for each in settings.children if each.tag not in read and each.text and "Guid" not in each.tag
-            ]
-            for each in settings.children:
-                each.is_read = True
+        extra = _others(settings) if settings is not None else []
+        self._count += 1
         for tag in ("Template_Guid", "msNPSequence"):
             properties.value(tag)
         if properties.value("Policy_SourceTag") not in ("", "0"):
@@ -104,16 +128,38 @@ class _Proxies:
             self._find(Weight.NOTE, policy, "is never read, because a policy before it applies to every request")
         elif provider == RADIUS and realms:
             self._add_domain(policy, realms, self._servers.get(group, []))
-        elif provider == WINDOWS and all(_is_always(each) for each in constraints):
-            self._is_over = True
+        elif provider == WINDOWS:
+            self._is_over = all(_is_always(each) for each in constraints)
+            methods = methods_of(settings) if settings is not None and settings.value(_OVERRIDE) in _ON else None
+            self.checked.append(Checked(policy.name, constraints, methods))
             self._find(Weight.NOTE, policy, f"requests are checked by the domain {self._options.domain}")
         else:
+            if provider == RADIUS:
+                self._forwarding.append(policy.name)
             self._find(
                 Weight.LEFT_OUT,
                 policy,
                 f"the connection request policy (provider {provider or 'unknown'}, group {group or 'none'}) "
                 f"with the conditions {'; '.join(constraints)[:300] or 'none'}",
             )
+
+    def difference(self, clients: Sequence[ClientOfFile]) -> str:
+        """Return which requests the rules would decide, but the network policies do not; empty if there are none."""
+        parts = list[str]()
+        if self._forwarding:
+            parts.append(f"those that {', '.join(self._forwarding)[:200]} would forward")
+        if self._count and not self._is_over and not {each.name for each in clients} <= self._covered(clients):
+            parts.append("those that no connection request policy selects, which NPS refuses")
+        return " and ".join(parts)
+
+    def _covered(self, clients: Sequence[ClientOfFile]) -> set[str]:
+        """Return the names of the clients all of whose requests NPS checks itself."""
+        found = set[str]()
+        for each in self.checked:
+            conditions = conditions_of([text for text in each.constraints if not _is_always(text)], clients, "UTC")
+            if conditions.fields.keys() == {"clients"} and not conditions.problems and conditions.times == [ALWAYS]:
+                found |= {*conditions.fields["clients"]}
+        return found
 
     def _add_domain(self, policy: Element, realms: list[str], servers: Sequence[str]) -> None:
         name, source = realms[0], f"{self._source}:{policy.line}"
@@ -127,6 +173,14 @@ class _Proxies:
             f"becomes the domain {name}, without a second factor. Until its first factor is set to the servers "
             f"{', '.join(servers) or 'of NPS'}, its logins fail",
         )
+
+
+def _others(settings: Element) -> list[str]:
+    """Return the names of settings of a profile that are not imported, and mark all settings as read."""
+    for each in settings.children:
+        each.is_read = True
+    names = dict.fromkeys(each.tag for each in settings.children if each.text)
+    return [name for name in names if name not in _READ and "Guid" not in name]
 
 
 def _is_always(constraint: str) -> bool:

@@ -19,6 +19,7 @@ class PasswordPolicyKind(Kind[AddPasswordPolicy]):
     key = "policyName"
     removed_first = False
     names = "select id, tenant_id as owner, name_key as name from password_policies"
+    listed_by = ("/api/v1/instances/listAllPasswordPolicy", "passwordPolicies")
     changed_by = MappingProxyType(
         {"/api/v1/instances/updatePasswordPolicy": "policyId", "/api/v1/instances/deletePasswordPolicy": "policyId"}
     )

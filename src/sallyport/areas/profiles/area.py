@@ -14,6 +14,7 @@ from sallyport.areas.profiles.signing import ProfileSigner
 from sallyport.areas.profiles.trust import ServerTrust
 from sallyport.certs.folder import CertificateFolder
 from sallyport.radius.eap.server_certificate import ServerCertificate
+from sallyport.settings.settings import Settings
 from sallyport.store.erasure import Rows
 from sallyport.store.model import Tx
 from sallyport.web.operation import Operations
@@ -34,9 +35,13 @@ class ProfilesArea(Area):
         settings = parts.settings
         self._parts, self._domains = parts, domains
         trust = ServerTrust(parts.certificates.server, certificates, CertificateFolder(settings.data_dir).ca)
-        signer = ProfileSigner(settings.profile_certificate, settings.profile_key)
-        self.service = Profiles(parts.store, trust, signer, parts.clock)
+        self._signer = ProfileSigner(settings.profile_certificate, settings.profile_key)
+        self.service = Profiles(parts.store, trust, self._signer, parts.clock)
         self.configured = (ProfileKind(self.service),)
+
+    def apply(self, settings: Settings) -> None:
+        """Sign with the key of the settings."""
+        self._signer.use(settings.profile_certificate, settings.profile_key)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of profiles."""

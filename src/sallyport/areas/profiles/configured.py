@@ -33,6 +33,7 @@ class ProfileKind(Kind[SetProfile]):
     refers = "domain"
     keeps = _BY_DOMAIN
     texts = frozenset({ANCHORS})
+    listed_by = ("/ad/ListProfiles", "profiles")
     changed_by = MappingProxyType({"/ad/SetProfile": "name", "/ad/RemoveProfile": "name"})
 
     def __init__(self, service: Profiles) -> None:

@@ -39,9 +39,13 @@ class ProfileSigner:
     """
 
     def __init__(self, certificate: Path | None, key: Path | None) -> None:
-        self._files = (certificate, key) if certificate and key else None
+        self.use(certificate, key)
         self._signer: _Signer | None = None
         self._signed = BoundedMap[tuple[tuple[int, ...], bytes], bytes](MAX_KEPT)
+
+    def use(self, certificate: Path | None, key: Path | None) -> None:
+        """Sign with these files from now on."""
+        self._files = (certificate, key) if certificate and key else None
 
     def signed(self, content: bytes, tenant_id: int) -> bytes:
         """Return the signed profile, or the content itself without a key. Call this function in a worker thread, by one

@@ -35,10 +35,20 @@ class ShadowArea(Area):
         enrolled = SecondFactors(providers, login.second.enrolments)
         self._domains = domains
         self.attributes = ShadowAttributes(parts.dictionary)
-        self.service = ShadowLogins(parts.store, domains, Comparing(login.pipeline, enrolled, clients), parts.clock)
+        self.service = ShadowLogins(
+            parts.store, domains, Comparing(login.pipeline, enrolled, clients, self.attributes), parts.clock
+        )
         self.copies = Copies(self.service, self.attributes, lambda: domains.table)
         self.node_tasks = (self.copies.run,)
         self.leader_tasks = (partial(self.service.run_purge, parts.leader_store),)
+
+    def forget(self) -> None:
+        """Drop the reports in memory."""
+        self.service.last.forget()
+
+    def forget_all(self) -> None:
+        """Drop the reports in memory."""
+        self.forget()
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations about shadow logins."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from sallyport.areas.shadow.shadow_login import MAX_TEXT
+from sallyport.areas.shadow.shadow_login import MAX_TEXT, REPLY_ATTRIBUTES
 from sallyport.base.errors import DictionaryError, PacketError
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
@@ -65,6 +65,34 @@ class ShadowAttributes:
         """Encode attributes. texts: such as `NAS-Port-Type=19`. Attributes that the dictionary does not know, that do
         not fit their type, or that are credentials, are left out."""
         return _facts([octets for each in texts if (octets := self._encoded(each))])
+
+    def replies(self, texts: Sequence[str]) -> str:
+        """Return the policy attributes of an Access-Accept in a form for comparison: lines NAME=VALUE in order, without
+        tags. texts: such as `Tunnel-Private-Group-Id=20`. Attributes that the dictionary does not know are left out."""
+        found = list[str]()
+        for text in texts:
+            name, _, value = text.partition("=")
+            try:
+                attribute, octets = self._dictionary.attribute(name), self._dictionary.encode(name, value)
+            except DictionaryError:
+                continue
+            found += self._reply(attribute.vendor, attribute.number, octets)
+        return "\n".join(sorted(found))
+
+    def replies_of(self, octets: bytes) -> str:
+        """Return the policy attributes among encoded attributes; see `replies`."""
+        found = list[str]()
+        for kind, value in pull_attributes(octets):
+            if kind == VENDOR_SPECIFIC:
+                vendor, pairs = pull_vendor_attributes(value)
+                found += [each for number, inner in pairs for each in self._reply(vendor, number, inner)]
+            else:
+                found += self._reply(0, kind, value)
+        return "\n".join(sorted(found))
+
+    def _reply(self, vendor: int, number: int, octets: bytes) -> list[str]:
+        name = self._dictionary.name(vendor, number)
+        return [f"{name}={self._dictionary.decode(vendor, number, octets)}"] if name in REPLY_ATTRIBUTES else []
 
     def of_request(self, body: bytes) -> RequestFacts:
         """Return the attributes of a copy without its credentials. body: the encoded attributes of the request."""

@@ -13,7 +13,7 @@ from sallyport.areas.shadow.shadow_login import (
 )
 from sallyport.base.model import Done, Model, SentModel, answer_of
 from sallyport.base.validation import Between, Moment
-from sallyport.web.bodies import AddressOrText, InDomain, Name, Text, Whole
+from sallyport.web.bodies import AddressOrText, Flag, InDomain, Name, Text, Whole
 
 DEVICE: Final = (
     "Only logins of this NAS or RADIUS client: the address of the NAS, or the name or address of the client."
@@ -44,6 +44,11 @@ class OldServerLogin(SentModel):
     reason: Text = Field(default="", description="Reason of the other server for a refusal.")
     policy: Text = Field(default="", description="Policy of the other server that decided.")
     place: Text = Field(default="", description="Place of the record, such as a file and a line.")
+    replyAttributes: Annotated[list[Text], Field(max_length=MAX_ATTRIBUTES)] | None = Field(
+        default=None,
+        description="Attributes of the Access-Accept, such as `Tunnel-Private-Group-Id=20`. Those that a policy sets "
+        "are compared. Absent: not known.",
+    )
 
 
 class RecordShadowLogins(InDomain):
@@ -68,7 +73,7 @@ class CompareShadowLogins(InDomain):
 
     device: AddressOrText = Field(default="", description=DEVICE)
     user: Text = Field(default="", description=USER)
-    result: Literal["", "same", "stricter", "laxer", "unknown"] = Field(
+    result: Literal["", "same", "stricter", "laxer", "reply", "unknown"] = Field(
         default="", description="List only logins with this result. Empty: all that are not the same."
     )
     reason: Text | None = Field(
@@ -85,6 +90,11 @@ class CompareShadowLogins(InDomain):
     )
     cases: Annotated[Whole, Between(0, MAX_CASES)] = Field(
         default=SHOWN, description="Maximum number of logins that are listed."
+    )
+    kept: Flag = Field(
+        default=False,
+        description="Return the last answer to the same question, if the service still has it. Otherwise, and by "
+        "default, all logins are decided now.",
     )
 
 
@@ -108,13 +118,14 @@ class ShadowCounts(Model):
         description="Logins that the other server refused, and this service would accept or challenge if the password "
         "was right."
     )
+    reply: int = Field(description="Logins that both accept, with another VLAN, role or other policy attribute.")
     unknown: int = Field(description="Logins that cannot be compared. Their reasons are in `groups`.")
 
 
 class ShadowGroup(Model):
     """The logins with the same result for the same cause."""
 
-    result: str = Field(description="`stricter`, `laxer` or `unknown`.")
+    result: str = Field(description="`stricter`, `laxer`, `reply` or `unknown`.")
     reason: str = Field(description="Reason for the decision of this service, or why a comparison is not possible.")
     rule: str = Field(description="Name of the login rule that decides; empty if none does.")
     oldReason: str = Field(description="Reason of the other server for a refusal.")
@@ -146,6 +157,7 @@ class ShadowComparison(Model):
     cases: list[ShadowCaseEntry] = Field(description="The listed logins, the last recorded first.")
     since: str = Field(description="Time of the first login, ISO 8601 UTC; empty without logins.")
     until: str = Field(description="Time of the last login, ISO 8601 UTC; empty without logins.")
+    decidedAt: str = Field(description="Time of the decisions, ISO 8601 UTC.")
     warnings: list[str] = Field(description="What limits the comparison.")
 
 

@@ -22,7 +22,7 @@ from sallyport.shell.options import Group, InputFile, in_domain, json_form
 
 GROUPS: Final = ("result", "logins", "users", "devices", "reason", "rule", "oldReason", "oldPolicy")
 CASES: Final = ("at", "user", "device", "result", "reason", "rule", "oldAnswer", "oldReason", "oldPolicy", "place")
-NAMES: Final = ("name", "same", "stricter", "laxer", "unknown")
+NAMES: Final = ("name", "same", "stricter", "laxer", "reply", "unknown")
 MAX_BODY: Final = 700_000
 """Maximum number of octets of one request, below the limit of the service."""
 
@@ -126,6 +126,7 @@ def _print(line: CommandLine, found: Row, kind: str, form: Form | None) -> None:
     line.note(
         f"{counted(logins, 'login')}: {counts['same']} the same, {counts['stricter']} stricter, "
         f"{counts['laxer']} laxer, {counts['unknown']} unknown"
+        + (f", {counts['reply']} with another reply" if counts["reply"] else "")
     )
     columns = {"groups": GROUPS, "cases": CASES, "users": NAMES, "devices": NAMES}[kind]
     line.print_rows(entries(found[kind]), columns, form, spare=("oldPolicy", "oldReason", "place"))

@@ -8,6 +8,7 @@ about the policies. Enforce mode is assumed.
 Nothing is counted, noted or asked. The signature of a request is not in a log, so each request counts as signed.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_bytes
@@ -28,7 +29,8 @@ from sallyport.areas.login.simulated import refusal_of_user, simulated
 from sallyport.areas.policy.bypass.match import requested_station
 from sallyport.areas.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action
 from sallyport.areas.preview.enrolled import Demand, SecondFactors
-from sallyport.areas.shadow.shadow_login import Cause, Comparison, Kind, OldAnswer, ShadowCase, ShadowRow
+from sallyport.areas.shadow.attributes import ShadowAttributes
+from sallyport.areas.shadow.shadow_login import MAX_TEXT, Cause, Comparison, Kind, OldAnswer, ShadowCase, ShadowRow
 from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import PacketError
@@ -111,8 +113,15 @@ class Known:
 class Comparing:
     """The comparison of shadow logins. clients: a function that returns the current RADIUS clients."""
 
-    def __init__(self, pipeline: Pipeline, second: SecondFactors, clients: Callable[[], ClientTable]) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        second: SecondFactors,
+        clients: Callable[[], ClientTable],
+        attributes: ShadowAttributes,
+    ) -> None:
         self._pipeline = pipeline
+        self._attributes = attributes
         self._second = second
         self._clients = clients
 
@@ -214,6 +223,10 @@ class Comparing:
             return _case(row, Comparison.UNKNOWN, "", problem, login)
         decision = self._decision(asked, login, known)
         result, reason = _compared(row, decision)
+        if result is Comparison.SAME and row.answer == OldAnswer.ACCEPT and row.replies is not None:
+            own = self._attributes.replies_of(login.attributes)
+            if own != row.replies:
+                result, reason = Comparison.REPLY, _difference(row.replies, own)
         return _case(row, result, decision.decision.value, reason or decision.reason.value, login)
 
     def _without_decision(self, row: ShadowRow) -> Comparison:
@@ -292,6 +305,13 @@ def _compared(row: ShadowRow, decision: Decision) -> tuple[Comparison, str]:
     if row.cause == Cause.UNKNOWN:
         return Comparison.UNKNOWN, NO_CAUSE
     return Comparison.LAXER, ""
+
+
+def _difference(theirs: str, own: str) -> str:
+    """Return which attributes of the answers differ."""
+    there, here = Counter(theirs.splitlines()), Counter(own.splitlines())
+    parts = (", ".join(sorted((there - here).elements())), ", ".join(sorted((here - there).elements())))
+    return f"there {parts[0][:MAX_TEXT] or 'nothing'}, here {parts[1][:MAX_TEXT] or 'nothing'}"
 
 
 def _case(row: ShadowRow, result: Comparison, decision: str, reason: str, login: Login | None = None) -> ShadowCase:

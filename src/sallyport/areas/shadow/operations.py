@@ -46,6 +46,8 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
             found.append(shadow_of(each, attributes))
             await time_slice()
         recorded = await service.record(body.domainId, found)
+        if recorded:
+            service.last.forget(body.domainId)
         return ShadowLoginsRecorded(message=f"{counted(recorded, 'login')} recorded", recorded=recorded)
 
     @shadow.post("/ad/CompareShadowLogins", roles=READERS)
@@ -56,9 +58,16 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
         nothing is counted. With `device`, the answer shows what changes for one NAS.
         """
         wanted = Wanted(body.result, body.reason, body.rule, body.oldReason, body.oldPolicy, body.cases)
-        found = await service.report(body.domainId, Filter(body.device, body.user), wanted)
-        domain = domains.table.present(body.domainId)
-        return Plain(await trio.to_thread.run_sync(_report, found, domain))  # sorts up to 50,000 users
+        covered = Filter(body.device, body.user)
+        answer = service.last.find(body.domainId, (covered, wanted)) if body.kept else None
+        if answer is None:
+            at = service.now()
+            found = await service.report(body.domainId, covered, wanted)
+            domain = domains.table.present(body.domainId)
+            report = await trio.to_thread.run_sync(_report, found, domain)  # sorts up to 50,000 users
+            answer = {**report, "decidedAt": iso(at)}
+            service.last.keep(domain.id, (covered, wanted), answer, domain.tenant_id, is_new=not body.kept)
+        return Plain(answer)
 
     @shadow.post("/ad/DeleteShadowLogins", roles=OPERATORS)
     async def delete_shadow_logins(body: DeleteShadowLogins, caller: Caller) -> ShadowLoginsDeleted:
@@ -86,6 +95,7 @@ def shadow_of(login: OldServerLogin, attributes: ShadowAttributes) -> NewShadow:
         reason=login.reason,
         policy=login.policy,
         place=login.place,
+        replies=None if login.replyAttributes is None else attributes.replies(login.replyAttributes),
     )
 
 
@@ -120,10 +130,7 @@ def _report(report: ShadowReport, domain: Domain) -> Row:
 
 
 def _counts(counts: Counter[Comparison]) -> dict[str, JSON]:
-    return {
-        each.value: counts[each]
-        for each in (Comparison.SAME, Comparison.STRICTER, Comparison.LAXER, Comparison.UNKNOWN)
-    }
+    return {each.value: counts[each] for each in Comparison}
 
 
 def _warnings(report: ShadowReport, domain: Domain) -> list[JSON]:

@@ -17,6 +17,7 @@ COUNTER: Final = "shadow_logins"
 _COLUMNS: Final = (
     *("at", "recorded_at", "kind", "digest", "client", "user_name", "user_key", "station", "station_key", "nas"),
     *("method", "attributes", "answer", "cause", "reason", "policy", "place"),
+    "replies",
 )
 _SELECT: Final = f"select {', '.join(columns_of(ShadowRow))} from shadow_logins"
 
@@ -39,6 +40,7 @@ class NewShadow:
     reason: str = ""
     policy: str = ""
     place: str = ""
+    replies: str | None = None
     mark: bytes = b""
 
     @property
@@ -110,11 +112,11 @@ def _record(tx: Tx, domain_id: int, logins: Sequence[NewShadow], now: int) -> in
     return len(added)
 
 
-def _values(login: NewShadow, now: int) -> tuple[int | str | bytes, ...]:
+def _values(login: NewShadow, now: int) -> tuple[int | str | bytes | None, ...]:
     return (
         *(login.at, now, login.kind.value, login.digest, login.client, login.user_name, fold(login.user_name)),
         *(login.station, station_key(login.station), login.nas, login.method, login.attributes, login.answer.value),
-        *(login.cause.value, login.reason, login.policy, login.place),
+        *(login.cause.value, login.reason, login.policy, login.place, login.replies),
     )
 
 
@@ -179,6 +181,8 @@ def _answer(tx: Tx, number: int, login: NewShadow) -> None:
     if login.kind is not Kind.START:
         further = {name: str(getattr(login, name)) for name in ("kind", "client", "method", "place")}
         changed |= {name: value for name, value in further.items() if value}
+    if login.replies is not None:
+        changed["replies"] = login.replies
     columns = ", ".join(f"{name} = :{name}" for name in changed)
     tx.execute(f"update shadow_logins set {columns} where id = :id", id=number, **changed)
 

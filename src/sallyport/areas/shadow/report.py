@@ -1,11 +1,14 @@
-"""The report: the number of logins with each result, by cause, user and device, and examples of them."""
+"""The report: the number of logins with each result, by cause, user and device, and examples of them. The last reports
+are kept in memory, so that a page that is shown again decides nothing again."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from sallyport.areas.shadow.shadow_login import ORDER, Comparison, ShadowCase
+from sallyport.base.bounded import BoundedMap
+from sallyport.base.wire import Row
 
 EXAMPLES: Final = 3
 MAX_GROUPS: Final = 1000
@@ -13,6 +16,8 @@ MAX_NAMED: Final = 50_000
 """Maximum number of users, of devices and of causes that are counted apart."""
 MAX_CASES: Final = 1000
 SHOWN: Final = 100
+MAX_ANSWERS: Final = 16
+"""Maximum number of answers in memory. Each has up to some megabytes."""
 
 GroupKey = tuple[Comparison, str, str, str, str]
 
@@ -114,6 +119,29 @@ class ShadowReport:
     def ordered_groups(self) -> Sequence[tuple[GroupKey, Group]]:
         """Return the groups that need attention first, those with the most logins first."""
         return sorted(self.groups.items(), key=lambda each: (ORDER[each[0][0]], -each[1].logins))[:MAX_GROUPS]
+
+
+class LastReports:
+    """The last answers of each domain, by what was asked: at most MAX_ANSWERS. A tenant with many loses its own
+    first."""
+
+    def __init__(self) -> None:
+        self._answers = BoundedMap[tuple[int, Hashable], Row](MAX_ANSWERS)
+
+    def find(self, domain_id: int, asked: Hashable) -> Row | None:
+        """Return the last answer to a question about a domain, or None."""
+        return self._answers.get((domain_id, asked))
+
+    def keep(self, domain_id: int, asked: Hashable, answer: Row, tenant_id: int, *, is_new: bool) -> None:
+        """Keep an answer. is_new: whether earlier answers about the domain are outdated."""
+        if is_new:
+            self.forget(domain_id)
+        self._answers.put((domain_id, asked), answer, tenant_id)
+
+    def forget(self, domain_id: int | None = None) -> None:
+        """Drop the answers about a domain, or all of them."""
+        for key in [key for key in self._answers if domain_id in (None, key[0])]:
+            self._answers.pop(key)
 
 
 def most_differing(named: dict[str, Counter[Comparison]]) -> Sequence[tuple[str, Counter[Comparison]]]:

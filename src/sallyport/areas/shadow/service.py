@@ -13,7 +13,7 @@ from sallyport.areas.preview.tally import TimeSlice
 from sallyport.areas.shadow import repo
 from sallyport.areas.shadow.comparing import Comparing, Known, fill
 from sallyport.areas.shadow.repo import Filter, NewShadow
-from sallyport.areas.shadow.report import ShadowReport, Wanted
+from sallyport.areas.shadow.report import LastReports, ShadowReport, Wanted
 from sallyport.areas.shadow.shadow_login import KEPT_DAYS, ShadowRow
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.text import fold
@@ -41,7 +41,12 @@ class ShadowLogins:
         self._domains = domains
         self._comparing = comparing
         self._clock = clock
+        self.last = LastReports()
         self._limit = trio.CapacityLimiter(AT_ONCE)
+
+    def now(self) -> int:
+        """Return the time in microseconds."""
+        return self._clock()
 
     async def record(self, domain_id: int, logins: Sequence[NewShadow]) -> int:
         """Record shadow logins of a domain in several short transactions, and return how many are new. Raises
@@ -96,6 +101,7 @@ class ShadowLogins:
         """Delete all shadow logins of a domain in several short transactions, and return their number. Raises
         NotFound, StoreError."""
         self._domains.table.present(domain_id)
+        self.last.forget(domain_id)
         gone = 0
         while some := await self._store.write(partial(repo.delete_some, domain_id=domain_id, most=SLICE)):
             gone += some

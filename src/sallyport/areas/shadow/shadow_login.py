@@ -48,17 +48,41 @@ class Kind(StrEnum):
 
 
 class Comparison(StrEnum):
-    """How the decision of this service compares with the answer of the other server."""
+    """How the decision of this service compares with the answer of the other server. REPLY: both accept, with other
+    attributes."""
 
     SAME = "same"
     STRICTER = "stricter"
     LAXER = "laxer"
+    REPLY = "reply"
     UNKNOWN = "unknown"
 
 
+REPLY_ATTRIBUTES: Final = frozenset(
+    {
+        *("Tunnel-Type", "Tunnel-Medium-Type", "Tunnel-Private-Group-Id", "Filter-Id", "Service-Type", "Login-Service"),
+        *(
+            "Session-Timeout",
+            "Idle-Timeout",
+            "Termination-Action",
+            "Cisco-AVPair",
+            "Aruba-User-Role",
+            "Aruba-User-Vlan",
+        ),
+        *("Airespace-Interface-Name", "Airespace-ACL-Name", "Ruckus-User-Groups", "Fortinet-Group-Name"),
+    }
+)
+"""The attributes of an Access-Accept that a policy sets: VLAN, role, filter, time. Others, such as keys and a Class,
+are of one session."""
 ACCEPT: Final = OldAnswer.ACCEPT
 REJECT: Final = OldAnswer.REJECT
-ORDER: Final = {Comparison.LAXER: 0, Comparison.STRICTER: 1, Comparison.UNKNOWN: 2, Comparison.SAME: 3}
+ORDER: Final = {
+    Comparison.LAXER: 0,
+    Comparison.STRICTER: 1,
+    Comparison.REPLY: 2,
+    Comparison.UNKNOWN: 3,
+    Comparison.SAME: 4,
+}
 """The order of results in a report: those that need attention first."""
 
 
@@ -68,7 +92,8 @@ class ShadowRow:
 
     at: the time of the login, in microseconds. client: the address or name of the RADIUS client. user_name: with its
     realm. nas: NAS-IP-Address, or the address of the client. attributes: the encoded attributes of the request, without
-    credentials. place: the file and line, or the RADIUS client that sent a copy.
+    credentials. place: the file and line, or the RADIUS client that sent a copy. replies: the policy attributes of the
+    other server's Access-Accept, as `ShadowAttributes.replies` returns them; None if they are not known.
     """
 
     id: int
@@ -85,6 +110,7 @@ class ShadowRow:
     reason: str
     policy: str
     place: str
+    replies: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +122,7 @@ class ShadowCase:
     user: Annotated[str, Wire("User name as it was sent.")]
     station: Annotated[str, Wire("Calling-Station-Id.")]
     device: Annotated[str, Wire("Address of the NAS.", title="NAS")]
-    result: Annotated[Comparison, Wire("`same`, `stricter`, `laxer` or `unknown`.")]
+    result: Annotated[Comparison, Wire("`same`, `stricter`, `laxer`, `reply` or `unknown`.")]
     decision: Annotated[str, Wire("Decision of this service in enforce mode; empty if it is not known.")]
     reason: Annotated[str, Wire("Reason for the decision, or why the comparison is not possible.")]
     rule: Annotated[str, Wire("Name of the login rule that decides; empty if none does.")]

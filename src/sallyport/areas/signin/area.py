@@ -15,6 +15,7 @@ from sallyport.areas.tenancy.guesses import guesses_of_all_nodes
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.clock import SECOND
 from sallyport.base.totp import step_at
+from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
 from sallyport.store.model import Tx
 from sallyport.store.sealed import Sealed
@@ -53,6 +54,12 @@ class SignInArea(Area):
             clock,
             longest_us=settings.console_hours * 60 * minute_us,
         )
+
+    def apply(self, settings: Settings) -> None:
+        """Use the identity providers of the settings, and the times after which sessions end."""
+        self.open_id.use(settings.identity_providers)
+        self.sessions.idle_us = settings.console_idle_minutes * 60 * SECOND
+        self.sign_ins.longest_us = settings.console_hours * 3600 * SECOND
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of administrators and sessions."""

@@ -53,7 +53,7 @@ class Sessions:
         self._vault = vault
         self._open_id = open_id
         self._clock = clock
-        self._idle_us = idle_us
+        self.idle_us = idle_us
         self._turns = FairLimiter[str](1)
 
     # --- while signed in --------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ class Sessions:
             session = await self._store.read_now(partial(repo.session_by_hash, hashed=token_hash(key)))
         if session is None or not self._is_live(session, now):
             return None
-        if touch and now - session.seen_at >= min(SEEN_US, self._idle_us // 4):
+        if touch and now - session.seen_at >= min(SEEN_US, self.idle_us // 4):
             await self._store.write(partial(repo.seen, session_id=session.id, at=now))
         return Person(session)
 
@@ -165,7 +165,7 @@ class Sessions:
 
     def _is_live(self, session: Session, now: int) -> bool:
         """Return whether a session is valid, and the configuration still gives its role to the groups of its person."""
-        if not session.is_live(now, self._idle_us):
+        if not session.is_live(now, self.idle_us):
             return False
         if session.issuer is None:
             return True

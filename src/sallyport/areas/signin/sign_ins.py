@@ -66,7 +66,7 @@ class SignIns:
         self._left_out = 0
         self._open_id = open_id
         self._clock = clock
-        self._longest_us = longest_us
+        self.longest_us = longest_us
         self._hashing: FairLimiter[str] = FairLimiter(1)
 
     async def by_token(self, token: str, browser: Browser) -> str:
@@ -229,7 +229,7 @@ class SignIns:
             source=browser.source,
             agent=browser.agent[:MAX_AGENT_LENGTH],
             at=at,
-            ends_at=at + self._longest_us,
+            ends_at=at + self.longest_us,
         )
 
     def _check_rate(self, browser: Browser, name_key: str) -> None:

@@ -21,7 +21,9 @@ from sallyport.areas.users.instances.configured import InstanceKind, PolicyAssig
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.service import EndpointUsers, Revocations
 from sallyport.areas.users.totp import OneTimeSeeds
+from sallyport.base.clock import SECOND
 from sallyport.base.totp import step_at
+from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
 from sallyport.store.erasure import DependentTable, Rows
 from sallyport.store.foreign import USERS
@@ -107,6 +109,10 @@ class UsersArea(Area):
             clock,
             life_s=parts.settings.enrolment_link_hours * 3600,
         )
+
+    def apply(self, settings: Settings) -> None:
+        """Wait for the confirmation of a new seed for the time of the settings."""
+        self.seeds.life_us = settings.enrolment_link_hours * 3600 * SECOND
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of groups and users."""

@@ -80,7 +80,7 @@ class OneTimeSeeds:
         self._issuer = issuer
         self._clock = clock
         self._find_person: FindPerson | None = None
-        self._life_us = life_s * SECOND
+        self.life_us = life_s * SECOND
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
         self._one_image_at_a_time = trio.CapacityLimiter(1)
 
@@ -128,7 +128,7 @@ class OneTimeSeeds:
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
-        expires_at, touched = at + self._life_us, list[UserRef]()
+        expires_at, touched = at + self.life_us, list[UserRef]()
 
         def transaction(tx: Tx) -> UserRef:
             if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:

@@ -51,6 +51,7 @@ SETTINGS: Final = (
     Column("name", "Setting", "code"),
     Column("value", "Value", "code"),
     Column("isSet", "Set", "flag"),
+    Column("change", "A change needs"),
     Column("description", "Meaning"),
     Column("environment", "Environment variable", "code", is_chosen=False),
 )

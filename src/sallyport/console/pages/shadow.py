@@ -22,8 +22,10 @@ pages = Pages()
 COMPARE: Final = "/ad/CompareShadowLogins"
 PAGE: Final = "/shadow"
 NAS: Final = "/shadow/nas"
-RESULTS: Final = ("laxer", "stricter", "unknown", "same")
+RESULTS: Final = ("laxer", "stricter", "reply", "unknown", "same")
 OF_CAUSE: Final = ("result", "reason", "rule", "oldReason", "oldPolicy")
+AGAIN: Final = "again"
+"""The parameter that asks for new decisions."""
 WITHOUT: Final = "without"
 """The parameter with the names of the fields that are empty in the listed logins."""
 SHOWN: Final = 50
@@ -78,10 +80,11 @@ async def clear(visit: Visit) -> Redirect:
 
 
 async def _compared(visit: Visit, domain: Domain) -> Row:
-    """Return the report for the parameters of the address."""
+    """Return the last report for the parameters of the address, or a new one."""
     body: Row = {name: visit.query[name] for name in ("device", "user", *OF_CAUSE) if visit.query.get(name)}
     body |= {name: "" for name in visit.query.get(WITHOUT, "").split() if name in OF_CAUSE[1:]}
-    return await visit.call(COMPARE, {**body, "cases": MAX_CASES}, domain=domain.id)
+    kept = not visit.query.get(AGAIN)
+    return await visit.call(COMPARE, {**body, "cases": MAX_CASES, "kept": kept}, domain=domain.id)
 
 
 def _parts(visit: Visit, path: str, domain: Domain, found: Row) -> dict[str, object]:
@@ -108,6 +111,9 @@ def _parts(visit: Visit, path: str, domain: Domain, found: Row) -> dict[str, obj
         "user_columns": users,
         "users": _differing(found["users"]),
         "shown": SHOWN,
+        "again": address(
+            path, [*((name, value) for name, value in visit.query.items() if name != AGAIN), (AGAIN, "1")]
+        ),
         "numbers": [(each, _at(path, domain, **kept, result=each)) for each in RESULTS],
         **rights(visit),
     }

@@ -44,9 +44,13 @@ class Resolver:
     ) -> None:
         self._store = store
         self._http = http
-        self._hosts = frozenset(host.lower() for host in hosts)
+        self.use(hosts)
         self._now = now
         self._kept = ExpiringMap[str, Document](most, KEPT_S)
+
+    def use(self, hosts: Collection[str]) -> None:
+        """Set the hosts from which documents may be requested."""
+        self._hosts = frozenset(host.lower() for host in hosts)
 
     async def resolve(self, did: str) -> Document:
         """Return the document of a DID. Raises CredentialError `malformed` if the DID or its document is malformed.

@@ -143,8 +143,8 @@ class ImportRun:
     removed. mapped: the attributes that the mappings of the directory and its groups use. started_at: the time in
     microseconds.
 
-    former: the mappings of groups that this import has removed, by case-folded group name. If the import later adds a
-    group that has the name of a removed group, the new group gets the mapping. After a restart, `former` is empty.
+    former: the mappings for groups that this import adds, by case-folded group name: those of files, and those of
+    groups that this import has removed. The latter are lost in a restart.
     """
 
     domain_id: int

@@ -48,6 +48,7 @@ from sallyport.base.errors import (
     StoreError,
 )
 from sallyport.base.secret import new_error_id
+from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.metrics import DirectoryMetrics
 from sallyport.nodes.periodic import CheckedStore, every
@@ -284,6 +285,7 @@ class Jobs:
         if writes:
             await self._prepare(store, await self.get(job.id), mapped)
         job = await self.get(job.id)
+        of_files = await self._store.read(partial(entries.mappings_of_files, directory_id=directory.id))
         run = ImportRun(
             job.domain_id,
             job.directory_id,
@@ -293,6 +295,7 @@ class Jobs:
             mapping=FieldMapping(json.loads(directory.mapping)),
             mapped=mapped,
             started_at=job.started_at or job.created_at,
+            former={fold(name): json.dumps(own) for name, own in of_files.items()},
         )
         if not (writes and job.position):
             await applier.undo_moves(run)

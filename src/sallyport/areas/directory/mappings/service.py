@@ -13,6 +13,7 @@ from sallyport.areas.directory.stored import people
 from sallyport.areas.directory.stored import repo as entries
 from sallyport.base.clock import Clock
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON
 from sallyport.store.audit import changed
 from sallyport.store.model import ListQuery, Store, Tx
 
@@ -67,6 +68,7 @@ class Mappings:
         after = {field: attribute for field, attribute in {**before, **fields}.items() if attribute}
         if isinstance(current, Group):
             entries.set_group_mapping(tx, current.id, json.dumps(after))
+            entries.forget_mapping_of_files(tx, current)
         else:
             repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
         if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
@@ -76,6 +78,19 @@ class Mappings:
             part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
             repo.note(tx, "directory.mapping", directory, self._clock(), differences, part=part)
         return directory
+
+    def set_groups_in(self, tx: Tx, directory: Directory, mappings: Mapping[str, Mapping[str, str]]) -> None:
+        """Set the mapping of each group of a directory by its name, in a transaction. Other groups get none. Raises
+        Conflict if the mappings have too many attributes."""
+        every = {f"{name} {field}": taken for name, own in mappings.items() for field, taken in own.items()}
+        entries.must_fit(tx, directory.id, every)
+        before = entries.named_mappings(tx, directory.id)
+        entries.set_named_mappings(tx, directory.id, mappings)
+        if directory.kind in READ_BY_SERVICE:
+            # The next reading must be a full one, to read the new attributes of unchanged people.
+            repo.update(tx, directory.id, {"cursor": ""}, self._clock())
+        if differences := changed(_texts(before), _texts(mappings)):
+            repo.note(tx, "directory.mapping", directory, self._clock(), differences, part=", groups")
 
     async def of_domain(self, list_query: ListQuery) -> tuple[list[StoredMapping], int]:
         """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
@@ -108,6 +123,10 @@ class Mappings:
             return [_previewed(tx, user, wanted) for user in found]
 
         return await self._store.search(query)
+
+
+def _texts(mappings: Mapping[str, Mapping[str, str]]) -> dict[str, JSON]:
+    return {name: json.dumps(mapping) for name, mapping in mappings.items()}
 
 
 def _previewed(tx: Tx, user: User, mapping: FieldMapping) -> PersonPreview:

@@ -328,15 +328,17 @@ def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[MappedPers
 
 def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
     """Return the groups of a directory that have a mapping, sorted by id."""
-    sql = f"{_GROUP_SELECT} where directory_id = :dir and mapping <> '{{}}' order by id"
+    own = "domain_id = (select domain_id from directories where id = :dir) and directory_id = :dir"  # for the index
+    sql = f"{_GROUP_SELECT} where {own} and mapping <> '{{}}' order by id"
     return tx.all(Group, sql, dir=directory_id)
 
 
 def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]:
     """Return the attributes that the mappings of a directory and of its groups use. The mapping of the directory is
     given as JSON."""
-    mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
-    return frozenset(name for each in mappings for taken in json.loads(each).values() for name in attributes_in(taken))
+    mappings = [json.loads(each) for each in (mapping, *(of.mapping for of in groups_with_mapping(tx, directory_id)))]
+    mappings += mappings_of_files(tx, directory_id).values()
+    return frozenset(name for each in mappings for taken in each.values() for name in attributes_in(taken))
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
@@ -352,3 +354,51 @@ def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
 def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:
     """Set the mapping of a group."""
     tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
+
+
+# --- mappings of groups by name, for files --------------------------------------------------------------------------
+
+
+def mappings_of_files(tx: Tx, directory_id: int) -> dict[str, dict[str, str]]:
+    """Return the mappings that files have for groups of a directory, by the name of the group. A group may not exist
+    yet, or have another mapping meanwhile."""
+    text = tx.value(str, "select group_mappings from directories where id = :id", id=directory_id)
+    found: dict[str, dict[str, str]] = json.loads(text or "{}")
+    return found
+
+
+def named_mappings(tx: Tx, directory_id: int) -> dict[str, dict[str, str]]:
+    """Return the mapping of each group of a directory that has one, by the name of the group; also of groups that do
+    not exist yet. Of several groups with one name, the first with a mapping counts."""
+    waiting = {fold(name): (name, mapping) for name, mapping in mappings_of_files(tx, directory_id).items()}
+    sql = f"select name_key from directory_groups where directory_id = :dir and name_key in {LISTED_TEXTS}"
+    present = {str(key) for (key,) in tx.rows(sql, dir=directory_id, ids=listed(waiting))}
+    found = {key: own for key, own in waiting.items() if key not in present}
+    for each in groups_with_mapping(tx, directory_id):
+        found.setdefault(fold(each.name), (each.name, json.loads(each.mapping)))
+    return {name: mapping for _, (name, mapping) in sorted(found.items())}
+
+
+def set_named_mappings(tx: Tx, directory_id: int, mappings: Mapping[str, Mapping[str, str]]) -> None:
+    """Set the mapping of each group of a directory by its name. Other groups get none."""
+    by_key = {fold(name): json.dumps(mapping) for name, mapping in mappings.items()}
+    for each in groups_with_mapping(tx, directory_id):
+        if fold(each.name) not in by_key:
+            set_group_mapping(tx, each.id, "{}")
+    for key, mapping in by_key.items():
+        sql = "update directory_groups set mapping = :mapping where directory_id = :dir and name_key = :key"
+        tx.execute(sql, mapping=mapping, dir=directory_id, key=key)
+    _set_mappings_of_files(tx, directory_id, mappings)
+
+
+def forget_mapping_of_files(tx: Tx, of: Group) -> None:
+    """Forget the mapping that files have for a group, because an admin sets another one."""
+    known = mappings_of_files(tx, of.directory_id)
+    kept = {name: mapping for name, mapping in known.items() if fold(name) != fold(of.name)}
+    if kept != known:
+        _set_mappings_of_files(tx, of.directory_id, kept)
+
+
+def _set_mappings_of_files(tx: Tx, directory_id: int, mappings: Mapping[str, Mapping[str, str]]) -> None:
+    sql = "update directories set group_mappings = :mappings where id = :id"
+    tx.execute(sql, mappings=json.dumps(mappings), id=directory_id)

@@ -27,12 +27,14 @@ class LoginLog:
     """The log of decisions.
 
     domain: a function that returns a domain's name by its id. node_id: a function that returns the id of this node.
+    is_on: whether decisions are logged (the setting `log_logins`).
     """
 
     def __init__(self, store: Store, domain: Callable[[int], str], node_id: Callable[[], int]) -> None:
         self._store = store
         self._domain = domain
         self._node_id = node_id
+        self.is_on = True
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Log new decisions until cancelled. Once `started` has been called, every new decision is logged. Raises
@@ -52,7 +54,9 @@ class LoginLog:
     async def _log_next(self, position: int) -> int:
         """Log the decisions after an event id. Return the id of the last event that is logged or skipped."""
         newest = await self._store.settled(EVENTS.name)
-        if newest < position or logs.is_silent("info"):  # newest is less than position after a restore of a backup
+        if not self.is_on or logs.is_silent("info"):
+            return newest
+        if newest < position:  # after a restore of a backup
             return newest
         found = partial(repo.of_node, after=position, last=newest, node_id=self._node_id(), limit=MAX_EVENTS)
         if newest - position > MAX_EVENTS:

@@ -83,9 +83,10 @@ class Outlets:
     ) -> None:
         self._store = store
         self._targets = tuple(targets)
+        self._changed = trio.Event()
         self._egress = egress
         self._metrics = metrics
-        self._queues = (LOGINS, CHANGES) if changes else (LOGINS,)
+        self._queues = _queues(changes)
         self._has_gaps = has_gaps
         self._domain = domain
         self._pseudonyms = pseudonyms
@@ -93,9 +94,21 @@ class Outlets:
 
     async def run(self) -> None:
         """Send events until cancelled."""
-        async with trio.open_nursery() as nursery:
-            for target in self._targets:
-                nursery.start_soon(self._serve, target)
+        while True:
+            changed = self._changed
+            async with trio.open_nursery() as nursery:
+                for target in self._targets:
+                    nursery.start_soon(self._serve, target)
+                await changed.wait()
+                nursery.cancel_scope.cancel()
+
+    def use(self, targets: Sequence[Target], *, changes: bool) -> None:
+        """Send to these targets from now on. A target that was there before goes on at its stored position."""
+        self._queues = _queues(changes)
+        if self._targets != (targets := tuple(targets)):
+            self._targets = targets
+            self._changed.set()
+            self._changed = trio.Event()
 
     async def _serve(self, target: Target) -> None:
         transport, failing, seen = transport_to(target, self._egress), False, -1
@@ -162,6 +175,10 @@ class Outlets:
             return login_fields(entry, self._domain(entry.domain_id), self._pseudonyms())
         domain = "" if entry.domain_id is None else self._domain(entry.domain_id)
         return audit_fields(entry, domain, self._pseudonyms())
+
+
+def _queues(changes: bool) -> tuple[Queue, ...]:
+    return (LOGINS, CHANGES) if changes else (LOGINS,)
 
 
 def _next(tx: Tx, outlet: str, queue: Queue, last: int) -> tuple[int | None, Sequence[Entry]]:

@@ -70,7 +70,7 @@ class Mailing:
         self._link_to = link_to
         self._domain_of = domain_of
         self._clock = clock
-        self._life_us = life_us
+        self.life_us = life_us
 
     def check(self) -> None:
         """Raise Conflict if the settings allow no mail."""
@@ -102,7 +102,7 @@ class Mailing:
     async def _send_next(self, domain_id: int) -> bool:
         """Send the next mail of a domain. Return False if there is none, or if it was not sent."""
         secret, at = secrets.token_urlsafe(LINK_OCTETS), self._clock()
-        hashed, until = token_hash(secret), at + self._life_us
+        hashed, until = token_hash(secret), at + self.life_us
         mail = await self._store.write(lambda tx: repo.next_mail(tx, domain_id, hashed, at, until))
         if mail is None:
             return False

@@ -67,7 +67,7 @@ class EnrolmentLinks:
         self._store = store
         self._host = host
         self._clock = clock
-        self._life_us = life_us
+        self.life_us = life_us
 
     # --- operators --------------------------------------------------------------------------------------------
 
@@ -82,11 +82,11 @@ class EnrolmentLinks:
 
         def transaction(tx: Tx) -> None:
             self._check_number(tx, person.domain_id)
-            repo.give(tx, person, token_hash(secret), at, at + self._life_us)
+            repo.give(tx, person, token_hash(secret), at, at + self.life_us)
             self._note(tx, person, "link", at)
 
         await self._store.write(transaction)
-        return secret, at + self._life_us
+        return secret, at + self.life_us
 
     async def mail(self, person: Person) -> str:
         """Queue a mail with a link to a person, and return the address. Raises Conflict if there is no address. Raises

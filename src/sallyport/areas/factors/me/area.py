@@ -26,6 +26,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
 from sallyport.nodes.periodic import every
+from sallyport.settings.settings import Settings
 from sallyport.store.erasure import Rows
 from sallyport.store.model import Tx
 from sallyport.web.operation import Operations
@@ -89,6 +90,10 @@ class MeArea(Area):
             partial(every, PURGE_S, self.sessions.purge, failure="sign_in_purge_failed"),
         )
         factors.denials.on_denial(write=_end_all)
+
+    def apply(self, settings: Settings) -> None:
+        """Make links that are valid for the time of the settings."""
+        self.links.life_us = self.mailing.life_us = settings.enrolment_link_hours * 3600 * SECOND
 
     def forget_users(self, tx: Tx, domain_id: int, names: Sequence[str]) -> None:
         """End the sign-ins and the links of users that lose their access, in the transaction of this change."""

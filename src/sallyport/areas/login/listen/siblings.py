@@ -32,6 +32,11 @@ class Siblings:
     def __bool__(self) -> bool:
         return bool(self._paths)
 
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of the other workers."""
+        return frozenset(self._paths)
+
     async def ask(self, command: str, **arguments: JSON) -> dict[int, JSON]:
         """Run a command in each other worker. Return the results by worker number. A worker that does not answer in
         time is left out."""

@@ -55,7 +55,7 @@ class SharedCalls(Calls):
 
     def __init__(self, store: Engine, vault: Vault, node: str, pauses: Pauses, codes: Limit = NO_LIMIT) -> None:
         super().__init__(pauses)
-        self._codes = codes
+        self.codes = codes
         self._store = store
         self._vault = vault
         self._node = node
@@ -72,7 +72,7 @@ class SharedCalls(Calls):
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> SecondFactorResult | None:
         counts_codes = conversation.checks_code and conversation.is_checked  # others may start the user's login
-        new, codes = self._new(conversation), self._codes if counts_codes else NO_LIMIT
+        new, codes = self._new(conversation), self.codes if counts_codes else NO_LIMIT
         prompted = user if conversation.prompts else None
         if codes.codes:
             user = conversation.user

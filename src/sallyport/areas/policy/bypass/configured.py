@@ -25,6 +25,7 @@ class BypassKind(Kind[ImportedStation]):
     key = "station"
     refers = "domain"
     mentioned = frozenset({"role"})
+    listed_by = ("/ad/ListBypassStations", "stations")
     changed_by = MappingProxyType(
         {
             "/ad/AddBypassStation": "station",

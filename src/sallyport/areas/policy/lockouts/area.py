@@ -6,6 +6,7 @@ from sallyport.areas.entrance import Area, Parts
 from sallyport.areas.policy.lockouts import operations as api
 from sallyport.areas.policy.lockouts.service import Lockouts
 from sallyport.metrics import LockoutMetrics
+from sallyport.settings.settings import Settings
 from sallyport.store.erasure import Rows
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
@@ -28,6 +29,10 @@ class LockoutsArea(Area):
             clock=parts.clock,
         )
         self.node_tasks = (self.service.run,)
+
+    def apply(self, settings: Settings) -> None:
+        """Lock out after the number of failures, and for the time, of the settings."""
+        self.service.use(limit=settings.lockout_failures, minutes=settings.lockout_minutes)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of lock-outs."""

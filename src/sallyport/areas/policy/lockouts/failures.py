@@ -86,7 +86,7 @@ class Failures:
         tell: Callable[..., None] = lambda *_change: None,
     ) -> None:
         self.limit = limit
-        self._lock_us = lock_us
+        self.lock_us = lock_us
         self._tell = self._tell_always = tell
         self._failed = BoundedMap[Key, list[_Failure]](max_names)
         self.locks = BoundedMap[Key, Lock](max_names)
@@ -134,7 +134,7 @@ class Failures:
     def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
         """Lock a name, and return the lock. at: the time of the failure that caused it. holds: whether the lock applies
         at once."""
-        lock = Lock(at, now + self._lock_us, failures, holds)
+        lock = Lock(at, now + self.lock_us, failures, holds)
         self.restore(key, tenant_id, lock)
         if holds:
             self._tell(_LOCK, *_as_json(key), tenant_id, failures)

@@ -89,6 +89,14 @@ class Lockouts:
             }
         )
 
+    def use(self, *, limit: int, minutes: int) -> None:
+        """Set the limit and the duration of new locks. A limit of 0 ends the locks, except those that `hold` made."""
+        self._limit = limit
+        for each in self._tables:
+            each.limit, each.lock_us = limit, minutes * MINUTE_US
+            if not limit:
+                each.clear()
+
     # --- for the login path -----------------------------------------------------------------------------------
 
     def on_unlock(self, reset: Callable[[Tx, tuple[int, str]], None]) -> None:

@@ -21,6 +21,7 @@ class RoleKind(Kind[WholeRole]):
     key = "role"
     refers = "domain"
     removed_first = False
+    listed_by = ("/ad/ListRoles", "roles")
     changed_by = MappingProxyType({"/ad/SetRole": "role", "/ad/RemoveRole": "role"})
 
     def __init__(self, service: Roles) -> None:

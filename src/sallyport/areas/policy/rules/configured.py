@@ -20,6 +20,7 @@ class RuleKind(Kind[AddLoginRule]):
     refers = "domain"
     mentioned = frozenset({"role", "provider"})
     names = "select id, domain_id as owner, name from login_rules"
+    listed_by = ("/ad/ListLoginRules", "rules")
     changed_by = MappingProxyType({"/ad/UpdateLoginRule": "ruleId", "/ad/DeleteLoginRule": "ruleId"})
 
     def __init__(self, service: LoginRules) -> None:

@@ -13,11 +13,11 @@ FreeRADIUS 3 writes such a `\t` as these two characters. It separates only befor
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from sallyport.areas.shadow.logs.record import Frame, OldLogin, Pending, clean, request_attributes
+from sallyport.areas.shadow.logs.record import Frame, OldLogin, Pending, clean, reply_attributes, request_attributes
 from sallyport.areas.shadow.shadow_login import ACCEPT, REJECT, Cause, OldAnswer
 from sallyport.base.clock import SECOND
 
@@ -79,13 +79,25 @@ class DetailReader:
             request, asked = self._pending.take(_source(fields, "Dst"), fields.get("User-Name")) or ({}, place)
             if kind == "Access-Challenge":
                 return None
-            yield from self._login(request or fields, _ANSWERS[kind], at, asked, fields.get("Reply-Message", ""))
+            reason, replies = (
+                fields.get("Reply-Message", ""),
+                reply_attributes(fields) if kind == "Access-Accept" else None,
+            )
+            yield from self._login(request or fields, _ANSWERS[kind], at, asked, reason, replies)
         elif fields.get("Acct-Status-Type") in ("Start", "1"):
             yield from self._login(fields, ACCEPT, at, place)
         return None
 
-    def _login(self, fields: Fields, answer: OldAnswer, at: int, place: str, reason: str = "") -> Iterator[OldLogin]:
-        login = _login(fields, answer, at, place, reason)
+    def _login(
+        self,
+        fields: Fields,
+        answer: OldAnswer,
+        at: int,
+        place: str,
+        reason: str = "",
+        replies: Sequence[str] | None = None,
+    ) -> Iterator[OldLogin]:
+        login = _login(fields, answer, at, place, reason, replies)
         if login is None:
             self._frame.tally.unasked += 1
         else:
@@ -133,7 +145,9 @@ class LineReader:
             yield login
 
 
-def _login(fields: Fields, answer: OldAnswer, at: int, place: str, reason: str = "") -> OldLogin | None:
+def _login(
+    fields: Fields, answer: OldAnswer, at: int, place: str, reason: str = "", replies: Sequence[str] | None = None
+) -> OldLogin | None:
     user = fields.get("User-Name", "").split("\n")[0]
     client = fields.get("Packet-Src-IP-Address") or fields.get("Client-IP-Address") or fields.get("Client") or ""
     if not user.strip():
@@ -149,6 +163,7 @@ def _login(fields: Fields, answer: OldAnswer, at: int, place: str, reason: str =
         cause=Cause.FIRST_FACTOR if first else Cause.UNKNOWN,
         reason=clean(reason) if answer is REJECT else "",
         place=place,
+        replies=replies,
     )
 
 

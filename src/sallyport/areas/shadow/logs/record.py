@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final, Generic, Protocol, TypeVar
 
-from sallyport.areas.shadow.shadow_login import ACCEPT, MAX_ATTRIBUTES, MAX_TEXT, MAX_VALUE, Cause, OldAnswer
+from sallyport.areas.shadow.shadow_login import (
+    ACCEPT,
+    MAX_ATTRIBUTES,
+    MAX_TEXT,
+    MAX_VALUE,
+    REPLY_ATTRIBUTES,
+    Cause,
+    OldAnswer,
+)
 from sallyport.base.clock import iso
 from sallyport.base.wire import Row
 
@@ -31,7 +39,8 @@ class OldLogin:
 
     at: the time in microseconds. client: the address or name of the RADIUS client. attributes: attributes of the
     request as texts `NAME=VALUE`. reason: why the server refused, in its words. policy: its policy that decided. place:
-    the file and the line. station, nas: as in the request.
+    the file and the line. replies: the attributes of the Access-Accept that a policy sets, as texts `NAME=VALUE`; None
+    if the log does not have them.
     """
 
     at: int
@@ -44,6 +53,7 @@ class OldLogin:
     reason: str = ""
     policy: str = ""
     place: str = ""
+    replies: Sequence[str] | None = None
 
     def body(self) -> Row:
         """Return the login as the API takes it."""
@@ -58,6 +68,7 @@ class OldLogin:
             "reason": self.reason,
             "policy": self.policy,
             "place": self.place,
+            **({} if self.replies is None else {"replyAttributes": list(self.replies)}),
         }
 
 
@@ -132,12 +143,24 @@ def clean(text: str, most: int = MAX_TEXT) -> str:
     return _CONTROL.sub(" ", text.strip())[:most].strip()
 
 
+_REPLIES: Final = {name.casefold(): name for name in REPLY_ATTRIBUTES}
+
+
 def request_attributes(fields: Mapping[str, str]) -> list[str]:
     """Return the attributes of a request that a record keeps, as texts `NAME=VALUE`. fields: all attributes by name;
     several values of one attribute are separated by a line feed."""
+    return _texts(fields, _KEPT)
+
+
+def reply_attributes(fields: Mapping[str, str]) -> list[str]:
+    """Return the attributes of an Access-Accept that a record keeps; see `request_attributes`."""
+    return _texts(fields, _REPLIES)
+
+
+def _texts(fields: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
     found = list[str]()
     for name, value in fields.items():
-        kept = _KEPT.get(name.casefold())
+        kept = names.get(name.casefold())
         if kept is not None:
             found += [f"{kept}={text}" for each in value.split("\n") if (text := clean(each, MAX_VALUE))]
     return found[:MAX_ATTRIBUTES]

@@ -38,6 +38,7 @@ class UserKind(Kind[ImportedUser]):
     removed_first = False
     mentioned = frozenset({"instance", "group"})
     names = "select id, domain_id as owner, name from endpoint_users"
+    listed_by = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
     changed_by = MappingProxyType(
         {
             "/api/v1/endpointUsers/updateEpmUserInfo": "userId",

@@ -42,6 +42,7 @@ class GroupKind(Kind[ConfiguredGroup]):
     removed_first = False
     mentioned = frozenset({"instance", "password_policy"})
     names = "select id, domain_id as owner, name from endpoint_groups"
+    listed_by = ("/api/v1/instanceGroup/listEndpointGroup", "groups")
     changed_by = MappingProxyType(
         {
             "/api/v1/epmGroupManagement/editEPMGroupStatus": "groupId",

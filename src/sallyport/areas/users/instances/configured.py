@@ -41,6 +41,7 @@ class InstanceKind(Kind[ConfiguredInstance]):
     keeps = frozenset({"osId", "publicIp", "privateIp", "hostName"})
     mentioned = frozenset({"password_policy"})
     names = "select id, domain_id as owner, name from endpoint_instances"
+    listed_by = ("/api/v1/instances/list", "instances")
     changed_by = MappingProxyType(
         {
             "/api/v1/instances/updateAuthType": "instanceId",

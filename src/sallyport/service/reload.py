@@ -1,0 +1,100 @@
+"""The reload of the settings: on SIGHUP, and by `sallyport server reload`.
+
+A reload applies the settings of the type `Live` (`settings.settings`), and reads certificates and the configuration in
+the store again. It names the other settings that have changed, because they need a restart.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+import trio
+
+from sallyport.areas.events.outlets.transport import targets_of
+from sallyport.base import log as logs
+from sallyport.base.errors import SallyportError
+from sallyport.base.wire import Row
+from sallyport.host.notify import Notifier
+from sallyport.service.app import App
+from sallyport.settings.settings import LIVE, Settings
+
+STATUS = "every listener answers"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The result of a reload. applied: the changed settings that apply now. waiting: the changed settings that need a
+    restart, including those of earlier reloads."""
+
+    applied: list[str]
+    waiting: list[str]
+
+    @property
+    def status(self) -> str:
+        """A text for `systemctl status`."""
+        found = [STATUS]
+        if self.applied:
+            found.append(f"reloaded {', '.join(self.applied)}")
+        if self.waiting:
+            found.append(f"a restart is needed for {', '.join(self.waiting)}")
+        return "; ".join(found)
+
+
+async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
+    """Reload settings, certificates and the store's configuration.
+
+    Raises ConfigError if a setting or a certificate cannot be used. Raises StoreError. After an error, the previous
+    settings and certificates stay in force.
+    """
+    wanted, present = read(), app.parts.settings
+    changed = [name for name in Settings.model_fields if getattr(wanted, name) != getattr(present, name)]
+    applied = [name for name in changed if name in LIVE]
+    settings = present.model_copy(update={name: getattr(wanted, name) for name in applied})
+    targets_of(settings)  # raises ConfigError before anything is applied
+    await app.parts.configuration.reload()
+    if app.tls is not None:
+        app.tls.reload()
+    app.apply(settings)
+    app.installation.metrics.loaded()
+    return Reloaded(applied, [name for name in changed if name not in LIVE])
+
+
+class Reloads:
+    """Runs reloads one after the other, and reports each to the log and to systemd.
+
+    read: a function that returns the settings from the file and the environment.
+    """
+
+    def __init__(self, app: App, notifier: Notifier, read: Callable[[], Settings]) -> None:
+        self._app, self._notifier, self._read = app, notifier, read
+        self._turn = trio.Lock()
+
+    async def reload(self) -> Reloaded:
+        """Run a reload. Raises SallyportError, after which nothing has changed."""
+        async with self._turn:
+            self._notifier.reloading()
+            try:
+                done = await reload(self._app, self._read)
+            except SallyportError as error:
+                log.error("settings_not_reloaded", error=str(error))  # noqa: TRY400
+                self._notifier.ready(f"{STATUS}; the settings were not reloaded: {error}")
+                raise
+            log.info("settings_reloaded", log_level=logs.level(), applied=done.applied, need_a_restart=done.waiting)
+            self._notifier.ready(done.status)
+            return done
+
+    async def rows(self) -> list[Row]:
+        """Run a reload, and return the changed settings as rows with `setting` and `state`. Raises SallyportError."""
+        done = await self.reload()
+        states = {**dict.fromkeys(done.applied, "applied"), **dict.fromkeys(done.waiting, "needs a restart")}
+        return [{"setting": name, "state": state} for name, state in states.items()]
+
+    async def run(self, hung_up: trio.MemoryReceiveChannel[None]) -> None:
+        """Run a reload for each item of the channel, until cancelled."""
+        async for _ in hung_up:
+            try:
+                await self.reload()
+            except SallyportError:  # it is in the log
+                continue
