@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 
 import click
 import pytest
@@ -247,6 +248,20 @@ def test_a_second_service_does_not_start(service: Service) -> None:
     held = f"is in use by {process_name(service.process_id)}, a running service: stop it first, or set "
     assert held + "SALLYPORT_DATA_DIR" in done.stderr.splitlines()[-1]
     assert service.request("GET", "/readyz").status_code == 200
+
+
+def test_a_python_without_its_interpreter_lock_is_refused(service: Service, tmp_path: Path) -> None:
+    """The service does not start in a free-threaded Python, and the message names the way out."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys._is_gil_enabled = lambda: False\n")
+    done = subprocess.run(
+        [PROGRAM, "serve"],
+        env={**service.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "runs without its global interpreter lock: set PYTHON_GIL=1" in done.stderr
 
 
 def test_a_character_that_the_terminal_lacks_is_escaped(service: Service) -> None:

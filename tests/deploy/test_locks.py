@@ -20,6 +20,17 @@ def test_an_installation_has_the_versions_of_the_tests() -> None:
     assert "pytest" in theirs.keys() - ours.keys()
 
 
+def test_no_older_version_is_allowed_than_was_run() -> None:
+    """The lower bound of each dependency is the beginning of the locked version, which the tests run with."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    locked = pinned("requirements.lock") | pinned("requirements-postgres.lock")
+    for each in (*project["dependencies"], *project["optional-dependencies"]["postgres"]):
+        (found,) = re.findall(r"^([a-z0-9-]+)(?:\[.*\])?>=([0-9.]+)", each)
+        name, bound = found
+        version = locked[name].partition(" ")[0]
+        assert f"{version}.".startswith(f"{bound}."), each
+
+
 def test_the_lock_file_has_every_dependency() -> None:
     """The lock file pins each dependency, and each package that builds the wheel, with a hash."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

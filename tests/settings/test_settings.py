@@ -181,10 +181,11 @@ def test_the_url_of_the_database_in_a_file(tmp_path: Path) -> None:
 
 
 def test_unknown_variables_are_reported() -> None:
-    """An unknown SALLYPORT_ variable is reported, because it may be misspelled. The variable of the master key is not a
-    setting and is not reported.
+    """An unknown SALLYPORT_ variable is reported, because it may be misspelled. The variable of the master key is no
+    setting, and neither are the secrets of the files of `apply`; they are not reported.
     """
-    environ = {"SALLYPORT_HTTP_BNID": "x", "SALLYPORT_HTTP_BIND": "x", "SALLYPORT_MASTER_KEY": "x", "HOME": "x"}
+    right = ("SALLYPORT_HTTP_BIND", "SALLYPORT_MASTER_KEY", "SALLYPORT_SECRET_VPN", "HOME")
+    environ = dict.fromkeys(("SALLYPORT_HTTP_BNID", *right), "x")
     assert unknown_environment(environ) == ["SALLYPORT_HTTP_BNID"]
 
 

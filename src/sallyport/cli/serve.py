@@ -45,6 +45,7 @@ NOTED: Final = int(2.0 / AGAIN_S)
 @click.pass_obj
 def serve(line: Line) -> None:
     """Run the service. The service logs the line `ready` when all listeners answer."""
+    _check_interpreter()
     gc.disable()  # saves a twentieth of the start time; the service configures the collector when it is `ready`
     settings = line.connection.read()
     sys.setswitchinterval(SWITCH_S if settings.database_url else EMBEDDED_SWITCH_S)
@@ -140,6 +141,15 @@ def _check_program(data_dir: Path) -> None:
                     f"the service runs as user {owner}, who owns {data_dir} and cannot read {file}: "
                     "install the program where that user can read it, such as /opt/sallyport"
                 ) from None
+
+
+def _check_interpreter() -> None:
+    """Raise StartError if this Python has no interpreter lock: threads of the store and the event loop share counters
+    that only this lock protects."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise StartError(
+            "this Python runs without its global interpreter lock: set PYTHON_GIL=1, or use another Python"
+        )
 
 
 def _take_descriptors() -> None:
