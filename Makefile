@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system dist sbom audit bench lint docs deb lock peers peers-system clean
+.PHONY: demo test test-postgres test-system dist sbom audit bench lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -90,13 +90,15 @@ $(SUPPLY): tests/deploy/requirements.lock
 	@build/supply/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $<
 	@touch $@
 
-# The Debian package, for the release of Debian that builds it, in dist/.
+# The Debian packages, for the release of Debian that builds them, in dist/: the service, and the agents alone.
 deb:
 	@src/sallyport/deploy/debian/build-package
+deb-agent:
+	@src/sallyport/deploy/debian/build-package agent
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
-# builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres` and the tools of `make sbom` and
-# `make audit` have files of their own.
+# builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres`, the agents alone, and the
+# tools of `make sbom` and `make audit` have files of their own.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header --no-annotate
 lock:
@@ -104,6 +106,8 @@ lock:
 	$(COMPILE) --constraints tests/requirements.lock --group build pyproject.toml -o requirements.lock
 	sed -n 's/^postgres = \["\(.*\)"\].*/\1/p' pyproject.toml | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-postgres.lock
+	{ sed -n '/^\(dependencies\|directory\) = /,/^]/s/^    "\(.*\)",.*/\1/p' pyproject-agent.toml; echo hatchling; } | \
+		$(COMPILE) --constraints tests/requirements.lock - -o requirements-agent.lock
 	$(COMPILE) --upgrade --group pyproject.toml:supply -o tests/deploy/requirements.lock
 
 # Removes what the other targets have made. A data directory is not among them: only `sallyport server uninstall --purge`

@@ -15,9 +15,10 @@ from pathlib import Path
 import click
 import pytest
 
-from sallyport.cli.main import AGENT_SECTIONS, SECTIONS, Sections, root
+from sallyport.cli.main import AGENT_SECTIONS, SECTIONS, root
 from sallyport.settings.listening import process_name
 from sallyport.shell.options import Group
+from sallyport.shell.program import Sections
 from tests.cli import TENANT, Service, add_domain
 from tests.running_service import PROGRAM, RunningService
 

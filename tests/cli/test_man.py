@@ -19,7 +19,7 @@ def plain(text: str) -> str:
     return re.sub(r"\\f[BR]|\\&", "", text).replace("\\-", "-").replace("\\e", "\\")
 
 
-PAGES = {name: plain(text) for name, text in man.pages()}
+PAGES = {name: plain(text) for name, text in man.pages(man.SERVICE)}
 
 
 def test_every_command_has_its_page() -> None:
@@ -57,7 +57,7 @@ def test_a_page_has_the_options_of_its_commands(words: str) -> None:
 def test_readers_find_no_fault(check: tuple[str, ...], tmp_path: Path) -> None:
     """groff, behind man, and mandoc have no warning about any page."""
     environ = os.environ | {"LC_ALL": "C.UTF-8", "MANWIDTH": "80"}
-    for page in man.write(tmp_path):
+    for page in (*man.write(tmp_path, man.SERVICE), *man.write(tmp_path, man.AGENT)):
         done = subprocess.run(
             [find(check[0]), *check[1:], page], env=environ, capture_output=True, text=True, check=False
         )
@@ -68,4 +68,4 @@ def test_readers_find_no_fault(check: tuple[str, ...], tmp_path: Path) -> None:
 def test_the_date_of_a_page_is_that_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two builds of the same source give the same pages, because the build sets SOURCE_DATE_EPOCH."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    assert '.TH SALLYPORT 1 "2023-11-14" "Sallyport ' in man.write(tmp_path)[0].read_text(encoding="utf-8")
+    assert '.TH SALLYPORT 1 "2023-11-14" "Sallyport ' in man.write(tmp_path, man.SERVICE)[0].read_text(encoding="utf-8")

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base import log
+from sallyport.base.text import printable
 from sallyport.base.wire import Row
 from sallyport.cli.line import Line
-from sallyport.cli.output import Table, only, print_json, print_rows, safe
+from sallyport.cli.output import Table, only, print_json, print_rows
 from sallyport.shell.command import Form
 from sallyport.shell.options import with_columns
 
@@ -51,8 +52,8 @@ def test_csv_has_its_header_even_without_rows(capsys: pytest.CaptureFixture[str]
 
 @given(st.text())
 def test_safe_text_has_no_control_characters(text: str) -> None:
-    """In safe text, line ends are the only characters that are not printable."""
-    assert all(each.isprintable() or each == "\n" for each in safe(text))
+    """In printable text, line ends are the only characters that are not printable."""
+    assert all(each.isprintable() or each == "\n" for each in printable(text))
 
 
 @given(st.text())

@@ -46,6 +46,7 @@ WRITING = [
     ("db backup {mine} --keep 1", ""),
     ("db restore {mine}/copy.db --yes", ""),
     ("db restore {data}/copy.db --yes", ""),
+    ("grafana export {mine}/grafana", ""),
     ("db rotate-key", ""),
     ("db migrate", ""),
     ("doctor", ""),

@@ -13,7 +13,13 @@ from typing import Any
 
 from tests.deploy.distribution import ROOT
 
-LOCKS = ("requirements.lock", "requirements-postgres.lock", "tests/requirements.lock", "tests/deploy/requirements.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-postgres.lock",
+    "requirements-agent.lock",
+    "tests/requirements.lock",
+    "tests/deploy/requirements.lock",
+)
 LIMIT_S = 300
 
 

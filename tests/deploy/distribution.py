@@ -1,5 +1,6 @@
 """The program of `make dist`. It builds the wheel and the source distribution, checks both, and tests a login with the
-installed wheel. The version of a build is that of `build-version`, so that pip takes a later build as an upgrade.
+installed wheel. It also builds the wheel of the agents alone, from the same source with the same version. The version
+of a build is that of `build-version`, so that pip takes a later build as an upgrade.
 
 python -m tests.deploy.distribution [DIRECTORY]    # default: dist/; earlier distributions in it are deleted
 """
@@ -43,6 +44,19 @@ def build(directory: Path, version: str = "") -> Path:
         run(sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, tree, cwd=tree)
     (wheel,) = directory.glob("sallyport_radius-*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, source_of(wheel), cwd=ROOT)
+    return wheel
+
+
+def build_agent(directory: Path, version: str) -> Path:
+    """Build the wheel of the agents alone, and return its path. Older wheels of it are removed."""
+    for old in directory.glob("sallyport_agent-*"):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as name:
+        tree = copied(Path(name), version)
+        shutil.copy(ROOT / "pyproject-agent.toml", tree / "pyproject.toml")
+        run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", directory, tree, cwd=tree)
+    (wheel,) = directory.glob("sallyport_agent-*.whl")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, cwd=ROOT)
     return wheel
 
 
@@ -151,11 +165,12 @@ def main() -> None:
     wheel = build(directory)
     check_wheel(wheel)
     check_source(source_of(wheel))
+    agent = build_agent(directory, version_of(wheel))
     with tempfile.TemporaryDirectory() as name:
         program = install(wheel, Path(sys.executable), Path(name, "own"))
         Path(name, "service").mkdir()
         log_in(program, Path(name, "service"))
-    print(f"{wheel}\n{source_of(wheel)}")
+    print(f"{wheel}\n{source_of(wheel)}\n{agent}")
 
 
 if __name__ == "__main__":

@@ -93,11 +93,19 @@ def test_prometheus_accepts_its_files(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 rule files found" in done.stdout
+    assert "--config.file=/etc/prometheus/prometheus.yml" in SERVICES["prometheus"]["command"]
+    assert "--storage.tsdb.path=/prometheus" in SERVICES["prometheus"]["command"]
     own, plain = read("prometheus.yml"), yaml.safe_load((ROOT / "grafana/prometheus/prometheus.yml").read_text())
     (target,) = own["scrape_configs"][0]["static_configs"]
     assert target == {"targets": ["sallyport:8080"]}
     own["scrape_configs"][0]["static_configs"] = plain["scrape_configs"][0]["static_configs"]
     assert own == plain
+
+
+def test_no_secret_is_a_variable() -> None:
+    """Variables have only settings that everybody may read."""
+    named = {name for service in SERVICES.values() for name in service.get("environment", {})}
+    assert not [name for name in named if "PASSWORD" in name or "SECRET" in name or "KEY" in name]
 
 
 def test_grafana_finds_its_data_source_and_dashboards() -> None:

@@ -62,7 +62,7 @@ WALKS = [
     ),
     Walk("docs/guides/profiles.md", before=["sallyport cert init --host radius.example.org"]),
     Walk("docs/guides/gitops.md", files=[f"gitops/{kind}.toml" for kind in ("domain", "client", "rule")]),
-    Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
+    Walk("docs/guides/agents.md", skip=["make deb-agent", "sudo python3", "sudo sallyport-agent"]),
     Walk(
         "docs/guides/mac-bypass.md",
         before=[
@@ -235,7 +235,9 @@ NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/guides/agents.md": {
-        "sudo sallyport agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own",
+        "make deb-agent": "it changes the machine; tests/deploy/test_agent_package.py installs the package",
+        "sudo python3": "it changes the machine; tests/deploy/test_agent_wheel.py runs the wheel",
+        "sudo sallyport-agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own",
     },
     "docs/guides/okta-only.md": {
         "sallyport directory sync": "it needs Okta; tests/peers/test_eapol_cloud.py reads a simulated one"

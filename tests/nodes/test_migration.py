@@ -101,7 +101,7 @@ async def test_a_contracting_step_waits_for_the_nodes_before(url: str) -> None:
         await beat(old)
         await old._leave()
         assert migrated(url, LATER) == ["p0004_no_marks"]
-    with pytest.raises(SchemaError, match=r"written by a newer version \(it has p0004_no_marks\)"):
+    with pytest.raises(SchemaError, match=r"written by a newer version \(it has p0004_no_marks\): install"):
         migrated(url, STEPS)
     assert migrated(url, NEXT) == []
 

@@ -15,5 +15,6 @@ Both agents use these modules, which need only the standard library, so that an 
     endpoint     the agent that manages the accounts of a machine
     directory    the agent that reads an LDAP directory
     templates    the initial configuration files of agents, and their systemd units
-    cli          `sallyport agent install`, `uninstall` and `key`
+    cli          `sallyport agent install` and `uninstall`; key_cli: `sallyport agent key`, on the host of the service
+    program      the program `sallyport-agent`, of hosts that have the agents alone
 """

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sallyport.host.systemd import AGENT_PROGRAM
+
 _HEAD: Final = """\
 # Settings of a sallyport {agent} agent. The file contains secrets: set its mode to 600. At its first start, the agent
 # replaces the enrolment key with a key of its own.
@@ -104,7 +106,7 @@ After=network-online.target
 
 [Service]
 Type=notify
-ExecStart={program} agent {agent} --config {config}
+ExecStart={program} {agent} --config {config}
 Restart=on-failure
 RestartSec=30
 WatchdogSec=300
@@ -172,9 +174,10 @@ class Installed:
         return Path("/etc/systemd/system") / self.unit
 
     def text(self, program: Path) -> str:
-        """Return the text of the unit. program: the absolute path of `sallyport`."""
+        """Return the text of the unit. program: the absolute path of `sallyport` or `sallyport-agent`."""
+        words = f"{program}" if program.name == AGENT_PROGRAM else f"{program} agent"
         return _COMMON.format(
-            agent=self.agent, program=program, config=self.config, state=self.state, memory=self.memory, own=self.own
+            agent=self.agent, program=words, config=self.config, state=self.state, memory=self.memory, own=self.own
         )
 
 

@@ -204,3 +204,10 @@ def is_coloured(stream: TextIO) -> bool:
     """Return whether texts on a stream may have colours: on a terminal, unless NO_COLOR is set
     (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def printable(text: str) -> str:
+    """Replace unprintable characters, because a terminal may execute control sequences. Line ends are kept."""
+    if text.isprintable():  # the usual case, for speed
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)

@@ -14,8 +14,13 @@ SHELLS = ("bash", "zsh", "fish")
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script with which a shell completes commands and options."""
+    click.echo(script(ctx.find_root().command, "sallyport", shell), nl=False)
+
+
+def script(root: click.Command, name: str, shell: str) -> str:
+    """Return the script of a shell for a program. name: of the program."""
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"click has no completion for {shell}")
-    script = kind(ctx.find_root().command, {}, "sallyport", "_SALLYPORT_COMPLETE")
-    click.echo(ShellComplete.source(script), nl=False)  # that of bash starts bash to look at its version
+    variable = f"_{name.replace('-', '_').upper()}_COMPLETE"
+    return ShellComplete.source(kind(root, {}, name, variable))  # that of bash starts bash to look at its version

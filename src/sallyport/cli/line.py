@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from sallyport.base.errors import Invalid, NotFound, StartError
-from sallyport.base.text import is_coloured
+from sallyport.base.text import is_coloured, printable
 from sallyport.cli import output
 from sallyport.shell.options import chosen_columns, wants_json
 
@@ -127,7 +127,7 @@ class Line:
         return octets.removesuffix(b"\n").removesuffix(b"\r") if octets.endswith(b"\n") else octets
 
     def print(self, text: str, *, colour: str = "") -> None:
-        shown = output.safe(text)
+        shown = printable(text)
         click.echo(click.style(shown, fg=colour) if colour and is_coloured(sys.stdout) else shown)
 
     def print_rows(
@@ -174,7 +174,7 @@ class Line:
         output.print_json(value)
 
     def note(self, text: str) -> None:
-        click.echo(output.safe(text), err=True)
+        click.echo(printable(text), err=True)
 
 
 def _entries(name: str, result: "JSON", field: str | None = None) -> "list[Row]":

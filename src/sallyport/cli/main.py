@@ -1,32 +1,24 @@
 """`sallyport`: the root of the command line, its groups, and its exit statuses. A command is imported only when it is
 used."""
 
-import io
-import os
-import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import click
-from click.shell_completion import CompletionItem
 
 from sallyport import __version__
-from sallyport.base.errors import SallyportError
+from sallyport.agent.program import HOST, SET_UP
+from sallyport.base.text import printable
 from sallyport.cli.line import Line
-from sallyport.cli.output import safe
-from sallyport.host.owner import user_name
-from sallyport.shell.exits import ExitStatus
-from sallyport.shell.options import Group, wants_json, with_columns
+from sallyport.shell import program
+from sallyport.shell.options import wants_json
+from sallyport.shell.program import LazyGroup, Sections
 
 if TYPE_CHECKING:
     from sallyport.cli.connection import Connection
 
-Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
-
-# The commands by heading, the most used first. An entry is name: (module:object, line in the help). So the help is
-# shown without importing a command.
+NAME: Final = "sallyport"
 SECTIONS: Sections = {
     "RADIUS": {
         "client": ("sallyport.areas.clients.cli:client", "RADIUS clients: addresses that may send requests."),
@@ -101,11 +93,7 @@ SECTIONS: Sections = {
     },
 }
 AGENT_SECTIONS: Sections = {
-    "Set up": {
-        "key": ("sallyport.agent.cli:key", "API keys of agents."),
-        "install": ("sallyport.agent.cli:install", "Write an agent's file and its systemd unit."),
-        "uninstall": ("sallyport.agent.cli:uninstall", "Stop an agent and remove its unit."),
-    },
+    "Set up": {"key": ("sallyport.agent.key_cli:key", "API keys of agents."), **SET_UP},
     "Watch and manage machines": {
         "list": ("sallyport.areas.agents.cli:list_", "The endpoint agents of a domain."),
         "show": ("sallyport.areas.agents.cli:show", "The state of a machine."),
@@ -120,48 +108,8 @@ AGENT_SECTIONS: Sections = {
             "Replace the key that signs the states for agents.",
         ),
     },
-    "On the host of an agent": {
-        "status": ("sallyport.agent.endpoint.cli:status", "The state of the endpoint agent of this host."),
-        "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),
-        "directory": ("sallyport.agent.directory.cli:directory", "Run the agent of a directory."),
-        "authorized-keys": ("sallyport.agent.endpoint.cli:authorized_keys", "A user's keys, for sshd."),
-    },
+    "On the host of an agent": HOST,
 }
-
-
-class LazyGroup(Group):
-    """A click group that imports a command only when the command is used. sections: the headings of the help, in order,
-    with the commands under each heading."""
-
-    def __init__(self, *args: object, sections: Sections, **options: object) -> None:
-        super().__init__(*args, **options)  # type: ignore[arg-type]
-        self.sections = sections
-        self._listed = {name: module for listed in sections.values() for name, (module, _) in listed.items()}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
-        return list(self._listed)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command with this name. Return None if there is no such command."""
-        if cmd_name not in self._listed:
-            return None
-        module, _, name = self._listed[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return with_columns(command) if cmd_name == "list" else command  # findings of doctor are not cut
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands, or the options, that begin with a text, without importing a command."""
-        listed = [entry for each in self.sections.values() for entry in each.items()]
-        found = [CompletionItem(name, help=text) for name, (_, text) in listed if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their headings."""
-        width = max(map(len, self._listed))
-        for heading, listed in self.sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in listed.items()])
 
 
 @click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -178,7 +126,7 @@ def root(ctx: click.Context, config: Path | None, *, override: bool) -> None:
 
     def note(text: str) -> None:
         if not wants_json():
-            click.echo(safe(text), err=True)
+            click.echo(printable(text), err=True)
 
     def connect() -> "Connection":
         from sallyport.cli.connection import Connection
@@ -197,63 +145,15 @@ def agent() -> None:
 
 def main() -> None:
     """Run the command line. `ExitStatus` has the exit statuses."""
-    os.umask(0o077)  # new files can be read only by their owner
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # the encoding of the terminal may not have all characters
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(lambda: root(standalone_mode=False)))
+    program.main(root, NAME, _usage)
 
 
 def run(command: Callable[[], object]) -> int:
     """Run a command, and return its exit status. An error is printed as one line on standard error."""
-    try:
-        result = command()
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.ClickException as error:
-        return _print_usage_error(error)
-    except (click.Abort, SallyportError, OSError, BaseExceptionGroup) as error:
-        return _print_error(error)
-    return result if isinstance(result, int) else ExitStatus.DONE
+    return program.run(command, NAME, _usage)
 
 
-def _print_usage_error(error: click.ClickException) -> int:
-    """Print a usage error, and how to see the help. Return the exit status."""
+def _usage(error: click.ClickException) -> str:
     from sallyport.cli.messages import usage
 
-    click.echo(safe(f"sallyport: {usage(error)}"), err=True)
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    if context is not None:
-        click.echo(f"Try: {context.command_path} --help", err=True)
-    return error.exit_code
-
-
-def _print_error(error: BaseException) -> int:
-    """Print an error as one line, and return the exit status. Unexpected exceptions propagate."""
-    ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
-    if ours is None:
-        raise error
-    if isinstance(error.__cause__, KeyboardInterrupt):
-        return ExitStatus.INTERRUPTED
-    if isinstance(
-        ours, BrokenPipeError
-    ):  # the reader (such as head) has closed the pipe, so flushing at exit would fail
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitStatus.FAILED
-    text = str(ours)
-    if isinstance(ours, OSError):
-        if ours.filename is None:  # an admin cannot correct this error, so the traceback is needed
-            raise error
-        reason = f"permission denied for user {user_name(os.geteuid())}"
-        text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"
-    click.echo(safe(f"sallyport: {text or 'nothing was done'}"), err=True)
-    return ExitStatus.FAILED
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
-    """Return the error of a group that contains exactly one error, even in a nested group. Return None if there are
-    several errors, or if the error is not a SallyportError or OSError."""
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
-        found = found.exceptions[0]
-    return found if isinstance(found, SallyportError | OSError) else None
+    return usage(error)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from sallyport.base.text import write_csv
+from sallyport.base.text import printable, write_csv
 
 if TYPE_CHECKING:
     from sallyport.base.wire import JSON, Row
@@ -28,13 +28,6 @@ MIN_WIDTH = 8
 """The least width of a column whose cells are cut."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
-
-
-def safe(text: str) -> str:
-    """Replace unprintable characters, because a terminal may execute control sequences. Line ends are kept."""
-    if text.isprintable():  # the usual case, for speed
-        return text
-    return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
 
 
 def print_rows(
@@ -94,7 +87,7 @@ def only(rows: "Iterable[Row]", wanted: Sequence[str]) -> "tuple[Iterable[Row], 
     known = {_folded(name): name for name in first}
     missing = [name for name in wanted if _folded(name) not in known]
     if missing:
-        raise click.UsageError(f'--columns: no column "{safe(missing[0])}"; columns: {", ".join(first)}')
+        raise click.UsageError(f'--columns: no column "{printable(missing[0])}"; columns: {", ".join(first)}')
     names = [known[_folded(name)] for name in wanted]
     return ({name: row.get(name) for name in names} for row in chain([first], rest)), names
 
@@ -208,4 +201,4 @@ def _text(value: "JSON") -> str:
         return ", ".join(f"{_text(key)}={_text(each)}" for key, each in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else safe(str(value)).replace("\n", "\ufffd")
+    return "" if value is None else printable(str(value)).replace("\n", "\ufffd")

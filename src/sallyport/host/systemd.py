@@ -24,6 +24,8 @@ CREDENTIALS_DIR: Final = CONFIG_DIR / "credentials"
 """The directory with the files that the unit passes to the service as credentials. Only root can read it."""
 DATA_DIR: Final = Path("/var/lib/sallyport")
 """The data directory of the system service. Owner USER, mode 0700. Relative paths in its settings start here."""
+AGENT_PROGRAM: Final = "sallyport-agent"
+"""The program of a host that has the agents alone."""
 UNIT: Final = "sallyport.service"
 BACKUP_UNIT: Final = "sallyport-backup.service"
 BACKUP_TIMER: Final = "sallyport-backup.timer"

@@ -100,7 +100,11 @@ def incompatibility(path: Path, applied: AbstractSet[str], migrations: Migration
     """
     newer = applied - {each.name for each in migrations._migrations}
     if newer and BASELINE in applied:
-        return f"{path} was written by a newer version of Sallyport (migration {', '.join(sorted(newer))})"
+        return (
+            f"{path} was written by a newer version of Sallyport (migration {', '.join(sorted(newer))}): install that "
+            "version again, or go back to a backup that this version has made: move the database away, then run "
+            "sallyport db restore FILE"
+        )
     if newer:
         return (
             f"{path} was written before the first release, and its schema cannot be upgraded: "

@@ -20,7 +20,6 @@ from sallyport.base.clock import now_us
 from sallyport.host.notify import Notifier
 from sallyport.outgoing.egress import Egress
 from sallyport.settings.values import ANYWHERE
-from sallyport.shell.command import CommandLine
 
 TABLE: Final = "directory"
 
@@ -44,8 +43,7 @@ log = structlog.get_logger()
     default="info",
     help="Lowest level that is logged.",
 )
-@click.pass_obj
-def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
+def directory(*, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
     """Read a directory to which the service cannot connect, and send its groups, units and users to the service."""
     logging.configure(level=log_level)
     found = file.read(path, TABLE)
@@ -62,9 +60,9 @@ def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run:
             now_us,
         )
         if dry_run:
-            trio.run(lambda: agent.dry_run(line.print, full=full))
+            trio.run(lambda: agent.dry_run(click.echo, full=full))
         elif once:
-            line.print(f"sent {trio.run(lambda: agent.once(full=full))}")
+            click.echo(f"sent {trio.run(lambda: agent.once(full=full))}")
         else:
             trio.run(_run, agent)
     service.close()

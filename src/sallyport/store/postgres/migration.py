@@ -160,7 +160,10 @@ def usable_steps(connection: Connection, steps: Steps = STEPS) -> dict[str, str]
     }
     known = {step.name for step in steps}
     if too_new := [step for step in _unknown(applied, steps) if applied[step] not in known]:
-        raise SchemaError(f"the database was written by a newer version (it has {', '.join(too_new)})")
+        raise SchemaError(
+            f"the database was written by a newer version (it has {', '.join(too_new)}): install that version again, "
+            "or restore a backup that this version has made into an empty database"
+        )
     return applied
 
 
