@@ -136,7 +136,7 @@ def test_an_unknown_command_is_wrong_usage(wheel: Path, tmp_path: Path) -> None:
     program = environment(wheel, tmp_path / "own", names(PROJECT["dependencies"]))
     done = subprocess.run([program, "stats"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith('sallyport-agent: There is no command "stats". Did you mean "install"?\n')
+    assert done.stderr.startswith('sallyport-agent: There is no command "stats". Did you mean "status"?\n')
 
 
 def test_both_distributions_have_one_version() -> None:
