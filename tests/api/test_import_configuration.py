@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.api.test_managed import client_of_files, entries
 from tests.api.world import Tenant, problem
 from tests.areas.migration.test_archives import tar, zipped
 
@@ -17,12 +18,12 @@ COLUMNS = "name=Name\naddress=Address\nsecret=Secret"
 BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><Root>&b;</Root>'
 
 
-def send(tenant: Tenant, content: str | bytes, *, token: str = "", **fields: Any) -> httpx.Response:
+def send(tenant: Tenant, content: str | bytes, *, token: str = "", query: str = "", **fields: Any) -> httpx.Response:
     """Upload a file. By default it is a table for the tenant's domain."""
     data = {"domainId": str(tenant.domain), "fileName": "old.csv", "format": "csv", "columns": COLUMNS, **fields}
     octets = content.encode() if isinstance(content, str) else content
     headers = {"x-authorization": token or tenant.token}
-    return tenant.world.http.post(IMPORT, data=data, files={"file": ("x", octets)}, headers=headers, timeout=60)
+    return tenant.world.http.post(IMPORT + query, data=data, files={"file": ("x", octets)}, headers=headers, timeout=60)
 
 
 def table(*rows: str) -> str:
@@ -153,6 +154,22 @@ def test_what_another_tenant_may_not_do(tenant: Tenant) -> None:
     assert problem(send(other, table(f"b,{address},correct horse")))[0] == 409
     assert problem(send(other, table("all,0.0.0.0/0,correct horse")))[0] == 403
     assert problem(send(tenant, table(), token=tenant.role("operator")))[0] == 403
+
+
+def test_objects_of_files_are_changed_only_with_override(tenant: Tenant) -> None:
+    """The plan names what it changes of files, and is written only with `override`."""
+    client_of_files(tenant)
+    (before,) = tenant.ask("/network_device/ListClients")["clients"]
+    content = table(f"VPN,{before['address']},another horse 12")
+    plan = planned(tenant, content)
+    assert plan["managed"] == ["client vpn"]
+    status, text = problem(send(tenant, content, plan=plan["plan"]))
+    assert (status, text.partition(":")[0]) == (409, "client.toml manages the client vpn")
+    assert entries(tenant, "configuration.apply") == ["1 object"]
+    assert entries(tenant, "configuration.override") == []
+    done = send(tenant, content, query="?override=true", plan=plan["plan"])
+    assert done.status_code == 200, done.text
+    assert set(entries(tenant, "configuration.override")) == {"client vpn"}
 
 
 def test_references_are_texts(tenant: Tenant) -> None:

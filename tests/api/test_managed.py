@@ -1,15 +1,106 @@
 """Objects that files manage (`sallyport apply`): the API changes them only with `?override=true`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from sallyport.service.operations import gate_of, operations
 from sallyport.web.description import document
+from sallyport.web.scope import Role
 from tests.api.world import Tenant, World
 from tests.areas import Areas
 
 UPDATE, DELETE = "/network_device/UpdateClient", "/network_device/DeleteClient"
 INSIST = "?override=true"
 TRAIL = "/api/v1/audit/list"
+IMPORT = "/ad/ImportConfiguration"
+EXCEPTIONS: Mapping[str, Sequence[str]] = {
+    "it checks the steps of its plan": [IMPORT],
+    "it only adds objects": [
+        "/ad/AddAuthority",
+        "/ad/AddDomain",
+        "/ad/AddLoginRule",
+        "/api/v1/endpointUsers/addEpmUserInfo",
+        "/api/v1/instanceGroup/addInstanceGroup",
+        "/api/v1/instances/addInstance",
+        "/api/v1/instances/addPasswordPolicy",
+        "/api/v1/machine/add-machine",
+        "/network_device/AddClient",
+    ],
+    "it takes away access": ["/api/v1/endpointUsers/deleteEpmUser"],
+    "no file has passwords, factors and lock-outs of people": [
+        "/ad/EndPromptPause",
+        "/ad/EnrolGroup",
+        "/ad/EnrolUser",
+        "/ad/MakeBypassCodes",
+        "/ad/RemoveBypassCodes",
+        "/ad/RemovePasskey",
+        "/ad/RemoveRememberedStation",
+        "/ad/Unlock",
+        "/api/v1/endpointUsers/confirmTotp",
+        "/api/v1/endpointUsers/enrolTotp",
+    ],
+    "no file has devices, sessions, logins and reauthorizations": [
+        "/ad/DeleteShadowLogins",
+        "/ad/RecordShadowLogins",
+        "/ad/StartReauthorization",
+        "/ad/StopReauthorization",
+        "/network_device/ChangeSession",
+        "/network_device/DeleteDevice",
+        "/network_device/DisconnectSession",
+        "/network_device/ResetDevice",
+        "/network_device/UpdateDevice",
+    ],
+    "it only checks, or reads again": [
+        "/ad/CheckEnrolments",
+        "/ad/CheckFirstFactor",
+        "/ad/CheckMFAProvider",
+        "/ad/FetchRevocationLists",
+        "/ad/MakeProfileLink",
+        "/api/v1/directory/check",
+    ],
+    "no file has what was read from a directory": [
+        "/api/v1/agent/directory/batch",
+        "/api/v1/agent/directory/begin",
+        "/api/v1/agent/directory/finish",
+        "/api/v1/cancelImport",
+        "/api/v1/confirmImport",
+        "/api/v1/directory/sync",
+        "/api/v1/importUsers",
+        "/api/v1/integrations/directory/importLdif",
+    ],
+    "no file has keys, orders and reports of agents": [
+        "/api/v1/agent/createKey",
+        "/api/v1/agent/desiredState",
+        "/api/v1/agent/exchangeKey",
+        "/api/v1/agent/order",
+        "/api/v1/agent/privilegeStatus",
+        "/api/v1/agent/renewKey",
+        "/api/v1/agent/report",
+        "/api/v1/agent/revokeKey",
+        "/api/v1/agent/rotateStateKey",
+        "/api/v1/agent/rotation",
+        "/api/v1/agent/takeOver",
+    ],
+    "no file has wallets and credentials": [
+        "/api/v1/credential/createCredential",
+        "/api/v1/credential/revokecredential",
+        "/api/v1/did/createHolderDid",
+        "/api/v1/did/createIssuerDid",
+        "/api/v1/did/deleteDid",
+        "/api/v1/did/rotateKey",
+        "/api/v1/schema/createSchema",
+        "/api/v1/verifierService/issuePR",
+        "/api/v1/walletService/acknowledgeCredential",
+        "/api/v1/walletService/assignWalletUser",
+        "/api/v1/walletService/createPresentation",
+        "/api/v1/walletService/pollCredentials",
+        "/api/v1/walletService/pollPresentationRequest",
+        "/api/v1/walletService/registerWalletUser",
+        "/api/v1/walletService/resetWallet",
+        "/api/v1/walletService/submitPresentation",
+    ],
+}
+"""The operations that change something and are in `changed_by` of no kind, by the reason."""
 
 
 def files(tenant: Tenant, *objects: tuple[str, dict[str, Any]]) -> None:
@@ -29,6 +120,17 @@ def client_id(tenant: Tenant) -> int:
     """Return the id of the tenant's only RADIUS client."""
     (client,) = tenant.ask("/network_device/ListClients")["clients"]
     return int(client["clientId"])
+
+
+def user_of_files(tenant: Tenant) -> int:
+    """Let files manage the user bea and the group staff without her, and return the user's id."""
+    files(
+        tenant,
+        ("group", {"domain": "corp", "groupName": "staff"}),
+        ("user", {"domain": "corp", "userName": "bea"}),
+    )
+    users = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain, pageSize=100)["epmUsers"]
+    return next(int(each["userId"]) for each in users if each["userName"] == "bea")
 
 
 def entries(tenant: Tenant, action: str) -> list[str]:
@@ -128,6 +230,74 @@ def test_a_list_names_what_files_manage(world: World, tenant: Tenant) -> None:
     assert "managedBy" not in other.ask("/network_device/ListClients")["clients"][0]
 
 
+def test_a_harmless_field_permits_no_other_change(tenant: Tenant) -> None:
+    """A request that unlatches a client, or sets a password, and also clears a field is refused."""
+    client = client_of_files(tenant)
+    for other in ({"shadow": False}, {"tags": []}, {"note": ""}, {"coaPort": 0}):
+        assert tenant.refused(UPDATE, clientId=client, unlatch=True, **other)[0] == 409
+    user = user_of_files(tenant)
+    update, at = "/api/v1/endpointUsers/updateEpmUserInfo", {"domainId": tenant.domain, "userId": user}
+    assert tenant.refused(update, method="PUT", **at, password="a new password", sshKey="")[0] == 409
+    tenant.ask(update, method="PUT", **at, password="a new password", motp="")
+    tenant.ask(UPDATE, clientId=client, unlatch=True)
+
+
+def test_the_groups_of_a_wallet_request_are_checked(tenant: Tenant) -> None:
+    """updateUserWallet changes groups, instances and types as other operations do."""
+    user, at = user_of_files(tenant), {"domainId": tenant.domain}
+    (group,) = [int(each["groupId"]) for each in tenant.ask("/api/v1/instanceGroup/listEndpointGroup", **at)["groups"]]
+    update = "/api/v1/endpointUsers/updateUserWallet"
+    for fields in ({"groupId": [group]}, {"privilegedUser": "yes"}, {"userType": ""}):
+        status, text = tenant.refused(update, method="PUT", **at, epmUserId=[user], **fields)
+        assert (status, text.partition(":")[0]) == (409, "user.toml manages the user corp/bea")
+    tenant.ask(update, method="PUT", **at, epmUserId=[user], groupId=[], instanceId=[])
+    tenant.ask(update + INSIST, method="PUT", **at, epmUserId=[user], groupId=[group])
+    assert "user corp/bea" in entries(tenant, "configuration.override")
+
+
+def test_the_objects_of_a_renamed_domain_stay_managed(tenant: Tenant) -> None:
+    """The files do not have the domain itself. Its objects are refused under both names."""
+    files(tenant, ("rule", {"domain": "corp", "name": "Codes", "action": "mfa_required"}))
+    at = {"domainId": tenant.domain}
+    for name in ("corp2", "CORP"):
+        tenant.ask("/ad/UpdateDomain", **at, domainName=name)
+        (rule,) = tenant.ask("/ad/ListLoginRules", **at)["rules"]
+        assert rule["managedBy"] == "file"
+        assert tenant.refused("/ad/UpdateLoginRule", **at, ruleId=rule["ruleId"], action="allow")[0] == 409
+    files(tenant, ("domain", {"domainName": "Corp"}))
+    assert tenant.refused("/ad/UpdateDomain", **at, domainName="corp2")[0] == 409
+    tenant.ask("/ad/UpdateDomain" + INSIST, **at, domainName="corp2")
+    assert tenant.refused("/ad/UpdateDomain", **at, rememberHours=8)[0] == 409
+
+
+def test_a_domain_with_objects_of_files_is_not_removed(tenant: Tenant) -> None:
+    """The files do not have the domain itself. A dry run is never refused."""
+    files(tenant, ("rule", {"domain": "corp", "name": "Codes", "action": "mfa_required"}))
+    remove, at = "/ad/RemoveDomain", {"domainId": tenant.domain}
+    tenant.ask(remove, **at, dryRun=True)
+    status, text = tenant.refused(remove, **at)
+    assert (status, text.partition(":")[0]) == (409, "rule.toml manages the rule corp/codes")
+    tenant.ask(remove + INSIST, **at)
+    assert entries(tenant, "configuration.override") == ["rule corp/codes"]
+
+
+def test_settings_of_the_domain_are_no_settings_of_an_instance(tenant: Tenant) -> None:
+    """Files that have the settings of one instance do not stop a change of those of the domain, and vice versa."""
+    files(
+        tenant,
+        ("instance", {"domain": "corp", "instanceName": "srv1"}),
+        ("agent_settings", {"domain": "corp", "instance": "srv1", "sudoWithoutPassword": True}),
+    )
+    at, path = {"domainId": tenant.domain}, "/api/v1/agent/setSettings"
+    (instance,) = [int(each["instanceId"]) for each in tenant.ask("/api/v1/instances/list", **at)["instances"]]
+    tenant.ask(path, **at, sudoWithoutPassword=False)
+    tenant.ask(path, **at, instanceId=0, sudoWithoutPassword=False)
+    assert tenant.refused(path, **at, instanceId=instance, sudoWithoutPassword=False)[0] == 409
+    files(tenant, ("agent_settings", {"domain": "corp", "sudoWithoutPassword": True}))
+    status, text = tenant.refused(path, **at, sudoWithoutPassword=False)
+    assert (status, text.partition(":")[0]) == (409, "agent_settings.toml manages the agent settings corp")
+
+
 async def test_the_operations_of_each_kind_are_declared_and_described(areas: Areas) -> None:
     """Each operation that a kind names exists, by its first path, and its body has the field that selects objects. The
     description has the parameter `override` for these operations, and for no others."""
@@ -140,7 +310,7 @@ async def test_the_operations_of_each_kind_are_declared_and_described(areas: Are
         assert field in model.model_fields, path
     for path, field in (kind.listed_by for kind in kinds if kind.listed_by[0]):
         assert field in by_path[path].answer.model_fields, path  # type: ignore[attr-defined]
-    changing = {path for kind in kinds for path in kind.changed_by}
+    changing = {IMPORT, *(path for kind in kinds for path in kind.changed_by)}
     described = {
         path
         for path, methods in document(declared, "1")["paths"].items()  # type: ignore[attr-defined]
@@ -148,3 +318,13 @@ async def test_the_operations_of_each_kind_are_declared_and_described(areas: Are
     }
     assert described == {path for each in declared if each.paths[0] in changing for path in each.paths}
     assert all(kind.changed_by for kind in kinds)
+
+
+async def test_each_operation_that_changes_something_is_checked_or_has_a_reason(areas: Areas) -> None:
+    """An operation that readers may not call is in `changed_by` of a kind, or in EXCEPTIONS."""
+    declared = [each for group in operations(areas.app, gate_of(areas.app)) for each in group.all]
+    changing = {each.paths[0] for each in declared if not each.roles & {Role.AUDITOR}}
+    checked = {path for kind in areas.app.configured.engine.kinds() for path in kind.changed_by}
+    excepted = {path for several in EXCEPTIONS.values() for path in several}
+    assert changing - checked - excepted == set()
+    assert excepted - (changing - checked) == set()

@@ -92,6 +92,21 @@ def test_devices_of_other_servers_are_imported(service: Service, tmp_path: Path)
     assert listed["ap-1"]["coaPort"] == 3799 and listed["from table"]["address"] == "203.0.113.240"
 
 
+def test_objects_of_files_are_changed_only_with_override(service: Service, tmp_path: Path) -> None:
+    """The import names the file of the first such object, and changes nothing."""
+    domain, table = add_domain(service, "of files"), tmp_path / "t.csv"
+    fields = {"name": "managed", "address": "203.0.113.239", "secret": "correct horse", "domains": ["of files"]}
+    item = {"kind": "client", "name": "managed", "fields": fields, "source": "client.toml:1"}
+    service.call("configuration.apply", org=1, tenant=1, items=[item], apply=True)
+    table.write_text("Name;IP;Secret;Note\nmanaged;203.0.113.239;correct horse;new\n")
+    columns = ("--map", "name=Name", "--map", "address=IP", "--map", "secret=Secret", "--map", "note=Note")
+    command = ("import", "csv", str(table), *columns, "--domain", domain, "--yes")
+    refused = service.cli(*command)
+    assert refused.returncode == 1 and "client.toml manages the client managed" in refused.stderr, refused.stderr
+    service.ok("--override", *command)
+    assert json.loads(service.ok("client", "list", "--search", "managed", "--json"))[0]["note"] == "new"
+
+
 def test_another_tenant(service: Service, tmp_path: Path) -> None:
     """--org and --tenant name the tenant that gets the objects, also if another tenant has a domain of the same
     name."""

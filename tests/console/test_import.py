@@ -4,6 +4,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+from sallyport.areas.configuration.item import Item
 from sallyport.web.scope import Role
 from tests.areas import Areas
 from tests.console.visitor import Site, Visitor, text_of
@@ -45,6 +46,22 @@ async def test_the_wizard(areas: Areas, admin: Visitor) -> None:
     assert areas.app.rules.service.all_of(1)[-1].name
     again = text_of(await admin.send_file("/import", fields, "nps.xml", NPS))
     assert "nothing would change" in again and "Write the plan" not in again
+
+
+async def test_the_plan_asks_before_it_changes_objects_of_files(areas: Areas, admin: Visitor) -> None:
+    """The plan is written only if the person insists."""
+    client = {"name": "VPN", "address": "192.0.2.1", "secret": "correct horse battery", "domains": ["corp"]}
+    await areas.app.configured.engine.run(areas.tenant, [Item("client", "VPN", client, "client.toml:1")])
+    first = {"domainId": "1", "format": "csv", "columns": "name=Name\naddress=Address\nsecret=Secret"}
+    table = b"Name,Address,Secret\nVPN,192.0.2.1,another horse battery\n"
+    plan = await admin.send_file("/import", first, "t.csv", table)
+    asks = "The plan changes 1 object that files manage: client vpn. The next apply undoes it."
+    assert asks in text_of(plan) and 'name="insists"' in plan.text
+    sent = hidden(plan.text)
+    refused = await admin.post_file("/import", sent, "t.csv", table)
+    assert refused.status_code == 409 and "client.toml manages the client vpn" in text_of(refused)
+    done = await admin.post_file("/import", {**sent, "insists": "yes"}, "t.csv", table)
+    assert done.status_code == 303, text_of(done)
 
 
 async def test_a_refused_file_shows_the_form_again(admin: Visitor) -> None:

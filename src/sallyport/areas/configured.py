@@ -18,6 +18,8 @@ from sallyport.store.model import Tx
 
 IDS: Final = frozenset({"orgId", "tenantId", "domainId", "domainIds"})
 """Fields of bodies that a file does not have, because the folder and the names of domains say the same."""
+REMOVE_DOMAIN: Final = "/ad/RemoveDomain"
+"""The operation that removes a domain with all objects that belong to it."""
 Fields = Mapping[str, object]
 BodyT = TypeVar("BodyT", bound=BaseModel)
 
@@ -78,7 +80,8 @@ class Kind(ABC, Generic[BodyT]):
     names of the kinds whose objects a body names, apart from domains (`mentions`). weight: the time that a change
     takes, in units of that of a RADIUS client. changed_by: the operations that change present objects, with the field
     of their body that selects the objects: by id, by `key`, or all of a domain (`domainId`). Of several paths of an
-    operation, it has the first. names: SQL of the id, the owner (the domain, or the tenant) and the name of each
+    operation, it has the first. has_nameless: whether a domain has an object with an empty name, which a body selects
+    that names none. names: SQL of the id, the owner (the domain, or the tenant) and the name of each
     object, if these operations select objects by id. harmless: fields of these operations that change nothing that a
     file has; files never stop them. listed_by: the operation that lists the objects, and the field of its answer that
     has them.
@@ -100,6 +103,7 @@ class Kind(ABC, Generic[BodyT]):
     weight: ClassVar[int] = 1
     mentioned: ClassVar[frozenset[str]] = frozenset()
     changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    has_nameless: ClassVar[bool] = False
     listed_by: ClassVar[tuple[str, str]] = ("", "")
     names: ClassVar[str] = ""
     harmless: ClassVar[frozenset[str]] = frozenset()
@@ -113,12 +117,15 @@ class Kind(ABC, Generic[BodyT]):
         """Write changes, first those that remove an object. Raises Refused."""
 
     def selector(self, path: str, body: Fields) -> str:
-        """Return the field of the body of an operation of `changed_by` that selects the objects."""
-        return self.changed_by[path]
+        """Return the field of the body of an operation of `changed_by` that selects the objects. REMOVE_DOMAIN selects
+        all objects of the domain."""
+        return self.changed_by.get(path, "domainId")
 
     def is_changed(self, path: str, body: Fields) -> bool:
         """Return whether an operation of `changed_by` changes something that a file has. body: its given fields."""
-        given = {name for name, value in body.items() if value and name not in IDS}
+        if path == REMOVE_DOMAIN:
+            return not body.get("dryRun")
+        given = {name for name, value in body.items() if name not in IDS and (value or name not in self.harmless)}
         return not given & self.harmless or not given <= self.harmless | {self.changed_by[path]}
 
     def values(self, body: BodyT) -> dict[str, object]:

@@ -27,7 +27,7 @@ class Line:
 
     def __init__(self, connect: "Callable[[], Connection]", *, override: bool = False) -> None:
         self._connect = connect
-        self._override = override
+        self.override = override
 
     @cached_property
     def connection(self) -> "Connection":
@@ -89,7 +89,7 @@ class Line:
         named: Row = {"domain": domain} if domain is not None else {}
         if domains is not None:
             named["domains"] = list(domains)
-        if self._override:
+        if self.override:
             named["override"] = True
         return self._ask({"path": path, "body": whole, **named}, whole)
 

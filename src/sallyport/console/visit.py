@@ -232,13 +232,15 @@ class Visit:
 
     async def upload(self, path: str, sent: dict[str, str] | None = None) -> Row:
         """Run an operation of the API that takes a file, with the form of this request, and return its answer as `call`
-        does. The form token must be before the file. sent: gets the fields before the file. Raises Refused, StoreError,
-        OSError."""
+        does. The form token and INSISTS must be before the file. sent: gets the fields before the file. Raises Refused,
+        StoreError, OSError."""
 
-        def check(fields: dict[str, str]) -> None:
+        def check(fields: dict[str, str]) -> bool:
             check_token(fields.pop(TOKEN, ""), self.key)
+            insists = fields.pop(INSISTS, None) is not None
             if sent is not None:
                 sent.update(fields)
+            return insists
 
         return _object(await self.services.upload(path, self.request, self.caller, check))
 

@@ -272,7 +272,7 @@ class App:
                 parts, self.clients.issued, tenancy, revocations, self.login, self.server_certificates.service
             )
         )
-        self.configured = add(ConfigurationArea(parts, self.areas, tenancy))
+        self.configured = add(ConfigurationArea(parts, self.areas, tenancy, domains))
         self.migration = add(
             MigrationArea(
                 parts,

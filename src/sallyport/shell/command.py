@@ -135,7 +135,11 @@ class CommandLine(Protocol):
 
     Results go to standard output, and notes go to standard error. In both outputs, terminal control sequences are
     replaced.
+
+    override: whether to change objects that files manage.
     """
+
+    override: bool
 
     def settings(self) -> Settings:
         """Return the settings of the service. Raises ConfigError."""

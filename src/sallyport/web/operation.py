@@ -47,7 +47,7 @@ class Operation:
 
     handler: a function that checks and answers an HTTP request. run: a function that answers a request of the control
     socket; None if the request is a form with a file. take: a function that answers such a form; None if the request is
-    JSON.
+    JSON. overrides: whether the operation itself checks objects that files manage.
     """
 
     method: str
@@ -62,11 +62,12 @@ class Operation:
     handler: Handler
     run: Run | None = None
     take: Take | None = None
+    overrides: bool = False
 
     @property
     def can_override(self) -> bool:
         """Whether the operation changes objects that files may manage, so that a caller may send `override`."""
-        return self.gate.managed.concerns(self.paths[0])
+        return self.overrides or self.gate.managed.concerns(self.paths[0])
 
     @property
     def has_file(self) -> bool:
@@ -106,19 +107,29 @@ class Operations:
         return self._declare("DELETE", (path, *alternatives), roles)
 
     def upload(
-        self, path: str, *, roles: frozenset[Role], form: type[FormT], keeper: Keeper, limit: int
+        self,
+        path: str,
+        *,
+        roles: frozenset[Role],
+        form: type[FormT],
+        keeper: Keeper,
+        limit: int,
+        can_override: bool = False,
     ) -> Callable[[UploadWork[FormT, AnswerT]], UploadWork[FormT, AnswerT]]:
         """Declare a POST operation that receives a form with one file.
 
         limit: the maximum size of the file in octets. keeper: the storage for the file. If the operation raises an
-        error, the service deletes the file. Otherwise the operation is responsible for the file.
+        error, the service deletes the file. Otherwise the operation is responsible for the file. can_override: whether
+        it changes objects that files manage if `Upload.override` is set.
         """
 
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
             answer = get_type_hints(work)["return"]
             reader = Reader(cast(type[FormT], _claiming(form)), keeper, limit, unknown_fields((path,)))
             checked = CheckedUpload(self._gate, roles, work, reader, AnswerShape(answer))
-            self._add("POST", (path,), roles, work, form, answer, checked.handle, take=checked.take)
+            self._add(
+                "POST", (path,), roles, work, form, answer, checked.handle, take=checked.take, overrides=can_override
+            )
             return work
 
         return declare
@@ -148,10 +159,11 @@ class Operations:
         *,
         run: Run | None = None,
         take: Take | None = None,
+        overrides: bool = False,
     ) -> None:
         name, description = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
         common = (method, paths, self._gate, roles, self._tag, name, description, body, answer, handler)
-        self.all.append(Operation(*common, run=run, take=take))
+        self.all.append(Operation(*common, run=run, take=take, overrides=overrides))
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:

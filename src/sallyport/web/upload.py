@@ -24,7 +24,7 @@ from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.validation import refusal
 from sallyport.web import content, problem
 from sallyport.web.bodies import Body
-from sallyport.web.handling import AnswerShape, source_of, token_of
+from sallyport.web.handling import AnswerShape, overrides, source_of, token_of
 from sallyport.web.problem import TooLarge
 from sallyport.web.scope import Caller, Gate, Role
 
@@ -133,9 +133,9 @@ AROUND_FILE: Final = 1 << 17
 
 AnswerT = TypeVar("AnswerT")
 FormT = TypeVar("FormT", bound=Body)
-BeforeFile: TypeAlias = Callable[[dict[str, str]], None]
-"""A function that gets the fields before the file, and may remove some of them. If it raises an error, no file is
-stored."""
+BeforeFile: TypeAlias = Callable[[dict[str, str]], bool]
+"""A function that gets the fields before the file, and may remove some of them. It returns whether the operation may
+change objects that files manage. If it raises an error, no file is stored."""
 
 
 class Keeper(Protocol):
@@ -157,13 +157,15 @@ class Keeper(Protocol):
 class Upload(Generic[FormT]):
     """A form and its file.
 
-    kept: the keeper's name of the file. file_name: the file's name at the client.
+    kept: the keeper's name of the file. file_name: the file's name at the client. override: whether the operation may
+    change objects that files manage.
     """
 
-    def __init__(self, form: FormT, kept: str, file_name: str) -> None:
+    def __init__(self, form: FormT, kept: str, file_name: str, *, override: bool) -> None:
         self.form = form
         self.kept = kept
         self.file_name = file_name
+        self.override = override
 
 
 class Reader(Generic[FormT]):
@@ -196,7 +198,7 @@ class Reader(Generic[FormT]):
         except BaseException:
             await self.discard(receiver.kept)
             raise
-        return Upload(form, receiver.kept, receiver.file_name)
+        return Upload(form, receiver.kept, receiver.file_name, override=receiver.override)
 
     async def discard(self, kept: str) -> None:
         """Delete a stored file."""
@@ -211,6 +213,7 @@ class _Receiver:
         self._keeper = keeper
         self._limit = limit
         self._before_file = before_file
+        self.override = False
         self._keeps = keeps
         self._size = 0
         self._field: tuple[str, bytearray] | None = None
@@ -248,7 +251,7 @@ class _Receiver:
         if self.file_name is not None:
             raise invalid_field(FILE, "must be one file, but the form has several")
         if self._before_file is not None:
-            self._before_file(self.fields)
+            self.override = self._before_file(self.fields)
         self.file_name = part.file_name or ""
         if self._keeps:
             self.kept = await self._keeper.open(self._limit)
@@ -300,14 +303,14 @@ class CheckedUpload(Generic[FormT, AnswerT]):
         """Answer one request. An error becomes an error answer."""
         try:
             caller = await self._gate.caller(token_of(request), source_of(request))
-            return self._answer.response(await self._run(request, caller, None))
+            return self._answer.response(await self._run(request, caller, lambda _: overrides(request)))
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
     async def take(self, request: Request, caller: Caller, before_file: BeforeFile) -> bytes:
         return self._answer.content(await self._run(request, caller, before_file))
 
-    async def _run(self, request: Request, caller: Caller, before_file: BeforeFile | None) -> AnswerT:
+    async def _run(self, request: Request, caller: Caller, before_file: BeforeFile) -> AnswerT:
         upload = await self._reader.read(request, keeps=caller.role in self._roles, before_file=before_file)
         try:
             self._gate.admit(caller, [upload.form], self._roles)

@@ -33,6 +33,7 @@ class AgentSettingsKind(Kind[ConfiguredSettings]):
     refers = "domain"
     mentioned = frozenset({INSTANCE})
     names = "select id, domain_id as owner, name from endpoint_instances"
+    has_nameless = True
     changed_by = MappingProxyType({"/api/v1/agent/setSettings": "instanceId"})
 
     def __init__(self, service: Agents) -> None:

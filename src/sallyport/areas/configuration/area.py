@@ -9,6 +9,7 @@ from sallyport.areas.configuration.managed import ManagedObjects
 from sallyport.areas.configuration.service import Engine
 from sallyport.areas.configuration.startup import Startup
 from sallyport.areas.configured import AnyKind
+from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.tenancy.service import Tenancy
 from sallyport.base.clock import SECOND
@@ -27,12 +28,13 @@ class ConfigurationArea(Area):
 
     sealed = (Sealed("configured_slices", "fields", ("tenant_id", "number"), "configured_slices/{}/{}"),)
 
-    def __init__(self, parts: Parts, areas: Areas, tenancy: Tenancy) -> None:
+    def __init__(self, parts: Parts, areas: Areas, tenancy: Tenancy, domains: Domains) -> None:
         self._areas = areas
         self._tenancy = tenancy
         self._parts = parts
         self.engine = Engine(parts.configuration, self._kinds, parts.vault, parts.clock)
         self.managed = ManagedObjects(parts.store, self._kinds)
+        domains.renamed = self.managed.rename_domain
         self.metrics = ConfigurationMetrics(parts.registry)
         self.startup = Startup(parts.settings.apply, self.engine, tenancy, self.metrics, parts.clock)
         self.leader_tasks = (self.startup.run, self._undo_unfinished)

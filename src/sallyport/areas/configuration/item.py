@@ -68,7 +68,8 @@ class Plan:
     """What `Engine.apply` changes for a tenant.
 
     version: the version of the configuration for which the plan was made. managed: the names of all objects of the
-    files, by kind. released: the names that files do not manage any more.
+    files, by kind. released: the names that files do not manage any more. overridden: the steps of an import that
+    change objects of files.
     """
 
     tenant_id: int
@@ -76,6 +77,7 @@ class Plan:
     steps: Sequence[Step]
     managed: Mapping[str, Sequence[str]]
     released: Mapping[str, Sequence[str]]
+    overridden: Sequence[Step] = ()
 
     @property
     def changes(self) -> list[Step]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.files import SUFFIX
 from sallyport.areas.configuration.planning import identified, identity_of
-from sallyport.areas.configured import AnyKind, Fields
+from sallyport.areas.configured import REMOVE_DOMAIN, AnyKind, Fields
 from sallyport.base.errors import Conflict, StoreError
 from sallyport.base.text import fold
 from sallyport.base.wire import Row
@@ -57,7 +57,7 @@ class ManagedObjects:
         """The kinds whose objects an operation changes, by its path."""
         found = defaultdict[str, list[AnyKind]](list)
         for kind in self._kinds():
-            for path in kind.changed_by:
+            for path in (*kind.changed_by, *([REMOVE_DOMAIN] if kind.refers == "domain" else ())):
                 found[path].append(kind)
         return dict(found)
 
@@ -81,8 +81,7 @@ class ManagedObjects:
         found = await self._store.read(read) if any(own for _, own in kinds) else []
         if found and not override:
             raise ManagedByFiles(*found[0])
-        names = [shown for _, shown in found]
-        return ", ".join([*names[:NAMED], *([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])])
+        return few([shown for _, shown in found])
 
     @cached_property
     def _listed_by(self) -> Mapping[str, AnyKind]:
@@ -132,6 +131,12 @@ class ManagedObjects:
 
         return await self._store.read(read) if kinds else []
 
+    def rename_domain(self, tx: Tx, tenant_id: int, before: str, after: str) -> None:
+        """Let files manage a domain and its objects as before, after it has another name. before, after: the forms for
+        comparison of its names."""
+        kinds = [kind.name for kind in self._kinds() if kind.refers == "domain"]
+        repo.rename_domain(tx, tenant_id, kinds, before, after)
+
     async def listed(self, tenant_id: int) -> list[ManagedObject]:
         """Return all objects that files manage, in order. Raises StoreError."""
         refers = {kind.name: kind.refers for kind in self._kinds()}
@@ -153,7 +158,9 @@ def _managed(tx: Tx, tenant_id: int, kind: AnyKind, selections: Iterable[tuple[s
     for field, body in selections:
         values = set(_texts(kind, body.get(field)))
         domain = fold(domains.get(_number(body.get("domainId")), ""))
-        if kind.refers == "domain" and (field == "domainId" or not body.get(field)):
+        if kind.has_nameless and not body.get(field) and field != "domainId":
+            names.append(identity_of(kind, {"domain": domain}))
+        elif kind.refers == "domain" and (field == "domainId" or not body.get(field)):
             names += repo.managed_of_domain(tx, tenant_id, kind.name, domain)
         elif field in (kind.key, f"{kind.key}s"):
             own = [kind.identity({kind.key: value}) for value in values]
@@ -166,7 +173,17 @@ def _managed(tx: Tx, tenant_id: int, kind: AnyKind, selections: Iterable[tuple[s
         present = identified(kind, kind.read(tx, tenant_id, domains))
         names += [name for name, stored in present if str(stored.id) in ids]
     managed = repo.managed_among(tx, tenant_id, kind.name, names)
-    return [f"{_words(kind.name)} {'/'.join(each.strip().splitlines())}" for each in managed]
+    return [shown(kind, each) for each in managed]
+
+
+def shown(kind: AnyKind, identity: str) -> str:
+    """Return an object that files manage as text. identity: the form for comparison of its name."""
+    return f"{_words(kind.name)} {'/'.join(identity.strip().splitlines())}"
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first of many objects as one text, for the audit trail."""
+    return ", ".join([*names[:NAMED], *([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])])
 
 
 def _names_of(tx: Tx, tenant_id: int, kind: AnyKind, domains: Mapping[int, str], ids: Iterable[int]) -> Iterator[str]:

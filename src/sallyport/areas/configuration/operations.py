@@ -32,7 +32,7 @@ class Apply(Arguments):
 
     org, tenant: the orgId and the tenantId; a tenant that does not exist is created. only: the names of kinds; all if
     empty. apply: whether to write the changes, or only to return the plan. manages: whether files manage the objects
-    from now on, unlike an import.
+    from now on, unlike an import. override: whether an import changes objects that files manage.
     """
 
     org: int
@@ -42,6 +42,7 @@ class Apply(Arguments):
     only: list[str] = Field(default_factory=list)
     apply: bool = False
     manages: bool = True
+    override: bool = False
 
 
 class Export(Arguments):
@@ -94,7 +95,14 @@ def local_operations(engine: Engine, tenancy: Tenancy, startup: Startup) -> Loca
             plan = await engine.plan(present, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
         if wanted.apply:
             tenant_id = await tenancy.ensure_tenant(wanted.org, wanted.tenant)
-            plan = await engine.run(tenant_id, items, prune=wanted.prune, only=wanted.only, manages=wanted.manages)
+            plan = await engine.run(
+                tenant_id,
+                items,
+                prune=wanted.prune,
+                only=wanted.only,
+                manages=wanted.manages,
+                override=wanted.override,
+            )
         return await trio.to_thread.run_sync(_shown, plan)
 
     async def _present(wanted: Apply) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 
 from sallyport.areas.configuration.item import Plan
 from sallyport.base.errors import Conflict
-from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, listed
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 
 _SLICES: Final = "from configured_slices where tenant_id = :t"
 
@@ -90,6 +90,22 @@ def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released:
     rows = [(kind, name) for kind, several in names.items() for name in several]
     same = {"tenant_id": tenant_id}
     tx.insert("configured_items", ("kind", "name"), rows, same=same, on_conflict="on conflict do nothing")
+
+
+def rename_domain(tx: Tx, tenant_id: int, kinds: Sequence[str], before: str, after: str) -> None:
+    """Rename a domain in the names of objects that files manage. kinds: those whose objects belong to a domain. before,
+    after: the forms for comparison of its names. Rows of a former domain with the new name are deleted."""
+    if before == after:
+        return
+    own = (
+        "where tenant_id = :t and (kind = 'domain' and name = :name "
+        f"or kind in {LISTED_TEXTS} and substr(name, 1, cast(:n as integer)) = :head)"
+    )
+    old: dict[str, Value] = {"name": before, "head": f"{before}\n", "n": len(before) + 1}
+    new: dict[str, Value] = {"name": after, "head": f"{after}\n", "n": len(after) + 1}
+    tx.execute(f"delete from configured_items {own}", t=tenant_id, ids=listed(kinds), **new)
+    renamed = "cast(:new as text) || substr(name, cast(:n as integer))"
+    tx.execute(f"update configured_items set name = {renamed} {own}", t=tenant_id, ids=listed(kinds), new=after, **old)
 
 
 # --- an apply in several transactions -------------------------------------------------------------------------------

@@ -18,8 +18,10 @@ from pydantic_core import to_jsonable_python
 
 from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Item, Plan, Prune, Sign, Step
+from sallyport.areas.configuration.managed import ManagedByFiles, few, shown
 from sallyport.areas.configuration.planning import Present, plan, undoing
 from sallyport.areas.configured import AnyChange, AnyKind, Change, Fields, Stored
+from sallyport.base.actor import acting, acting_as
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, Refused, SallyportError
 from sallyport.base.text import counted, existing, fold
@@ -112,16 +114,27 @@ class Engine:
             if step.domains and step.change is not None and step.change.body is not None:
                 with _placed(step.kind, [step]):
                     await step.kind.admit(step.change.body, tenant_id, ids.get(fold(step.domains[0]), 0))
-        return made if manages else replace(made, managed={})
+        if manages:
+            return made
+        managed = {kind: set(names) for kind, names in present.managed.items()}
+        changed = [step for step in made.changes if step.sign is Sign.CHANGED]
+        theirs = [step for step in changed if step.identity in managed.get(step.kind.name, ())]
+        return replace(made, managed={}, overridden=theirs)
 
-    async def apply(self, plan: Plan) -> None:
+    async def apply(self, plan: Plan, *, override: bool = False) -> None:
         """Write the changes of a plan, or nothing. Raises Conflict if the configuration has changed since the plan was
-        made; other Refused, StoreError."""
+        made; other Refused, StoreError. Raises ManagedByFiles if an import changes objects of files, unless `override`
+        is set."""
+        names = [shown(step.kind, step.identity) for step in plan.overridden]
+        if names and not override:
+            raise ManagedByFiles(plan.overridden[0].kind.name, names[0])
+        actor = replace(acting(), overrides=few(names))
         async with self._applying:
             await self._undo(plan.tenant_id)
             parts = await trio.to_thread.run_sync(self._parts, plan)
             try:
-                await self._write(plan, parts)
+                with acting_as(actor):
+                    await self._write(plan, parts)
             except SallyportError:
                 if len(parts) > 1:
                     await self._undo(plan.tenant_id)
@@ -192,13 +205,14 @@ class Engine:
         prune: Prune = Prune.NOTHING,
         only: Collection[str] = (),
         manages: bool = True,
+        override: bool = False,
     ) -> Plan:
         """Plan and apply, again if the configuration changes meanwhile, and return the plan. Raises as `plan` and
         `apply` do."""
         for attempt in range(1, ATTEMPTS + 1):
             planned = await self.plan(tenant_id, items, prune=prune, only=only, manages=manages)
             try:
-                await self.apply(planned)
+                await self.apply(planned, override=override)
             except repo.Outdated:
                 if attempt == ATTEMPTS:
                     raise

@@ -9,7 +9,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from sallyport.areas.configured import Change, Kind, Stored
+from sallyport.areas.configured import REMOVE_DOMAIN, Change, Kind, Stored
 from sallyport.areas.domains import repo
 from sallyport.areas.domains.bodies import AddDomain, UpdateDomain
 from sallyport.areas.domains.domain import SETTINGS, Domain
@@ -47,9 +47,9 @@ class DomainKind(Kind[AddDomain]):
     names = "select id, tenant_id as owner, name from domains"
     listed_by = ("/ad/GetAllDomains", "domains")
     changed_by = MappingProxyType(
-        {"/ad/UpdateDomain": "domainId", "/ad/updateDomainEnforcement": "domainId", "/ad/RemoveDomain": "domainId"}
+        {"/ad/UpdateDomain": "domainId", "/ad/updateDomainEnforcement": "domainId", REMOVE_DOMAIN: "domainId"}
     )
-    harmless = frozenset({"confirm", "dryRun"})
+    harmless = frozenset({"confirm"})
 
     def __init__(self, service: Domains, removal: Removal) -> None:
         self._service = service

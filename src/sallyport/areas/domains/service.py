@@ -46,6 +46,8 @@ class Domains:
 
     has_provider, provider_hints: functions that return whether a domain has an MFA provider, and hints on it; the area
     of MFA providers replaces them.
+    renamed: a function that is called in the transaction that renames a domain, with the id of the tenant and the
+    forms for comparison of the names before and after; the area of configuration as code replaces it.
     snapshot: the current domains, for the login path.
     """
 
@@ -57,6 +59,7 @@ class Domains:
     ) -> None:
         self._configuration = configuration
         self.has_provider: Callable[[int], bool] = lambda _domain_id: False
+        self.renamed: Callable[[Tx, int, str, str], None] = lambda *_: None
         self.provider_hints: Callable[[int], Sequence[str]] = lambda _domain_id: ()
         self._clock = clock
         self.snapshot = configuration.hold(repo.load, DomainTable())
@@ -178,7 +181,12 @@ class Domains:
         named = (*filter(None, (change.name,)), *change.add_realms, *change.remove_realms)
         keys = await trio.to_thread.run_sync(folded_realms, named)
 
-        return await self._configuration.change(lambda tx: _update(tx, domain_id, change, keys, at))
+        def transaction(tx: Tx) -> Domain:
+            before, after = _update(tx, domain_id, change, keys, at)
+            self.renamed(tx, after.tenant_id, before.realm_keys[0], after.realm_keys[0])
+            return after
+
+        return await self._configuration.change(transaction)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
         """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode
@@ -298,7 +306,7 @@ def _add(tx: Tx, domain: Domain, keys: Mapping[str, str], at: int) -> int:
     return domain_id
 
 
-def _update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str], at: int) -> Domain:
+def _update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str], at: int) -> tuple[Domain, Domain]:
     before, after = repo.update(tx, domain_id, change, keys)
     changes = audit.changed(answer(before, warnings=[]), answer(after, warnings=[]))
     if changes:
@@ -311,7 +319,7 @@ def _update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str], at:
             target=f"domain {domain_id} {before.name}",
             changes=changes,
         )
-    return after
+    return before, after
 
 
 def _recorded(tx: Tx, action: str, work: Callable[[], T], domain_ids: Sequence[int] | None, at: int) -> T:

@@ -89,3 +89,7 @@ class ImportPlanned(Done):
     findingCount: int = Field(description="Number of all findings.")
     undecided: list[str] = Field(description="Policies that need a decision before the plan can be written.")
     unknownGroups: list[str] = Field(description="SIDs of groups that no directory knows.")
+    managed: list[str] = Field(
+        description="The first 1,000 objects that files manage and that the plan changes. With some, the plan is "
+        "written only with `override`."
+    )

@@ -176,7 +176,7 @@ def _run(line: CommandLine, form: str, path: Path, options: Options, target: Tar
     found = merged(found, domain, {kind: entries(objects) for kind, objects in present.items()})
     people = [each for each in found.items if each.kind == "user"]
     items: list[JSON] = [row_of(each) for each in found.items if each.kind != "user"]
-    arguments: Row = {**own, "items": items, "manages": False}
+    arguments: Row = {**own, "items": items, "manages": False, "override": line.override}
     plan = line.row("configuration.apply", **arguments)
     undecided = found.named(Weight.UNDECIDED)
     applied = target.yes and not undecided

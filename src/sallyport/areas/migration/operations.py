@@ -4,6 +4,7 @@ from itertools import starmap
 from typing import Final
 
 from sallyport.areas.configuration.item import Item, Sign, Step
+from sallyport.areas.configuration.managed import shown
 from sallyport.areas.migration.bodies import (
     LISTED,
     ImportConfiguration,
@@ -31,7 +32,14 @@ _ORDER: Final = (Weight.UNDECIDED, Weight.DISABLED, Weight.NOTE, Weight.LEFT_OUT
 def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
     imports = Operations("Configuration", gate)
 
-    @imports.upload("/ad/ImportConfiguration", roles=ADMINS, form=ImportConfiguration, keeper=files, limit=MAX_SIZE)
+    @imports.upload(
+        "/ad/ImportConfiguration",
+        roles=ADMINS,
+        form=ImportConfiguration,
+        keeper=files,
+        limit=MAX_SIZE,
+        can_override=True,
+    )
     async def import_configuration(upload: Upload[ImportConfiguration], caller: Caller) -> ImportPlanned:
         """Import the configuration of another RADIUS server from a file of at most 16 MiB: NPS (`nps`), Cisco ISE
         (`ise`), Aruba ClearPass (`clearpass`), any table (`csv`), or an archive of the folder of FreeRADIUS
@@ -46,7 +54,7 @@ def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
         between, import the file again: only what is missing is added.
 
         409: the file, the options or the configuration have changed since the plan was made, or a policy needs a
-        decision.
+        decision, or the plan changes objects that files manage (`managed`), without `override`.
         """
         form = upload.form
         name = "".join(filter(str.isprintable, form.fileName or upload.file_name))[:100] or "file"
@@ -58,7 +66,7 @@ def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
         finally:
             await files.discard(upload.kept)
         if form.plan:
-            await service.write(form.domainId, planned, form.plan)
+            await service.write(form.domainId, planned, form.plan, override=upload.override)
         return _shown(planned, applied=bool(form.plan))
 
     return imports
@@ -107,6 +115,7 @@ def _shown(planned: Planned, *, applied: bool) -> ImportPlanned:
         findingCount=len(findings),
         undecided=list(dict.fromkeys(each.name.partition(OTHERWISE)[0] for each in found.named(Weight.UNDECIDED))),
         unknownGroups=planned.unknown_groups,
+        managed=[shown(each.kind, each.identity) for each in plan.overridden[:LISTED]],
     )
 
 

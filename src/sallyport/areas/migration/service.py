@@ -121,13 +121,14 @@ class Import:
         parts = [rows[at : at + USERS] for at in range(0, len(rows), USERS)]
         return [each for part in parts for each in await self._import_users(domain_id, part, apply=apply)]
 
-    async def write(self, domain_id: int, planned: Planned, name: str) -> None:
-        """Write a plan. name: that of the plan that the admin has seen. Raises Conflict, StoreError."""
+    async def write(self, domain_id: int, planned: Planned, name: str, *, override: bool = False) -> None:
+        """Write a plan. name: that of the plan that the admin has seen. override: whether it may change objects that
+        files manage. Raises Conflict, StoreError."""
         if undecided := planned.found.named(Weight.UNDECIDED):
             raise Conflict(f"{counted(len(undecided), 'policy', 'policies')} must be decided first")
         if name != planned.name:
             raise Conflict("the file, the options or the configuration differ from those of the plan: make a new plan")
-        await self._engine.apply(planned.plan)
+        await self._engine.apply(planned.plan, override=override)
         await self._users(domain_id, [item for item, _ in planned.people], apply=True)
 
     async def _present(self, tenant_id: int, kinds: Sequence[str]) -> Present:

@@ -6,6 +6,7 @@ admin adds them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from sallyport.areas.configured import Change, Fields, Kind, Mention, Stored
 from sallyport.areas.users import membership
@@ -23,6 +24,7 @@ from sallyport.base.text import fold
 from sallyport.store.model import Tx
 
 INSTANCES, GROUPS = "instances", "groups"
+UPDATE_WALLET: Final = "/api/v1/endpointUsers/updateUserWallet"
 
 
 class UserKind(Kind[ImportedUser]):
@@ -42,6 +44,7 @@ class UserKind(Kind[ImportedUser]):
     changed_by = MappingProxyType(
         {
             "/api/v1/endpointUsers/updateEpmUserInfo": "userId",
+            UPDATE_WALLET: "epmUserId",
             "/api/v1/instanceGroup/assignUsersToEndpointGroup": "userIds",
             "/api/v1/instances/assignUsersToMachines": "userIds",
         }
@@ -71,6 +74,9 @@ class UserKind(Kind[ImportedUser]):
         return name_key(str(fields.get(self.key, "")))
 
     def is_changed(self, path: str, body: Fields) -> bool:
+        if path == UPDATE_WALLET:  # files have neither wallets nor credentials
+            is_assigned = bool(body.get("groupId") or body.get("instanceId"))
+            return is_assigned or any(body.get(name) is not None for name in ("userType", "privilegedUser"))
         return body.get("action") != "remove" and super().is_changed(path, body)  # a removal revokes access
 
     def values(self, body: ImportedUser) -> dict[str, object]:
