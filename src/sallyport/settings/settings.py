@@ -568,3 +568,7 @@ def _read(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: is nested too deeply") from error
+    except ValueError as error:  # of int(), which refuses very long numbers
+        raise ConfigError(f"{path}: a number has too many digits") from error
