@@ -134,9 +134,9 @@ def test_the_directory_agent_needs_its_extra(wheel: Path, tmp_path: Path) -> Non
 def test_an_unknown_command_is_wrong_usage(wheel: Path, tmp_path: Path) -> None:
     """The exit statuses are those of `sallyport`. The message names the nearest command."""
     program = environment(wheel, tmp_path / "own", names(PROJECT["dependencies"]))
-    done = subprocess.run([program, "instal"], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "stats"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith('sallyport-agent: There is no command "instal". Did you mean "install"?\n')
+    assert done.stderr.startswith('sallyport-agent: There is no command "stats". Did you mean "status"?\n')
 
 
 def test_both_distributions_have_one_version() -> None:

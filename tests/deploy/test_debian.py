@@ -20,6 +20,7 @@ from sallyport.host.systemd import (
     CONFIG_FILE,
     CREDENTIALS_DIR,
     DATA_DIR,
+    SOCKET,
     UNIT,
     UNITS,
     USER,
@@ -49,6 +50,37 @@ print(answer.code, answer.attributes.get(STATE, b"").hex())
 """A script with the arguments: the secret, the password, and the State of a challenge in hex. It prints the code and
 the State of the answer.
 """
+LOAD = """
+import select, socket, sys, time
+from sallyport.radius.attributes import USER_NAME, USER_PASSWORD, push_attribute
+from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, encode_request
+from sallyport.radius.password import hide_password
+COUNT, RATE, SECRET = 4000, 1000, SharedSecret(sys.argv[1].encode())
+socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(16)]
+for each in socks:
+    each.connect(("127.0.0.1", 1812))
+began, end, waiting, accepted, sent = time.monotonic(), time.monotonic() + 120, {}, 0, 0
+while accepted < COUNT and time.monotonic() < end:
+    while sent < COUNT and sent < (time.monotonic() - began) * RATE:
+        authenticator = sent.to_bytes(16, "big")
+        hidden = hide_password(b"correct horse battery", SECRET, authenticator)
+        body = push_attribute(USER_NAME, b"alice") + push_attribute(USER_PASSWORD, hidden)
+        key = sent % 16, sent // 16
+        packet = encode_request(ACCESS_REQUEST, sent // 16, SECRET, body, authenticator=authenticator)
+        waiting[key] = [time.monotonic(), packet]
+        socks[key[0]].send(packet)
+        sent += 1
+    for each in select.select(socks, [], [], 0.001)[0]:
+        answer = each.recv(4096)
+        if answer[0] == 2 and waiting.pop((socks.index(each), answer[1]), None):
+            accepted += 1
+    for key, entry in waiting.items():
+        if time.monotonic() - entry[0] > 3:
+            entry[0] = time.monotonic()
+            socks[key[0]].send(entry[1])
+print(accepted, "of", COUNT, "logins accepted")
+"""
+"""Logins as alice, with the client's secret as its argument. Like a NAS, it sends a request again after 3 s."""
 pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_boot]
 
 STATUS = """
@@ -229,6 +261,32 @@ def test_systemd_reloads_the_settings(host: BootedHost) -> None:
     assert "there is no setting event_day" in host.shell(f"journalctl --unit {UNIT} --output cat")
     assert host.shell(f"systemctl show --property MainPID --value {UNIT}") == process
     assert host.shell(f"systemctl is-active {UNIT}") == "active\n"
+    assert log_in(host, secret).startswith("Access-Accept")
+
+
+def test_a_restart_loses_no_datagram(host: BootedHost) -> None:
+    """systemd keeps the sockets, after the commands of the page. Under 1,000 logins a second a restart leaves no login
+    without an answer."""
+    installed(host, "--start")
+    secret = set_up(host)
+    (block,) = [each for each in blocks("docs/install/systemd.md") if any(SOCKET in line.text for line in each)]
+    for command in block:
+        host.shell(command.text.removeprefix("sudo "))
+    process = f"systemctl show --property MainPID --value {UNIT}"
+    before = host.shell(process)
+    load = f"{VENV}/bin/python -c '{LOAD}' {secret} > /root/load"
+    host.shell(f"{load} & sleep 1; systemctl restart {UNIT}; wait")
+    assert host.shell("cat /root/load") == "4000 of 4000 logins accepted\n"
+    assert host.shell(process) != before
+    owner = host.shell("ss --no-header --listening --udp --processes 'sport = :1812'")
+    assert '"systemd",pid=1' in owner
+    assert '"sallyport"' in owner
+    sallyport(host, "client", "set", "here", "--note", "the sockets of systemd answer commands as well")
+    host.shell(f"echo 'radius_acct_bind = \"127.0.0.1:1813\"' | cat - {CONFIG_FILE} > /root/new")
+    host.shell(f"cat /root/new > {CONFIG_FILE}")
+    assert host.run("systemctl", "restart", UNIT, check=False).returncode != 0
+    assert "systemd has passed a socket for 0.0.0.0:1813 (UDP)" in host.shell(f"journalctl --unit {UNIT} --output cat")
+    installed(host, "--start")
     assert log_in(host, secret).startswith("Access-Accept")
 
 

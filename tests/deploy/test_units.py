@@ -132,7 +132,7 @@ def drop_ins_of(tmp_path: Path, text: str) -> dict[str, str]:
     file.write_text(text)
     texts = units.drop_ins(load(file, {}).below(systemd.DATA_DIR))
     names = {units.drop_in_path(name): name for name in (systemd.UNIT, systemd.BACKUP_UNIT)}
-    return {names[path]: text.partition("[Service]\n")[2] for path, text in texts.items()}
+    return {name: texts[path].partition("[Service]\n")[2] for path, name in names.items()}
 
 
 def test_the_default_settings_need_no_drop_in() -> None:
@@ -157,6 +157,27 @@ def test_a_drop_in_allows_what_the_settings_need(tmp_path: Path) -> None:
     assert (
         drop_ins_of(tmp_path, 'data_dir = "here"')[systemd.UNIT] == ""
     )  # relative to the working directory of the unit
+
+
+def test_the_socket_unit_has_the_addresses_of_the_settings() -> None:
+    """With other addresses than the default, the drop-in replaces those of the unit. Each worker has its own UDP
+    socket."""
+    settings = Settings(
+        data_dir=systemd.DATA_DIR,
+        database="postgresql://db/sallyport",
+        radius_acct_bind="",
+        radsec_bind="[::]:2083",
+        http_bind="127.0.0.1:0",
+        workers=2,
+    )
+    text = units.drop_ins(settings)[units.drop_in_path(systemd.SOCKET)]
+    assert text.partition("[Socket]\n")[2].splitlines() == [
+        "ListenStream=",
+        *["ListenDatagram=0.0.0.0:1812"] * 2,
+        *["ListenDatagram=[::]:1812"] * 2,
+        "ListenStream=[::]:2083",
+        "ReusePort=yes",
+    ]
 
 
 def test_a_drop_in_waits_for_postgresql() -> None:

@@ -305,6 +305,7 @@ NOT_RUN = {
         "make dist": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo /opt/sallyport": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo ln": "it changes the machine",
+        "sudo systemctl stop": "it changes the machine; tests/deploy/test_debian.py runs it in a Debian of its own",
         "sallyport completion": "it changes the machine; tests/cli/test_completion.py runs the scripts",
         "sudo install": "it changes the machine; tests/deploy/test_debian.py runs it in a Debian of its own",
     },

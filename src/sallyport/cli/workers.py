@@ -29,6 +29,7 @@ from sallyport import __version__
 from sallyport.base.clock import BackOff
 from sallyport.cli.main import run
 from sallyport.host.notify import Notifier, ToParent
+from sallyport.service.activation import PassedSockets, passed_sockets
 from sallyport.service.reload import STATUS
 from sallyport.service.serve import Worker, serve_until_signal
 from sallyport.service.sockets import bind_for_workers
@@ -273,7 +274,7 @@ def run_workers(
     check_extra()
     import_module("sallyport.store.postgres.engine")  # imported once for all workers
     with ExitStack() as held:
-        sockets = bind_for_workers(settings, held)
+        sockets = bind_for_workers(settings, held, PassedSockets(passed_sockets(environ)))
 
         def work(number: int, parent: ToParent) -> int:
             structlog.contextvars.bind_contextvars(worker=number)

@@ -10,7 +10,7 @@ import click
 
 from sallyport.base.errors import ConfigError
 from sallyport.host import systemd
-from sallyport.host.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, UNIT, USER
+from sallyport.host.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, SOCKET, UNIT, USER
 from sallyport.shell.command import CommandLine, Form
 from sallyport.shell.options import Group, json_form
 
@@ -47,15 +47,19 @@ def install(*, start: bool) -> None:
             f"{CONFIG_FILE}"
         )
     changed = installation.make(os.environ)
+    running = [SOCKET, UNIT] if systemd.is_booted() and systemd.is_active(SOCKET) else [UNIT]
     if start:
         systemd.systemctl("enable", UNIT, BACKUP_TIMER)
-        systemd.systemctl("restart" if changed else "start", UNIT)
+        if changed and SOCKET in running:  # after failed starts with the old addresses, systemd would refuse a restart
+            systemd.systemctl("stop", *running)
+            systemd.systemctl("reset-failed", *running)
+        systemd.systemctl("restart" if changed else "start", *running)
         systemd.systemctl("start", BACKUP_TIMER)
         click.echo(f"{UNIT} and {BACKUP_TIMER} are enabled and started")
     elif systemd.is_booted():
         _note(f"next: sudo systemctl enable --now {UNIT} {BACKUP_TIMER}")
         if changed and systemd.is_active(UNIT):
-            _note(f"the running service still uses the old unit: sudo systemctl restart {UNIT}")
+            _note(f"the running service still uses the old unit: sudo systemctl restart {' '.join(running)}")
     else:
         _note(f"systemd does not run on this machine: {_by_hand(program)}")
         if installation.has_systemd:

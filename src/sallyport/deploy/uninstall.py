@@ -12,7 +12,7 @@ from sallyport.base.errors import ConfigError
 from sallyport.deploy import account, units
 from sallyport.deploy.install import has_package, old
 from sallyport.host import systemd
-from sallyport.host.systemd import BACKUP_UNIT, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
+from sallyport.host.systemd import BACKUP_UNIT, CONFIG_DIR, CONFIG_FILE, DATA_DIR, SOCKET, UNIT, UNITS, USER
 from sallyport.settings.settings import load
 
 
@@ -36,7 +36,7 @@ def remove_units(report: Callable[[str], None]) -> None:
     for path in units.unit_paths():
         for each in (path, old(path)):
             _remove(each, report)
-    for name in (UNIT, BACKUP_UNIT):
+    for name in (UNIT, BACKUP_UNIT, SOCKET):
         path = units.drop_in_path(name)
         _remove(path, report)
         with suppress(OSError):  # it is kept if an admin has other drop-ins in it

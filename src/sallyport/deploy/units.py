@@ -1,11 +1,12 @@
 """The service's units for systemd: their text, and the drop-ins that the settings require (systemd.exec(5))."""
 
-from collections.abc import Iterator, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from sallyport.host.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DIR, UNIT, UNITS
+from sallyport.host.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DIR, SOCKET, UNIT, UNITS
 from sallyport.settings.settings import Settings
 
 DROP_IN: Final = "50-settings.conf"
@@ -46,10 +47,30 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
     ports = [address.port for _, address, _ in settings.addresses() if 0 < address.port < _PRIVILEGED]
+    unit = _DATABASE if settings.database_url else ()
     return {
-        drop_in_path(UNIT): _drop_in([*writes, *(binds if ports else [])], _DATABASE if settings.database_url else ()),
-        drop_in_path(BACKUP_UNIT): _drop_in(writes),
+        drop_in_path(UNIT): _drop_in({"Unit": unit, "Service": [*writes, *(binds if ports else [])]}),
+        drop_in_path(BACKUP_UNIT): _drop_in({"Service": writes}),
+        drop_in_path(SOCKET): _drop_in({"Socket": _socket(settings)}),
     }
+
+
+def _socket(settings: Settings) -> list[str]:
+    """Return the lines of the socket unit for the addresses of the settings. The list is empty if the unit itself has
+    these addresses. Each worker has a UDP socket of its own at each address."""
+    wanted, usual = _listening(settings), _listening(Settings())
+    if wanted == usual:
+        return []
+    return ["ListenStream=", *wanted, *(["ReusePort=yes"] if settings.workers > 1 else [])]  # empty: none of the unit
+
+
+def _listening(settings: Settings) -> list[str]:
+    return [
+        f"{'ListenDatagram' if kind == socket.SOCK_DGRAM else 'ListenStream'}={address}"
+        for _, address, kind in settings.addresses()
+        if address.port
+        for _ in range(settings.workers if kind == socket.SOCK_DGRAM else 1)
+    ]
 
 
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
@@ -89,14 +110,13 @@ def is_hidden(path: Path) -> bool:
     return any(path.is_relative_to(directory) for directory in HIDDEN)
 
 
-def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
-    """Return the text of a drop-in. service: the lines of the section [Service]. unit: the lines of the section [Unit].
-    Return an empty text if there are no lines."""
-    if not service and not unit:
+def _drop_in(sections: Mapping[str, Sequence[str]]) -> str:
+    """Return the text of a drop-in with the lines of each section. Return an empty text if there are no lines."""
+    written = [line for name, lines in sections.items() if lines for line in (f"[{name}]", *lines)]
+    if not written:
         return ""
-    sections = [line for head, lines in (("[Unit]", unit), ("[Service]", service)) if lines for line in (head, *lines)]
     head = f"# Made by `sallyport server install` from the settings in {CONFIG_DIR}.\n"
-    return head + "".join(f"{line}\n" for line in sections)
+    return head + "".join(f"{line}\n" for line in written)
 
 
 def _quoted(path: Path) -> str:

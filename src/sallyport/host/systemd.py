@@ -29,7 +29,9 @@ AGENT_PROGRAM: Final = "sallyport-agent"
 UNIT: Final = "sallyport.service"
 BACKUP_UNIT: Final = "sallyport-backup.service"
 BACKUP_TIMER: Final = "sallyport-backup.timer"
-UNITS: Final = (UNIT, BACKUP_UNIT, BACKUP_TIMER)
+SOCKET: Final = "sallyport.socket"
+"""The unit of the sockets that systemd keeps open while the service restarts. An admin enables it."""
+UNITS: Final = (UNIT, SOCKET, BACKUP_UNIT, BACKUP_TIMER)
 ADMIN_UNITS: Final = Path("/etc/systemd/system")
 """The directory for units of the administrator. They override the units of a package."""
 PACKAGE_UNITS: Final = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))

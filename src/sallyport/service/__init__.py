@@ -6,6 +6,7 @@ nodes         this node among the others; certificates: when the certificates of
 build         opens the store and makes the app
 operations    the operations, pages and console of all areas; commands: the requests of the control socket
 control       the Unix socket of the command line
-serve         the nursery of the service; sockets: its listeners; supervise: its watchdog; reload: its settings
+serve         the nursery of the service; supervise: its watchdog; reload: its settings
+sockets       its listeners; activation: those that systemd has opened
 garbage       Python's garbage collector beside many waiting logins
 """

@@ -23,6 +23,7 @@ from sallyport.areas.login.listen.siblings import Siblings, socket_of
 from sallyport.host.notify import Notifier, ToParent
 from sallyport.nodes.periodic import while_leading
 from sallyport.service import supervise
+from sallyport.service.activation import PassedSockets, passed_sockets
 from sallyport.service.app import App
 from sallyport.service.build import build
 from sallyport.service.commands import Requests, commands
@@ -81,7 +82,7 @@ async def serve(
             paths = {each: socket_of(settings.control_path, each) for each in range(1, settings.workers + 1)}
             app.installation.siblings = Siblings(paths, worker.number)
         with ExitStack() as held:
-            sockets = bind(settings, held) if worker is None else worker.sockets
+            sockets = bind(settings, held, PassedSockets(passed_sockets(environ))) if worker is None else worker.sockets
             async with trio.open_nursery() as background:
                 await background.start(app.parts.notices.run)
                 await background.start(app.events.login_log.run)
@@ -334,7 +335,7 @@ async def _serve_http(
     app: App,
     gate: Gate,
     declared: list[Operations],
-    sockets: Sequence[socket.socket],
+    sockets: Sequence[socket.socket | None],
     stop: trio.Event,
     *,
     task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
@@ -366,8 +367,7 @@ async def _serve_http(
         sites += [
             Listener(site_of_people, each, app.tls, app.proxies, setting="people_bind") for each in settings.people_bind
         ]
-    if sockets:
-        sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
+    sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
     async with trio.open_nursery() as nursery:
         await nursery.start(site.running.run)
         await serve_http(sites, stop, task_status=task_status)

@@ -422,6 +422,7 @@ async def test_a_device_with_a_short_timeout(wire: Wire, areas: Areas, script: S
     again, second = await exchange(wire, typed("", first[STATE]))
     assert again == ACCESS_CHALLENGE
     await refused(wire, typed("", first[STATE]))
+    await prompted(script)
     script.answer(0, Outcome.APPROVED)
     areas.patience = 5
     assert (await exchange(wire, typed("", second[STATE])))[0] == ACCESS_ACCEPT
@@ -433,6 +434,7 @@ async def test_a_stranger_without_the_state(wire: Wire, areas: Areas, script: Sc
     """A login from elsewhere while a challenge is parked gets its own prompt."""
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)
+    await prompted(script)
     script.answer(0, Outcome.APPROVED)
     await challenged(wire, b"")
     await prompted(script, 2)

@@ -158,6 +158,7 @@ async def test_a_denied_challenge_stays_denied_after_a_restart(wire: Wire, scrip
     The pause has not ended."""
     wire.areas.patience = 0.02
     state = await challenged(wire)
+    await prompted(script)
     await deny(wire.areas)
     script.answer(0, Outcome.APPROVED)
     async with restarted(wire) as later:
@@ -171,6 +172,7 @@ async def test_an_approval_that_waits_for_the_device_is_denied_too(wire: Wire, s
     yet: it is refused."""
     wire.areas.patience = 0.02
     state = await challenged(wire)
+    await prompted(script)
     script.answer(0, Outcome.APPROVED)
     await until(
         lambda: wire.areas.sample("sallyport_mfa_challenges_total", provider="scripted", result="approved") == 1

@@ -145,6 +145,7 @@ async def test_a_push_continues(wire: Wire, areas: Areas, script: Script) -> Non
         code, values = await exchange(later, typed("", state))
         assert code == ACCESS_CHALLENGE
         async with restarted(later) as latest:
+            await prompted(script)
             script.answer(0, Outcome.APPROVED)
             datagram = typed("", values[STATE])
             latest.put(datagram)
@@ -205,6 +206,7 @@ async def test_a_device_that_answers_challenges(wire: Wire, areas: Areas, script
     assert code == ACCESS_CHALLENGE
     waiting = a_login(OTHERS)  # the device is now known to answer challenges
     async with restarted(wire) as later:
+        await prompted(script)
         script.answer(0, Outcome.APPROVED)
         assert (await exchange(later, typed("", values[STATE])))[0] == ACCESS_ACCEPT
         later.areas.patience = 60

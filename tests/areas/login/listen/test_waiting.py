@@ -75,11 +75,11 @@ def test_names_of_clients_take_no_memory_without_end() -> None:
     registry = CollectorRegistry()
     counts = Counts(RadiusService.AUTHENTICATION, "", RadiusMetrics(registry), LoginMetrics(registry))
     for number in range(2000):
-        counts.answered(f"first {number}", ACCESS_ACCEPT, 0)
+        counts.answered(f"first {number}", ACCESS_ACCEPT, 0, None)
     tracemalloc.start()
     try:
         for number in range(20_000):
-            counts.answered(f"client {number}", ACCESS_ACCEPT, 0)
+            counts.answered(f"client {number}", ACCESS_ACCEPT, 0, None)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -63,17 +63,25 @@ def bind(address: Address, setting: str, *, shared: bool = False) -> socket.sock
     try:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sock.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVPKTINFO, _is_wildcard(address.host))
-        else:
-            sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        with suppress(OSError):  # exceeds the system's limit if the process has the privilege to do so
-            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
+        prepare(sock, address)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared)
         sock.bind(tuple(address))
     except OSError as error:
         sock.close()
         raise cannot_listen(setting, address, socket.SOCK_DGRAM, error) from error
+    return sock
+
+
+def prepare(sock: socket.socket, address: Address) -> socket.socket:
+    """Set the options of a UDP socket for an address, and return the socket. The receive buffer is only enlarged."""
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVPKTINFO, _is_wildcard(address.host))
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
+    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) < RECEIVE_BUFFER:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        with suppress(OSError):  # exceeds the system's limit if the process has the privilege to do so
+            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
     return sock
 
 
