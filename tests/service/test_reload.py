@@ -94,9 +94,9 @@ APPLIED: Final[dict[str, tuple[dict[str, object], Callable[[App], object], objec
         (8, 2 << 20, 9),
     ),
     "log": (
-        {"log_level": "error", "log_logins": False},
-        lambda app: (logs.level(), app.events.login_log.is_on),
-        ("error", False),
+        {"log_level": "error", "log_levels": {"login": "debug"}, "log_logins": False},
+        lambda app: (logs.level(), logs.is_silent("debug"), app.events.login_log.is_on),
+        ("error", False, False),
     ),
     "form of the log": ({"log_format": "text"}, lambda _app: len(logs._processors), 5),
     "names in the log": ({"log_identities": "hashed"}, lambda _app: logs.pseudonyms() is not None, True),

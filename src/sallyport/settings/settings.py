@@ -38,6 +38,7 @@ from sallyport.settings.types import (
     Addresses,
     AddressesIfGiven,
     AddressIfGiven,
+    AreaLevels,
     EgressRules,
     Hosts,
     Limits,
@@ -333,6 +334,12 @@ class Settings(BaseModel):
     )
     log_level: Live[Literal["debug", "info", "warning", "error"]] = Field(
         "info", description="lowest level of log events: `debug`, `info`, `warning`, `error`"
+    )
+    log_levels: Live[AreaLevels] = Field(
+        {},
+        description="lowest level of single areas, such as `login=debug mfa=warning`, or a table in the file; an area "
+        "is a folder of the source, such as `login`, `directory` or `store`",
+        json_schema_extra=unset("none"),
     )
     log_format: Live[Literal["auto", "json", "text"]] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, else JSON"
