@@ -22,7 +22,8 @@ from sallyport.cli.main import main
 from sallyport.radius.dictionary import load
 
 load()  # the fork server imports this module, so that its children have the dictionaries
-vars(sys.modules["__main__"]).pop("__file__", None)  # else each child runs this file again, which imports pytest
+if sys.modules["__main__"].__spec__ is None:  # of `python -m`, such as `make dist`, the program needs its own path
+    vars(sys.modules["__main__"]).pop("__file__", None)  # else each child runs this file again, which imports pytest
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(
     ["sallyport.cli.serve", "sallyport.service.serve", "sallyport.cli.connection", "tests.forked"]

@@ -11,6 +11,7 @@ import pytest
 from tests.api.test_managed import client_of_files, entries
 from tests.api.world import Tenant, problem
 from tests.areas.migration.test_archives import tar, zipped
+from tests.waiting import eventually
 
 IMPORT = "/ad/ImportConfiguration"
 NPS = Path(__file__).parents[2] / "docs" / "guides" / "nps_example.xml"
@@ -145,6 +146,25 @@ def test_a_very_large_file(tenant: Tenant) -> None:
     assert (answer.status_code, "export it in parts" in answer.text) == (400, True), answer.text
 
 
+def test_a_slow_upload_delays_no_other_tenant(tenant: Tenant) -> None:
+    """A tenant has one upload at a time. While it lasts, others import."""
+    other, address = tenant.world.tenant(), tenant.world.address()
+    headers = {
+        "x-authorization": tenant.token,
+        "content-type": "multipart/form-data; boundary=x",
+        "content-length": str(1 << 20),
+    }
+    connection = HTTPConnection("127.0.0.1", tenant.world.service.ports.http, timeout=30)
+    connection.request("POST", IMPORT, headers=headers)
+    connection.send(b'--x\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\nName')
+    eventually(lambda: len(open_files(tenant)) == 1)
+    assert planned(other, table(f"core,{address},correct horse"))["added"] == 1
+    assert problem(send(tenant, table()))[0] == 429
+    connection.close()
+    eventually(lambda: not open_files(tenant))
+    assert send(tenant, table(f"core,{address},correct horse")).status_code == 200
+
+
 def test_what_another_tenant_may_not_do(tenant: Tenant) -> None:
     """A tenant imports neither into a domain of another one, nor for addresses of others, nor wide networks. An
     operator may not import."""
@@ -203,7 +223,7 @@ def test_an_archive_of_freeradius(tenant: Tenant, pack: Callable[[Mapping[str, b
     assert "correct horse" not in str(plan) + done.text
     again = planned(tenant, octets, **fields)
     assert (again["added"], again["changed"]) == (0, 0) and again["unchanged"] == plan["added"] + plan["changed"]
-    assert not list(tenant.world.service.data_dir.glob("import-*"))
+    assert not list(tenant.world.service.data_dir.glob(".unpacked-*"))
     (everyone,) = [
         each
         for each in tenant.ask("/ad/ListLoginRules", domainId=tenant.domain)["rules"]

@@ -104,6 +104,12 @@ def test_a_message_names_the_option_and_the_wrong_value(
             ("rule", "add", "r", "--action", "block", *DOMAIN, "--reply", "Foo=1"),
             '--reply: "Foo" is not accepted: no RADIUS attribute',
         ),
+        (
+            ("rule", "remove", "guests", *DOMAIN),
+            'RULE_IDS: "guests" is not accepted: must be a whole number of at least 1; see: sallyport rule list '
+            "--domain default",
+        ),
+        (("session", "disconnect", "x"), "at least 1; see: sallyport session list"),
         (("bypass", "add", "zz", *DOMAIN), 'STATIONS: "zz" is not accepted: must be a MAC address'),
         (("instance", "add", "x", *DOMAIN, "--public-ip", "1.2.3.300"), '--public-ip: "1.2.3.300" is not accepted'),
         (

@@ -12,6 +12,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import NotFound
 from sallyport.service.commands import commands
 from sallyport.settings.identity_provider import IdentityProvider
+from sallyport.settings.values import ANYWHERE
 from sallyport.shell.command import entries
 from tests.areas import stored
 from tests.console.provider import CLIENT, SECRET, Provider, new_key, providing
@@ -380,7 +381,8 @@ async def test_a_changed_configuration_ends_sessions_at_once(
             await sign_in(visitor, provider)
             configured(OPERATOR, AUDITOR)
             assert await visitor.is_signed_in()
-            settings = site.areas.settings.model_copy(update={"identity_providers": configured(*roles)})
+            changed = {"identity_providers": configured(*roles), "egress": ANYWHERE}
+            settings = site.areas.settings.model_copy(update=changed)
             site.areas.app.apply(settings)
             assert not await visitor.is_signed_in()
     configured(OPERATOR)

@@ -1,10 +1,12 @@
 """The pages of shadow mode: the comparison, the logins behind each number, and the switch of one NAS."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from sallyport.areas.shadow.repo import delete_some
 from sallyport.web.scope import Role
 from tests.areas import Areas
 from tests.areas.shadow.conftest import Office
@@ -78,6 +80,13 @@ async def test_the_last_report_is_kept(office: Office, admin: Visitor) -> None:
     (again,) = re.findall(r'href="([^"]+)">Decide again', kept.text)
     assert "Stricter 5 logins" in text_of(await admin.get(again.replace("&amp;", "&")))
     assert "Stricter 5 logins" in text_of(await admin.get("/shadow"))
+
+
+async def test_another_process_has_deleted_the_logins(office: Office, admin: Visitor) -> None:
+    """The report that this process has kept is not shown any more: it has the names of users."""
+    assert "Stricter 4 logins" in text_of(await admin.get("/shadow"))
+    await office.areas.store.write(partial(delete_some, domain_id=office.areas.domain, most=100))
+    assert "No login of another server is recorded yet" in text_of(await admin.get("/shadow"))
 
 
 async def test_the_recorded_logins_are_deleted(site: Site, office: Office, admin: Visitor) -> None:

@@ -14,6 +14,7 @@ from docs import reference
 from sallyport.areas.did.public import RESOLVE
 from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.cli.main import root
+from sallyport.console.pages import ALL
 from sallyport.settings.settings import Settings, load
 from sallyport.settings.values import MASTER_KEY, MASTER_KEY_FILE, PREFIX, environment_name
 from sallyport.settings.values import SECRET_PREFIX as SECRETS
@@ -26,6 +27,7 @@ PAGES = [
 COMMAND = re.compile(r"^ *\$ (?:sudo )?(?:\S*bin/)?(sallyport .*)|`(sallyport [^`]*)`", re.MULTILINE)
 VARIABLES = {MASTER_KEY, MASTER_KEY_FILE, *(environment_name(name) for name in Settings.model_fields)}
 API = {*reference.api()["paths"], RESOLVE}
+CONSOLE = {re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), page.path) for area in ALL for page in area.pages}
 
 
 def shown_commands() -> list[tuple[str, str]]:
@@ -66,10 +68,12 @@ def test_a_shown_command_exists(page: str, line: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_variables_and_paths_exist(page: Path) -> None:
-    """Each SALLYPORT_ variable on a page belongs to a setting, and each API path belongs to an operation."""
+    """Each SALLYPORT_ variable on a page belongs to a setting, each API path to an operation, and each address such as
+    `/logins/EVENT?domain=DOMAIN` to a page of the console."""
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES | {SECRETS}
     assert set(re.findall(r"(?<![\w./-])/(?:network_device|ad|api/v1)/[A-Za-z0-9/-]+", text)) <= API
+    assert set(re.findall(r"`(/[A-Za-z/]+)\?domain=DOMAIN`", text)) <= CONSOLE
 
 
 def shown_settings() -> list[tuple[str, str]]:

@@ -4,11 +4,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
 
-from sallyport.metrics import Durations, LoginPlace, render
+from sallyport.metrics import OPENMETRICS, Durations, LoginPlace, render
 from sallyport.metrics.workers import ADDED, LOWEST, merged
 from tests.metrics.everything import collected
 
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+NAME = 'a "quoted} # {name\u2028 of two lines'
 
 
 def worker(count: float) -> str:
@@ -55,7 +55,7 @@ def test_openmetrics_of_two_workers() -> None:
     def told(event_id: int) -> str:
         registry = CollectorRegistry()
         durations = Durations(registry, "sallyport_t_seconds", "Times.", "type")
-        buckets = durations.of('a "quoted} # {name')
+        buckets = durations.of(NAME)
         buckets.observe(0.2, LoginPlace(3, 1_000_000))
         (observed,) = durations.take_logins()
         buckets.show(observed, event_id)
@@ -71,7 +71,7 @@ def test_openmetrics_of_two_workers() -> None:
         for each, exemplar in shown
     ]
     assert exemplars == [
-        (str(worker), 'a "quoted} # {name', {"event_id": str(event_id), "domain": "3"}, 0.2, 1.0)
+        (str(worker), NAME, {"event_id": str(event_id), "domain": "3"}, 0.2, 1.0)
         for worker, event_id in ((1, 7), (2, 8))
     ]
     assert [each.value for each in locked.samples] == [8]

@@ -22,7 +22,7 @@ from sallyport.service.app import App
 from sallyport.service.reload import Reloads, reload
 from sallyport.settings.identity_provider import GroupRole, IdentityProvider
 from sallyport.settings.mail import MailServer
-from sallyport.settings.settings import LIVE
+from sallyport.settings.settings import LIVE, load
 from sallyport.web.server import Tls
 from tests.areas import Areas
 from tests.areas.mfa.certificates import self_signed
@@ -94,9 +94,9 @@ APPLIED: Final[dict[str, tuple[dict[str, object], Callable[[App], object], objec
         (8, 2 << 20, 9),
     ),
     "log": (
-        {"log_level": "error", "log_logins": False},
-        lambda app: (logs.level(), app.events.login_log.is_on),
-        ("error", False),
+        {"log_level": "error", "log_levels": {"login": "debug"}, "log_logins": False},
+        lambda app: (logs.level(), logs.is_silent("debug"), app.events.login_log.is_on),
+        ("error", False, False),
     ),
     "form of the log": ({"log_format": "text"}, lambda _app: len(logs._processors), 5),
     "names in the log": ({"log_identities": "hashed"}, lambda _app: logs.pseudonyms() is not None, True),
@@ -185,6 +185,19 @@ def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
         (line,) = logged(service, "settings_not_reloaded")
         assert "shout" not in str(line)
         assert service.call("log.level") == "debug"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("[" * 9000, "nested too deeply"), ("9" * 9000, "too many digits")], ids=["nested", "digits"]
+)
+async def test_a_hostile_settings_file(areas: Areas, tmp_path: Path, text: str, why: str) -> None:
+    """It changes nothing, and the reason is told."""
+    file, before = tmp_path / "sallyport.toml", areas.app.parts.settings
+    file.write_text(f'log_level = "debug"\nevent_days = {text}\n')
+    reloads = Reloads(areas.app, Notifier({}), lambda: load(file, {}))
+    with pytest.raises(ConfigError, match=why):
+        await reloads.reload()
+    assert areas.app.parts.settings == before
 
 
 async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:

@@ -89,6 +89,9 @@ def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
         ("limits = 5", "setting limits must be limits by name"),
         ("reject_delay_s = 11", "setting reject_delay_s must be "),
         ('log_level = "hunter2"', "setting log_level must be "),
+        ('log_levels = "login"', "login: must be AREA=LEVEL, such as login=debug"),
+        ('log_levels = "logins=debug"', "unknown area logins; the areas are agent, "),
+        ('log_levels = { login = "loud" }', "the level of login must be one of debug, info, warning, error"),
         (
             'database = "mysql://u:hunter2@h/d"',
             "setting database must be a path, or a URL that begins with postgresql://",

@@ -177,9 +177,9 @@ def make_sample() -> Sample:
     return Sample(app, tokens, worked, observed, reasons)
 
 
-async def render_sample(accept: str) -> tuple[bytes, str]:
-    """Return metrics and a content type. The content type is the one that the request accepts."""
-    return b"sample 1\n", accept or "text/plain"
+async def render_sample(kind: str) -> bytes:
+    """Return metrics that name their format."""
+    return f"sample 1 of {kind.partition(';')[0]}\n".encode()
 
 
 @asynccontextmanager

@@ -6,8 +6,11 @@ import pytest
 import trio
 from starlette.requests import Request
 from starlette.responses import Response
+from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
+from sallyport.base.errors import StoreError
+from sallyport.metrics import OPENMETRICS, TEXT
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.handling import TemplateRoute
 from sallyport.web.operation import Operations
@@ -37,18 +40,47 @@ async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
     assert unready.json()["reasons"] == ["the store does not take writes"]
 
 
-async def test_metrics_need_no_token_and_follow_the_accepted_format() -> None:
-    """/metrics has no redirect. It passes the header Accept on, and compresses for a client that accepts gzip."""
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", TEXT),
+        ("*/*", TEXT),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", TEXT),
+        ("application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5", OPENMETRICS),
+        ("text/plain;q=0.1, Application/OpenMetrics-Text; version=abc", OPENMETRICS),
+        ("application/openmetrics-text;version=" + "9" * 5000, OPENMETRICS),
+    ],
+    ids=range(6),
+)
+async def test_metrics_have_the_format_that_is_accepted(accept: str, kind: str) -> None:
+    """/metrics needs no token and has no redirect. It compresses for a client that accepts gzip."""
     async with client_of(make_sample().app, "") as client:
-        answer = await client.get("/metrics", headers={"accept": "text/x-sample", "accept-encoding": "gzip"})
-        plain = await client.get("/metrics", headers={"accept": "", "accept-encoding": "identity"})
-    assert (answer.status_code, answer.content) == (plain.status_code, plain.content) == (200, b"sample 1\n")
-    assert (answer.headers["content-type"].partition(";")[0], answer.headers["content-encoding"]) == (
-        "text/x-sample",
-        "gzip",
-    )
+        answer = await client.get("/metrics", headers={"accept": accept, "accept-encoding": "gzip"})
+        plain = await client.get("/metrics", headers={"accept": accept, "accept-encoding": "identity"})
+    expected = f"sample 1 of {kind.partition(';')[0]}\n".encode()
+    assert (answer.status_code, answer.content) == (plain.status_code, plain.content) == (200, expected)
+    assert (answer.headers["content-type"], answer.headers["content-encoding"]) == (kind, "gzip")
     assert "content-encoding" not in plain.headers
     assert plain.headers["vary"] == answer.headers["vary"] == "accept, accept-encoding"
+
+
+async def test_a_failed_rendering_is_tried_again() -> None:
+    """The scrape after an error gets metrics, and not the rendering of another format."""
+    outcomes: list[bytes | StoreError] = [b"x 1\n", StoreError("down"), b"x 2\n"]
+
+    async def render(kind: str) -> bytes:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, StoreError):
+            raise outcome
+        return outcome
+
+    app = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=render)
+    openmetrics = {"accept": OPENMETRICS}
+    async with client_of(app, "") as client:
+        with capture_logs():
+            answers = [await client.get("/metrics", headers=each) for each in ({}, openmetrics, openmetrics)]
+    assert [each.status_code for each in answers] == [200, 503, 200]
+    assert answers[2].text == "x 2\n"
 
 
 async def test_concurrent_scrapes_share_a_rendering() -> None:
@@ -56,12 +88,12 @@ async def test_concurrent_scrapes_share_a_rendering() -> None:
     has a rendering of its own."""
     renderings, begun, resume = 0, trio.Event(), trio.Event()
 
-    async def render(accept: str) -> tuple[bytes, str]:
+    async def render(kind: str) -> bytes:
         nonlocal renderings
         renderings += 1
         begun.set()
         await resume.wait()
-        return b"x %d\n" % renderings, accept
+        return b"x %d\n" % renderings
 
     app = create_app([], version="1", observe=_unobserved, not_ready=lambda: [], metrics=render)
     rendered = []
@@ -78,7 +110,7 @@ async def test_concurrent_scrapes_share_a_rendering() -> None:
         resume.set()
     assert rendered == ["x 1\n", *["x 2\n"] * 5]
     async with client_of(app) as client:
-        assert (await client.get("/metrics", headers={"accept": "text/other"})).text == "x 3\n"
+        assert (await client.get("/metrics", headers={"accept": OPENMETRICS})).text == "x 3\n"
 
 
 async def test_a_separate_metrics_app_has_only_health_and_metrics() -> None:

@@ -2,14 +2,19 @@
 
 All modules log through `structlog.get_logger()`. This module sets the format and the level of the log. It also sets
 whether the log contains the names of people, or pseudonyms instead. The level and the pseudonyms can be changed while
-the process runs. All settings of the log are global, like structlog's configuration.
+the process runs. All settings of the log are global, like structlog's configuration. Messages of libraries become
+events of the log too.
 """
 
 import hashlib
 import hmac
 import io
 import logging
+import pkgutil
 import sys
+import threading
+from collections.abc import Mapping
+from functools import cache
 from json import JSONEncoder
 from typing import Final, Literal, TextIO, TypeAlias, cast
 
@@ -62,13 +67,19 @@ class _Manner:
 
     def __init__(self) -> None:
         self.level = "info"
+        self.levels: Mapping[str, str] = {}
         self.pseudonyms: Pseudonyms | None = None
+
+    @property
+    def lowest(self) -> int:
+        """The rank of the lowest level that any area logs."""
+        return min(map(_rank, (self.level, *self.levels.values())))
 
     def filter(
         self, _logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
         """Drop events below the level, and replace names by pseudonyms. This method is a structlog processor."""
-        if _rank(method) < _rank(self.level):
+        if _rank(method) < _rank(self.levels.get(_area_of_caller(), self.level) if self.levels else self.level):
             raise structlog.DropEvent
         if self.pseudonyms is not None:
             for key in IDENTITIES & event.keys():
@@ -85,6 +96,59 @@ list."""
 
 def _rank(method: str) -> int:
     return _RANKS.get(method.lower(), logging.ERROR)
+
+
+def _area_of_caller() -> str:
+    """Return the area of the module that logs: `login` for sallyport.areas.login, and `store` for sallyport.store."""
+    frame = sys._getframe(1)
+    while (module := str(frame.f_globals["__name__"])).startswith("structlog.") or module == __name__:
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return area_of(module)
+
+
+@cache
+def area_of(module: str) -> str:
+    """Return the area of a module, or "" for a module of another program."""
+    program, _, rest = module.partition(".")
+    return rest.removeprefix("areas.").partition(".")[0] if program == "sallyport" else ""
+
+
+def areas() -> list[str]:
+    """Return the names of all areas."""
+    root = sys.modules["sallyport"].__path__
+    found = [*pkgutil.iter_modules(root), *pkgutil.iter_modules([f"{path}/areas" for path in root])]
+    return sorted({each.name for each in found if each.ispkg} - {"areas"})
+
+
+class _Libraries(logging.Handler):
+    """The handler of messages of libraries, which log through Python's own module `logging`."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = record.getMessage()
+        except Exception:
+            text = str(record.msg)  # a library's mistake in its message must not stop the caller
+        told = {"library": record.name, "message": text, "exc_info": record.exc_info or None}
+        if record.levelno >= logging.ERROR:
+            structlog.get_logger().error("library_error", **told)
+        else:
+            structlog.get_logger().warning("library_warning", **told)
+
+
+def take_messages_of_libraries() -> None:
+    """Log warnings and errors of libraries, and exceptions that no code can catch, as events from now on. Without this,
+    Python writes them to standard error as plain lines."""
+    root = logging.getLogger()
+    root.handlers[:] = [_Libraries(logging.WARNING)]
+    logging.captureWarnings(capture=True)
+    threading.excepthook = lambda args: _lost(args.exc_value, f"thread {args.thread and args.thread.name}")
+    sys.unraisablehook = lambda args: _lost(args.exc_value, str(args.err_msg or "a deleted object"))
+
+
+def _lost(error: BaseException | None, where: str) -> None:
+    structlog.get_logger().error("exception_not_caught", where=where, exc_info=error)
 
 
 def _stamp(
@@ -118,9 +182,12 @@ def set_format(form: Format) -> None:
     ]
 
 
-def set_level(level: str) -> None:
-    """Set the lowest level of all loggers. level: one of LEVELS."""
+def set_level(level: str, of_areas: Mapping[str, str] | None = None) -> None:
+    """Set the lowest level of all loggers. level: one of LEVELS. of_areas: the levels of single areas; None keeps the
+    present ones."""
     _manner.level = level
+    if of_areas is not None:
+        _manner.levels = of_areas
 
 
 def level() -> str:
@@ -130,7 +197,7 @@ def level() -> str:
 
 def is_silent(level: str) -> bool:
     """Return whether events of this level are dropped."""
-    return _rank(level) < _rank(_manner.level)
+    return _rank(level) < _manner.lowest
 
 
 def pseudonyms() -> Pseudonyms | None:

@@ -177,7 +177,17 @@ def _bad_parameter(error: click.BadParameter) -> str:
     accepted, value = _accepted(error.param.type), _CLICK_VALUE.match(error.message)
     if not accepted or value is None:
         return f"{name}: {_KIND_OF_PATH.sub('', error.message)}"
-    return not_accepted(name, _literal(value[1]), f"must be {accepted}")
+    return not_accepted(name, _literal(value[1]), f"must be {accepted}{_list_of_ids(error.param, error.ctx)}")
+
+
+def _list_of_ids(parameter: click.Parameter, context: click.Context | None) -> str:
+    """Return a reference to the command that lists the ids, for an argument with ids of the objects of a command group.
+    Return "" for any other parameter."""
+    is_id = isinstance(parameter, click.Argument) and str(parameter.name).endswith(("_id", "_ids"))
+    if not is_id or context is None or context.parent is None:
+        return ""
+    words = _list_of(str(context.parent.info_name), context)
+    return f"; see: {words}" if words else ""
 
 
 def _no_such_option(error: click.NoSuchOption) -> str:

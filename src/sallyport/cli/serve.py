@@ -55,6 +55,8 @@ def serve(line: Line) -> None:
             f"{POSTGRES} URL, or {environment_name('workers')} to 1"
         )
     log.configure(level=settings.log_level, form=settings.log_format)
+    log.set_level(settings.log_level, settings.log_levels)
+    log.take_messages_of_libraries()
     for name in unknown_environment(os.environ):
         log.logger().warning("unknown_environment_variable", variable=name)
     _take_descriptors()

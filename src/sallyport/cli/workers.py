@@ -159,7 +159,7 @@ class Workers:
     def _hear(self, process: _Process) -> None:
         """Handle a message from a worker."""
         try:
-            lines = process.messages.recv(4096).decode().split("\n")
+            lines = process.messages.recv(4096).decode(errors="replace").split("\n")  # a long status is cut
         except OSError:
             return
         if lines == [""]:  # the worker has ended; SIGCHLD follows

@@ -9,12 +9,13 @@ also has `render`, which returns all metrics in the format that a scrape accepts
 from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, PresentationMetrics
 from sallyport.metrics.instruments import (
     MAX_NAMES,
+    OPENMETRICS,
+    TEXT,
     Buckets,
     Cell,
     Durations,
     LoginPlace,
-    content_type,
-    has_exemplars,
+    format_for,
     render,
 )
 from sallyport.metrics.inventory import AgentMetrics, DomainMetrics, InventoryMetrics, SessionMetrics
@@ -42,6 +43,8 @@ from sallyport.metrics.revocation import ListFacts, RevocationMetrics
 
 __all__ = [
     "MAX_NAMES",
+    "OPENMETRICS",
+    "TEXT",
     "AgentMetrics",
     "Buckets",
     "Cell",
@@ -72,7 +75,6 @@ __all__ = [
     "StepUpMetrics",
     "StoreMetrics",
     "UpstreamMetrics",
-    "content_type",
-    "has_exemplars",
+    "format_for",
     "render",
 ]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from prometheus_client import CollectorRegistry, disable_created_metrics
+from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
@@ -24,6 +24,11 @@ OPEN = frozenset({"client", "domain", "tag"})
 metric. A metric exports at most a thousand values of the label; further values are counted as `other`."""
 MAX_NAMES = 1000
 OTHER = "other"
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+"""The content type of the format that has exemplars."""
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+"""The content type of the text format of Prometheus."""
 
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
 """A function that returns the values of a metric by label values. It is called at a scrape."""
@@ -204,17 +209,13 @@ class ReadCounter(ReadGauge):
         return CounterMetricFamily(name, help, labels=labels)
 
 
-def render(registry: CollectorRegistry, accept: str = "") -> bytes:
-    """Return all metrics in the format that the client accepts: OpenMetrics 1.0, which has exemplars, or else the text
-    format of Prometheus. Call this function in a worker thread. accept: the header Accept."""
-    return choose_encoder(accept)[0](registry)
+def render(registry: CollectorRegistry, kind: str = TEXT) -> bytes:
+    """Return all metrics. Call this function in a worker thread. kind: OPENMETRICS or TEXT."""
+    encode: Callable[[CollectorRegistry], bytes] = generate_openmetrics if kind == OPENMETRICS else generate_latest
+    return encode(registry)
 
 
-def content_type(accept: str = "") -> str:
-    """Return the content type of the format in which `render` returns the metrics."""
-    return choose_encoder(accept)[1]
-
-
-def has_exemplars(accept: str) -> bool:
-    """Return whether the client accepts a format with exemplars."""
-    return content_type(accept).startswith("application/openmetrics-text")
+def format_for(accept: str) -> str:
+    """Return OPENMETRICS for a client that accepts it in any version, and otherwise TEXT. accept: the header Accept."""
+    kinds = [each.partition(";")[0].strip().lower() for each in accept.split(",")]
+    return OPENMETRICS if "application/openmetrics-text" in kinds else TEXT

@@ -39,7 +39,7 @@ def merged(texts: Mapping[int, str]) -> str:
     end: list[str] = []
     for number, text in texts.items():
         family, is_gauge = "", False
-        for line in text.splitlines():
+        for line in text.removesuffix("\n").split("\n"):  # a name may have other ends of lines
             head = _HEAD.fullmatch(line)
             if line == _END:
                 end = [line]

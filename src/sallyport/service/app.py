@@ -319,7 +319,7 @@ class App:
         self.parts.mail.use(settings.mail_server)
         self.parts.http.egress.use(settings.egress)
         self.proxies[:] = settings.trusted_proxies
-        logs.set_level(settings.log_level)
+        logs.set_level(settings.log_level, settings.log_levels)
         logs.hide_identities(self.parts.vault.pseudonyms if settings.log_identities == "hashed" else None)
 
 

@@ -29,7 +29,7 @@ from sallyport.certs import operations as certificate_operations
 from sallyport.certs.expiry import FileExpiries, certificates_of
 from sallyport.certs.folder import CertificateFolder
 from sallyport.deploy import operations as setting_operations
-from sallyport.metrics import CertificateMetrics, NodeMetrics, ProcessMetrics, content_type, has_exemplars, render
+from sallyport.metrics import OPENMETRICS, TEXT, CertificateMetrics, NodeMetrics, ProcessMetrics, render
 from sallyport.metrics.workers import merged
 from sallyport.nodes import operations as node_operations
 from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
@@ -112,9 +112,9 @@ class Unanswered(Arguments):
 
 
 class MetricsFormat(Arguments):
-    """Arguments of worker.metrics. accept: the header Accept of the scrape."""
+    """Arguments of worker.metrics. kind: OPENMETRICS or TEXT."""
 
-    accept: str = ""
+    kind: str = TEXT
 
 
 class TestMail(Arguments):
@@ -238,23 +238,23 @@ class InstallationArea(Area):
         return own
 
     async def _own_metrics(self, wanted: MetricsFormat) -> JSON:
-        return await self._render(wanted.accept)
+        return await self._render(wanted.kind)
 
-    async def _render(self, accept: str) -> str:
-        """Return the metrics of this worker in the format that a client accepts."""
-        if has_exemplars(accept):
+    async def _render(self, kind: str) -> str:
+        """Return the metrics of this worker. kind: OPENMETRICS or TEXT."""
+        if kind == OPENMETRICS:
             await self._exemplars.renew()
-        return (await trio.to_thread.run_sync(render, self._parts.registry, accept)).decode()
+        return (await trio.to_thread.run_sync(render, self._parts.registry, kind)).decode()
 
-    async def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Return the metrics of all workers, and their content type. accept: the header Accept of the scrape."""
-        own = await self._render(accept)
+    async def exposition(self, kind: str) -> bytes:
+        """Return the metrics of all workers. kind: OPENMETRICS or TEXT."""
+        own = await self._render(kind)
         if self.siblings:
             texts = {self.siblings.own: own}
-            for number, text in (await self.siblings.ask("worker.metrics", accept=accept)).items():
+            for number, text in (await self.siblings.ask("worker.metrics", kind=kind)).items():
                 texts[number] = str(text)
             own = await trio.to_thread.run_sync(merged, texts)
-        return own.encode(), content_type(accept)
+        return own.encode()
 
 
 async def nodes_without_key(parts: Parts, version: int) -> list[str]:

@@ -38,6 +38,7 @@ from sallyport.settings.types import (
     Addresses,
     AddressesIfGiven,
     AddressIfGiven,
+    AreaLevels,
     EgressRules,
     Hosts,
     Limits,
@@ -334,6 +335,12 @@ class Settings(BaseModel):
     log_level: Live[Literal["debug", "info", "warning", "error"]] = Field(
         "info", description="lowest level of log events: `debug`, `info`, `warning`, `error`"
     )
+    log_levels: Live[AreaLevels] = Field(
+        {},
+        description="lowest level of single areas, such as `login=debug mfa=warning`, or a table in the file; an area "
+        "is a folder of the source, such as `login`, `directory` or `store`",
+        json_schema_extra=unset("none"),
+    )
     log_format: Live[Literal["auto", "json", "text"]] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, else JSON"
     )
@@ -568,3 +575,7 @@ def _read(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: is nested too deeply") from error
+    except ValueError as error:  # of int(), which refuses very long numbers
+        raise ConfigError(f"{path}: a number has too many digits") from error

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
 
+from sallyport.base import log
 from sallyport.base.validation import unfit
 from sallyport.settings.limits import DEFAULTS, MAX_LIMIT
 from sallyport.settings.values import EGRESS_DEFAULT, Address, EgressRule, Network, parse_address
@@ -88,6 +89,29 @@ def _words(value: object) -> object:
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+
+def _area_levels(value: object) -> object:
+    """Return the levels by area. Raises ValueError if an area or a level is unknown."""
+    if isinstance(value, str):
+        value = dict(_area_level(word) for word in value.split())
+    if isinstance(value, dict):
+        for area, level in value.items():
+            if area not in log.areas():
+                raise ValueError(f"unknown area {area}; the areas are {', '.join(log.areas())}")
+            if level not in log.LEVELS:
+                raise ValueError(f"the level of {area} must be one of {', '.join(log.LEVELS)}")
+    return value
+
+
+def _area_level(word: str) -> tuple[str, str]:
+    area, equals, level = word.partition("=")
+    if not equals:
+        raise ValueError(f"{word}: must be AREA=LEVEL, such as login=debug")
+    return area, level
+
+
+AreaLevels = Annotated[dict[str, str], BeforeValidator(_area_levels)]
 
 
 def _numbers(value: object) -> object:

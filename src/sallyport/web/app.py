@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from sallyport.base.errors import Refused, StoreError
+from sallyport.metrics import OPENMETRICS, TEXT, format_for
 from sallyport.web import docs, problem
 from sallyport.web.content import headers_of
 from sallyport.web.description import Description
@@ -23,8 +24,8 @@ from sallyport.web.operation import Operations
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
 """A function that returns the reasons why the service is not ready for requests. The result is empty if it is ready."""
-RenderMetrics: TypeAlias = Callable[[str], Awaitable[tuple[bytes, str]]]
-"""A function that returns the metrics and their content type. It gets the header Accept of the request."""
+RenderMetrics: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""A function that returns the metrics. It gets one of the content types OPENMETRICS and TEXT."""
 
 API_PREFIXES: Final = ("/api/", *problem.RADIUS_PREFIXES)
 """The beginnings of the paths of the API. A browser that asks for an unknown path there gets JSON as well."""
@@ -84,19 +85,17 @@ def _service_routes(not_ready: NotReady, metrics: RenderMetrics | None) -> list[
 
 def _metrics_route(render: RenderMetrics) -> BaseRoute:
     one_at_a_time = trio.Lock()
-    began, rendered_for, rendered = -math.inf, "", (b"", "")
+    rendered = dict.fromkeys((OPENMETRICS, TEXT), (-math.inf, b""))
 
     async def scrape(request: Request) -> Response:
         """Return the metrics. If several requests for the same format arrive while the metrics are rendered, they all
         get the result of the next rendering."""
-        nonlocal began, rendered_for, rendered
         came, headers = trio.current_time(), headers_of(request)
-        accept = headers.get("accept", "")
+        kind = format_for(headers.get("accept", ""))
         async with one_at_a_time:
-            if began < came or rendered_for != accept:
-                began, rendered_for = trio.current_time(), accept
-                rendered = await render(accept)
-            octets, kind = rendered
+            if rendered[kind][0] < came:
+                rendered[kind] = trio.current_time(), await render(kind)
+            octets = rendered[kind][1]
         if not gzip_accepted(headers.get("accept-encoding", "")):
             return Response(octets, media_type=kind, headers=_VARY)
         packed = await trio.to_thread.run_sync(gzip.compress, octets)

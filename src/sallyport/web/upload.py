@@ -141,8 +141,8 @@ change objects that files manage. If it raises an error, no file is stored."""
 class Keeper(Protocol):
     """A storage for uploaded files. The keeper chooses the name of each file."""
 
-    async def open(self, octets: int) -> str:
-        """Create a file for at most `octets` octets, and return its name. Raises StoreFull."""
+    async def open(self, octets: int, tenant_id: int) -> str:
+        """Create a file of a tenant for at most `octets` octets, and return its name. Raises StoreFull, TooMany."""
 
     async def write(self, name: str, octets: bytes) -> None:
         """Append octets to a file. Raises OSError."""
@@ -180,13 +180,15 @@ class Reader(Generic[FormT]):
         self._limit = limit
         self._unknown = unknown
 
-    async def read(self, request: Request, *, keeps: bool, before_file: BeforeFile | None = None) -> Upload[FormT]:
-        """Return the form and its file. keeps: whether to store the file. If it is False, the form is only validated.
-        before_file: is called when the file begins.
+    async def read(
+        self, request: Request, *, keeps_for: int | None, before_file: BeforeFile | None = None
+    ) -> Upload[FormT]:
+        """Return the form and its file. keeps_for: id of the tenant whose file is stored. If it is None, the form is
+        only validated. before_file: is called when the file begins.
 
-        Raises WrongContentType, TooLarge, Invalid, StoreFull, OSError. After an error the file is deleted.
+        Raises WrongContentType, TooLarge, Invalid, TooMany, StoreFull, OSError. After an error the file is deleted.
         """
-        receiver = _Receiver(self._keeper, self._limit, before_file, keeps=keeps)
+        receiver = _Receiver(self._keeper, self._limit, before_file, keeps_for)
         try:
             await receiver.receive(request)
             try:
@@ -209,12 +211,12 @@ class Reader(Generic[FormT]):
 class _Receiver:
     """The state of one form while it is received."""
 
-    def __init__(self, keeper: Keeper, limit: int, before_file: BeforeFile | None, *, keeps: bool) -> None:
+    def __init__(self, keeper: Keeper, limit: int, before_file: BeforeFile | None, keeps_for: int | None) -> None:
         self._keeper = keeper
         self._limit = limit
         self._before_file = before_file
         self.override = False
-        self._keeps = keeps
+        self._keeps_for = keeps_for
         self._size = 0
         self._field: tuple[str, bytearray] | None = None
         self.fields: dict[str, str] = {}
@@ -253,8 +255,8 @@ class _Receiver:
         if self._before_file is not None:
             self.override = self._before_file(self.fields)
         self.file_name = part.file_name or ""
-        if self._keeps:
-            self.kept = await self._keeper.open(self._limit)
+        if self._keeps_for is not None:
+            self.kept = await self._keeper.open(self._limit, self._keeps_for)
 
     async def _data(self, octets: bytes) -> None:
         if self._field is not None:
@@ -311,7 +313,8 @@ class CheckedUpload(Generic[FormT, AnswerT]):
         return self._answer.content(await self._run(request, caller, before_file))
 
     async def _run(self, request: Request, caller: Caller, before_file: BeforeFile) -> AnswerT:
-        upload = await self._reader.read(request, keeps=caller.role in self._roles, before_file=before_file)
+        keeps_for = caller.tenant_id if caller.role in self._roles else None
+        upload = await self._reader.read(request, keeps_for=keeps_for, before_file=before_file)
         try:
             self._gate.admit(caller, [upload.form], self._roles)
             with self._gate.running(caller), acting_as(caller.actor):

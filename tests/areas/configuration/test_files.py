@@ -104,8 +104,9 @@ def test_a_huge_file_is_no_secret(folder: Path) -> None:
         ("clients.toml", "", "no kind of objects has this name; existing: client"),
         ("0-1.client.toml", "", "no kind of objects has this name"),
         ("client.toml", "a = " + "[" * 9000, "nested too deeply"),
+        ("client.toml", "a = " + "9" * 9000, "too many digits"),
     ],
-    ids=["field", "top", "table", "syntax", "kind", "tenant", "depth"],
+    ids=["field", "top", "table", "syntax", "kind", "tenant", "depth", "digits"],
 )
 def test_wrong_files_name_their_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     """An error has the file and, as far as known, the line."""

@@ -12,8 +12,8 @@ from sallyport.areas.migration import archives, freeradius
 from sallyport.areas.migration.archives import unpack
 from sallyport.areas.migration.child import LIMITS, translate_open
 from sallyport.areas.migration.translation import Options
-from sallyport.areas.migration.uploads import NamelessFiles
-from sallyport.base.errors import Invalid
+from sallyport.areas.migration.uploads import MAX_OPEN, NamelessFiles
+from sallyport.base.errors import Invalid, TooMany
 
 CLIENTS = b"client core { ipaddr = 192.0.2.1\n secret = core-secret-1 }\n"
 FILES = {
@@ -191,7 +191,70 @@ def test_the_files_of_an_archive_are_deleted(tmp_path: Path) -> None:
                 with pytest.raises(Invalid, match=r"^x\.tgz: "):
                     translate_open("freeradius", file, "x.tgz", Options("corp"), LIMITS, folder)
     assert [each.name for each in tmp_path.iterdir()] == ["archive"]
-    for name in ("import-999999999-x", "import-1-x", "important"):
+    others = {".unpacked-1-x", "import-2026", "import-999999999-x", ".unpacked-999999999", ".unpacked-old-x"}
+    for name in (".unpacked-999999999-x", *others):
         (tmp_path / name).mkdir()
     files.delete_unpacked()
-    assert {each.name for each in tmp_path.iterdir()} == {"archive", "import-1-x", "important"}
+    assert {each.name for each in tmp_path.iterdir()} == {"archive", *others}
+
+
+def refusal(tmp_path: Path, files: Mapping[str, bytes], links: Mapping[str, str] = {}) -> str:
+    """Return why an uploaded archive is refused."""
+    with (tmp_path / "archive").open("w+b") as file, NamelessFiles(tmp_path).unpacked() as folder:
+        file.write(tar(files, links))
+        file.flush()
+        with pytest.raises(Invalid) as refused:
+            translate_open("freeradius", file, "x.tgz", Options("corp"), LIMITS, folder)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("files", "links"),
+    [
+        ({"clients.conf": CLIENTS}, {"a" * 300: "clients.conf"}),
+        ({"clients.conf": CLIENTS, "a" * 300: b""}, {}),
+        ({"a/clients.conf": b"$INCLUDE ${confdir}\n"}, {}),
+        ({"a/clients.conf": b"$INCLUDE ${confdir}/missing\n"}, {}),
+        ({"a/clients.conf": b"$INCLUDE ../b\n", "b": b"}\n"}, {}),
+        ({"clients.conf": CLIENTS, "users": b"$INCLUDE missing\n"}, {}),
+        ({"clients.conf": CLIENTS, "users": b"$INCLUDE a\0b\n"}, {}),
+    ],
+    ids=["link", "file", "folder", "missing", "beside", "users", "nul"],
+)
+def test_no_answer_has_the_path_of_the_data_directory(
+    tmp_path: Path, files: Mapping[str, bytes], links: Mapping[str, str]
+) -> None:
+    assert str(tmp_path) not in refusal(tmp_path, files, links)
+
+
+def test_a_name_has_no_path_of_the_data_directory(tmp_path: Path) -> None:
+    """clients.conf can name its folder. The name is the same each time, and so is the plan."""
+    text = b"client x { shortname = ${confdir}\n ipaddr = 192.0.2.1\n secret = core-secret-1 }\n"
+    with (tmp_path / "archive").open("w+b") as file, NamelessFiles(tmp_path).unpacked() as folder:
+        file.write(tar({"clients.conf": text}))
+        file.flush()
+        found = translate_open("freeradius", file, "x.tgz", Options("corp"), LIMITS, folder)
+    assert str(tmp_path) not in str(found)
+
+
+def test_files_that_include_each_other(tmp_path: Path) -> None:
+    """The number of files that are read is limited, not only their depth."""
+    files = {f"a{at}": f"$INCLUDE a{at + 1}\n".encode() * 50 for at in range(16)}
+    text = refusal(tmp_path, {"clients.conf": CLIENTS, "users": b"$INCLUDE a0\n", **files, "a16": b""})
+    assert "more than 1000 files" in text or "more than 16 deep" in text, text
+
+
+async def test_a_tenant_has_one_file_at_a_time(tmp_path: Path) -> None:
+    """Another tenant is not refused. A file that is discarded makes room, also if it is discarded twice."""
+    files = NamelessFiles(tmp_path)
+    kept = [await files.open(1, 1)]
+    with pytest.raises(TooMany, match="of the tenant"):
+        await files.open(1, 1)
+    kept += [await files.open(1, tenant) for tenant in range(2, MAX_OPEN + 1)]
+    with pytest.raises(TooMany, match="other files"):
+        await files.open(1, MAX_OPEN + 1)
+    await files.discard(kept[0])
+    await files.discard(kept[0])
+    kept.append(await files.open(1, 1))
+    for each in kept:
+        await files.discard(each)

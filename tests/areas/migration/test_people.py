@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from sallyport.areas.migration.service import USERS, Import, Planned
+from sallyport.areas.migration.operations import shown_write
+from sallyport.areas.migration.service import USERS, Import, ImportUsers, Planned
 from sallyport.areas.migration.translation import Options, Weight
 from sallyport.areas.users.accounts.account import UserQuery
 from sallyport.areas.users.imports import import_users
+from sallyport.base.errors import Conflict
 from tests.areas import Areas, areas, clock
 from tests.areas.migration.test_archives import CLIENTS, tar
 
@@ -23,8 +25,9 @@ class Killed(Exception):
     """The process is killed."""
 
 
-def service_of(areas: Areas, *, transactions: int = 1000) -> Import:
-    """Return the service. transactions: the number of those that write users before the process is killed."""
+def service_of(areas: Areas, *, transactions: int = 1000, import_people: ImportUsers | None = None) -> Import:
+    """Return the service. transactions: the number of those that write users before the process is killed.
+    import_people: another function that writes users."""
     app, left = areas.app, transactions
 
     async def stopping(domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool) -> Any:
@@ -36,7 +39,7 @@ def service_of(areas: Areas, *, transactions: int = 1000) -> Import:
 
     of_directory = app.directory.directories.groups_by_sid
     engine, files = app.configured.engine, app.migration.files
-    return Import(engine, app.domains.service, of_directory, stopping, files, areas.store)
+    return Import(engine, app.domains.service, of_directory, import_people or stopping, files, areas.store)
 
 
 async def planned(areas: Areas, service: Import, people: str = PEOPLE) -> Planned:
@@ -74,6 +77,28 @@ async def test_an_interrupted_import_is_completed_by_the_next_one(areas: Areas) 
     assert len(await names(areas)) == COUNT
     again = await planned(areas, service)
     assert (again.people, again.unchanged, again.plan.changes) == ([], COUNT, [])
+
+
+async def test_a_user_who_is_refused_after_the_plan(areas: Areas) -> None:
+    """The clients and the users of earlier transactions are written. A finding names the user, and the rest is not
+    counted as written."""
+    app, refuses = areas.app, f"u{USERS + 3}"
+
+    async def refusing(domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool) -> Any:
+        if apply and any(each["userName"] == refuses for each in rows):
+            raise Conflict(f"{refuses}: too short")
+        return await import_users(areas.store, app.users.accounts, domain_id, rows, apply=apply)
+
+    service = service_of(areas, import_people=refusing)
+    plan = await planned(areas, service)
+    written = await service.write(areas.domain, plan, plan.name)
+    assert len(written.people) == USERS == len(await names(areas))
+    assert [each.name for each in areas.clients.of_tenant(areas.tenant)] == ["core"]
+    (finding,) = [each for each in written.found.findings if each.name == "users"]
+    assert refuses in finding.text and f"{COUNT - USERS} users not written" in finding.text
+    answer = shown_write(plan, written)
+    assert answer.applied and f"{COUNT - USERS} users not" in answer.message
+    assert finding.text in [each.text for each in answer.findings]
 
 
 async def test_another_password_changes_the_user(areas: Areas) -> None:

@@ -1,5 +1,6 @@
 """Tests of the report: the results of recorded logins, by cause."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -64,6 +65,24 @@ async def test_the_report_counts_by_cause_user_and_device(office: Office) -> Non
     assert [each.place for each in group.examples] == ["IN2601.log:7", "IN2601.log:3", "IN2601.log:1"]
     assert found.users["ann"] == {Comparison.STRICTER: 2}
     assert found.devices["192.0.2.1"] == {Comparison.STRICTER: 3, Comparison.SAME: 1}
+
+
+async def test_a_report_that_ran_during_a_deletion_is_not_kept(office: Office) -> None:
+    """The report has names that were deleted meanwhile, so it is not found again. Neither is one that misses new
+    logins. Logins that are recorded again change nothing."""
+    service, domain = office.areas.app.shadow.service, office.areas.domain
+    await office.log(*several([Packet("ann")]))
+
+    async def found_after(act: Callable[[], Awaitable[int]]) -> bool:
+        generation = await service.generation(domain)
+        assert (await office.report()).logins
+        await act()
+        service.last.keep(domain, "asked", {}, office.areas.tenant, generation, is_new=False)
+        return service.last.find(domain, "asked", await service.generation(domain)) is not None
+
+    assert await found_after(lambda: office.log(*several([Packet("ann")])))
+    assert not await found_after(lambda: office.log(*several([Packet("ann"), Packet("bob")])))
+    assert not await found_after(lambda: service.clear(domain))
 
 
 async def test_a_report_of_one_device_or_user(office: Office) -> None:

@@ -26,6 +26,7 @@ ALL_COLUMNS = (
     "changes",
 )
 _MAX_CELL_LENGTH = 60
+_EMPTY: tuple[JSON, ...] = (None, "", [], {})
 
 
 @click.group(cls=Group)
@@ -75,11 +76,13 @@ def _entries(line: CommandLine, asked: Row) -> Iterator[Row]:
 
 
 def _in_one_line(changes: JSON) -> str:
-    """Return the changed fields of an entry as one line, such as `mode: monitor > enforce`."""
+    """Return the changed fields of an entry as one line, such as `mode: monitor > enforce`, without fields that were
+    and are empty."""
     if not isinstance(changes, dict):
         return ""
     pairs = ((field, value if isinstance(value, list) else [None, value]) for field, value in changes.items())
-    return ", ".join(f"{field}: {' > '.join(map(_cell, value))}" for field, value in pairs)
+    changed = ((field, value) for field, value in pairs if not all(each in _EMPTY for each in value))
+    return ", ".join(f"{field}: {' > '.join(map(_cell, value))}" for field, value in changed)
 
 
 def _cell(value: JSON) -> str:

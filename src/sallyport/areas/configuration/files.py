@@ -85,6 +85,8 @@ def _items(path: Path, kind: FileKind, references: References) -> Iterator[Row]:
         raise StartError(f"{path}: {error}") from error
     except RecursionError as error:
         raise StartError(f"{path}: is nested too deeply") from error
+    except ValueError as error:  # of int(), which refuses very long numbers
+        raise StartError(f"{path}: a number has too many digits") from error
     tables = document.pop(kind.name, [])
     lines = Lines(text, kind.name)
     if document or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):

@@ -37,12 +37,12 @@ def unpack(archive: Path, folder: Path) -> None:
             _read_zip(archive, found)
         else:
             _read_tar(archive, found)
+        found.write_links()
     except _WriteError as error:
         raise error.cause from None
     except _DAMAGED as error:
         text = "the file is no archive, or is damaged: give a tar, tar.gz or zip of the folder"
         raise Invalid(text) from error
-    found.write_links()
 
 
 class _WriteError(Exception):

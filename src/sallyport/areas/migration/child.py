@@ -77,6 +77,8 @@ def _translated(
                 process.kill()
         errors.seek(0)
         problem = errors.read(LAST)
+    if folder:  # its path is internal
+        answer, problem = (each.replace(json.dumps(folder)[1:-1].encode(), b"") for each in (answer, problem))
     if len(answer) > limits.answer:
         raise Invalid(f"{name}: the file describes too much at once: export it in parts, or use `sallyport import`")
     try:

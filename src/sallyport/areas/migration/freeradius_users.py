@@ -15,6 +15,9 @@ from typing import Final
 from sallyport.base.errors import Invalid
 
 MAX_OCTETS: Final = 16 << 20
+"""Maximum number of octets of a file together with the files that it includes."""
+MAX_FILES: Final = 1000
+"""Maximum number of these files. One that is included twice counts twice."""
 MAX_ENTRIES: Final = 100_000
 MAX_INCLUDES: Final = 16
 _PAIR: Final = re.compile(
@@ -58,7 +61,7 @@ def entries(path: Path, top: Path) -> list[Entry]:
     """Return the entries of a file and of the files that it includes. top: the folder that has all files. Raises
     Invalid, OSError."""
     found = list[Entry]()
-    for line, text, source in _lines(path, top, 0):
+    for line, text, source in _lines(path, top, 0, _Left()):
         if text[:1].isspace():
             if found:
                 _add_pairs(found[-1], text, replies=True)
@@ -73,20 +76,31 @@ def entries(path: Path, top: Path) -> list[Entry]:
     return found
 
 
-def _lines(path: Path, top: Path, depth: int) -> Iterator[tuple[int, str, str]]:
+@dataclass(slots=True)
+class _Left:
+    """The files and octets that may still be read."""
+
+    files: int = MAX_FILES
+    octets: int = MAX_OCTETS
+
+
+def _lines(path: Path, top: Path, depth: int, left: _Left) -> Iterator[tuple[int, str, str]]:
     if not path.resolve().is_relative_to(top.resolve()):
         raise Invalid(f"{path.name}: the file is outside of the folder")
     if depth > MAX_INCLUDES:
         raise Invalid(f"{path.name}: files include each other more than {MAX_INCLUDES} deep")
-    if path.stat().st_size > MAX_OCTETS:
-        raise Invalid(f"{path.name}: the file has more than {MAX_OCTETS >> 20} MiB")
+    left.files -= 1
+    left.octets -= path.stat().st_size
+    if left.files < 0 or left.octets < 0:
+        limits = f"{MAX_OCTETS >> 20} MiB, or are more than {MAX_FILES} files"
+        raise Invalid(f"{path.name}: the file and its included files have more than {limits}")
     source = str(path.resolve().relative_to(top.resolve()))
     for number, octets in enumerate(path.read_bytes().splitlines(), 1):
         text = _decoded(octets)
         if not text.strip() or text.lstrip().startswith("#"):
             continue
         if text.startswith("$INCLUDE"):
-            yield from _lines(path.parent / text.removeprefix("$INCLUDE").strip(), top, depth + 1)
+            yield from _lines(path.parent / text.removeprefix("$INCLUDE").strip(), top, depth + 1, left)
         else:
             yield number, text, source
 

@@ -51,7 +51,8 @@ def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
         reads larger files.
 
         Users of FreeRADIUS are written after the other objects, in transactions of their own. If the service stops in
-        between, import the file again: only what is missing is added.
+        between, or refuses one of them, import the file again: only what is missing is added. A finding names a user
+        that was refused.
 
         409: the file, the options or the configuration have changed since the plan was made, or a policy needs a
         decision, or the plan changes objects that files manage (`managed`), without `override`.
@@ -65,9 +66,9 @@ def operations(service: Import, files: NamelessFiles, gate: Gate) -> Operations:
             )
         finally:
             await files.discard(upload.kept)
-        if form.plan:
-            await service.write(form.domainId, planned, form.plan, override=upload.override)
-        return _shown(planned, applied=bool(form.plan))
+        if not form.plan:
+            return _shown(planned, "nothing is changed yet", applied=False)
+        return shown_write(planned, await service.write(form.domainId, planned, form.plan, override=upload.override))
 
     return imports
 
@@ -95,15 +96,23 @@ def _pairs(text: str, field: str) -> dict[str, str]:
     return found
 
 
-def _shown(planned: Planned, *, applied: bool) -> ImportPlanned:
+def shown_write(planned: Planned, written: Planned) -> ImportPlanned:
+    """Return the answer to a request that has written a plan, of which some users may be missing."""
+    count, missing = len(written.plan.changes) + len(written.people), len(planned.people) - len(written.people)
+    message = f"{counted(count, 'object')} imported"
+    if missing:
+        message += f", {counted(missing, 'user')} not: import the file again"
+    return _shown(written, message, applied=True)
+
+
+def _shown(planned: Planned, message: str, *, applied: bool) -> ImportPlanned:
     plan, found = planned.plan, planned.found
     steps = plan.changes
     signs = [each.sign for each in plan.steps]
     users = [each.outcome for _, each in planned.people]
     findings = sorted(found.findings, key=_rank)
-    count = len(steps) + len(users)
     return ImportPlanned(
-        message=f"{counted(count, 'object')} imported" if applied else "nothing is changed yet",
+        message=message,
         applied=applied,
         plan=planned.name,
         added=signs.count(Sign.ADDED) + users.count(Outcome.NEW),

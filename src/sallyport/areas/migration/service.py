@@ -29,7 +29,7 @@ from sallyport.areas.migration.translation import Finding, Options, Translation,
 from sallyport.areas.migration.uploads import NamelessFiles
 from sallyport.areas.users.imports import Outcome
 from sallyport.areas.users.imports import Planned as PlannedUser
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, Refused
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.store.model import Store, Tx
@@ -67,7 +67,8 @@ class Planned:
 
 
 class Import:
-    """Imports of uploaded files. One file is read at a time, because a reader takes a processor and much memory."""
+    """Imports of uploaded files. One file is read at a time, because a reader takes a processor and much memory. A
+    tenant has one file at a time (`uploads`), so waiting tenants take turns."""
 
     def __init__(
         self,
@@ -121,15 +122,22 @@ class Import:
         parts = [rows[at : at + USERS] for at in range(0, len(rows), USERS)]
         return [each for part in parts for each in await self._import_users(domain_id, part, apply=apply)]
 
-    async def write(self, domain_id: int, planned: Planned, name: str, *, override: bool = False) -> None:
-        """Write a plan. name: that of the plan that the admin has seen. override: whether it may change objects that
-        files manage. Raises Conflict, StoreError."""
+    async def write(self, domain_id: int, planned: Planned, name: str, *, override: bool = False) -> Planned:
+        """Write a plan, and return what was written. name: that of the plan that the admin has seen. override: whether
+        it may change objects that files manage. Raises Conflict, StoreError. If a user is refused after the other
+        objects were written, a finding names the user, and the users from the same transaction on are not written."""
         if undecided := planned.found.named(Weight.UNDECIDED):
             raise Conflict(f"{counted(len(undecided), 'policy', 'policies')} must be decided first")
         if name != planned.name:
             raise Conflict("the file, the options or the configuration differ from those of the plan: make a new plan")
         await self._engine.apply(planned.plan, override=override)
-        await self._users(domain_id, [item for item, _ in planned.people], apply=True)
+        for at in range(0, len(planned.people), USERS):
+            part = [item for item, _ in planned.people[at : at + USERS]]
+            try:
+                await self._users(domain_id, part, apply=True)
+            except Refused as error:
+                return _without_users(planned, at, error)
+        return planned
 
     async def _present(self, tenant_id: int, kinds: Sequence[str]) -> Present:
         if not kinds:
@@ -162,6 +170,18 @@ def _without_refused(found: Translation, people: Sequence[tuple[Item, PlannedUse
         if each.outcome is Outcome.REFUSED
     ]
     return Translation([each for each in found.items if each.kind != "user"], [*found.findings, *refused])
+
+
+def _without_users(planned: Planned, start: int, error: Refused) -> Planned:
+    """Return a plan without the users from `start` on, which were not written because of an error."""
+    missing = counted(len(planned.people) - start, "user")
+    text = f"{error}; {missing} not written, all other objects were: import the file again"
+    finding = Finding(Weight.LEFT_OUT, "users", planned.people[start][0].source, text)
+    return replace(
+        planned,
+        people=planned.people[:start],
+        found=replace(planned.found, findings=[finding, *planned.found.findings]),
+    )
 
 
 def _digest(

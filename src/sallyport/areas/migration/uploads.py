@@ -3,6 +3,7 @@ and when the process ends in any way. Only the files of an archive have names, i
 runs. If the service is killed meanwhile, its next start deletes the folder."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ import trio
 from sallyport.base.errors import TooMany
 from sallyport.base.secret import new_error_id
 
-MAX_OPEN: Final = 4
-"""Maximum number of uploaded files at the same time."""
-_UNPACKED: Final = "import-"
+MAX_OPEN: Final = 32
+"""Maximum number of uploaded files at the same time. A tenant has one, so that it delays no other tenant."""
+_UNPACKED: Final = ".unpacked-"
+_LEFT: Final = re.compile(rf"{re.escape(_UNPACKED)}(\d+)-.+")
+"""The name of an unpacked archive, with the id of its process."""
 
 
 class NamelessFiles:
@@ -26,13 +29,17 @@ class NamelessFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._open: dict[str, BinaryIO] = {}
+        self._tenants: dict[str, int] = {}
 
-    async def open(self, octets: int) -> str:
+    async def open(self, octets: int, tenant_id: int) -> str:
         """Open a new file, and return a key. Raises TooMany, OSError."""
+        if tenant_id in self._tenants.values():
+            raise TooMany("another file of the tenant is being imported: try again in a minute")
         if len(self._open) >= MAX_OPEN:
             raise TooMany("other files are being imported: try again in a minute")
         key = new_error_id()
         self._open[key] = TemporaryFile(dir=self._folder)  # noqa: SIM115  `discard` closes it
+        self._tenants[key] = tenant_id
         return key
 
     async def write(self, name: str, octets: bytes) -> None:
@@ -46,6 +53,7 @@ class NamelessFiles:
     async def discard(self, name: str) -> None:
         """Delete the file."""
         if (file := self._open.pop(name, None)) is not None:
+            del self._tenants[name]
             file.close()
 
     @contextmanager
@@ -57,8 +65,8 @@ class NamelessFiles:
     def delete_unpacked(self) -> None:
         """Delete the folders that processes have left which do not exist any more."""
         for each in self._folder.glob(f"{_UNPACKED}*"):
-            process = each.name.removeprefix(_UNPACKED).partition("-")[0]
-            if process == str(os.getpid()) or not Path("/proc", process).exists():
+            left = _LEFT.fullmatch(each.name)
+            if left and (left[1] == str(os.getpid()) or not Path("/proc", left[1]).exists()):
                 shutil.rmtree(each, ignore_errors=True)
 
     def file(self, name: str) -> BinaryIO:

@@ -46,8 +46,6 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
             found.append(shadow_of(each, attributes))
             await time_slice()
         recorded = await service.record(body.domainId, found)
-        if recorded:
-            service.last.forget(body.domainId)
         return ShadowLoginsRecorded(message=f"{counted(recorded, 'login')} recorded", recorded=recorded)
 
     @shadow.post("/ad/CompareShadowLogins", roles=READERS)
@@ -59,14 +57,16 @@ def operations(service: ShadowLogins, attributes: ShadowAttributes, domains: Dom
         """
         wanted = Wanted(body.result, body.reason, body.rule, body.oldReason, body.oldPolicy, body.cases)
         covered = Filter(body.device, body.user)
-        answer = service.last.find(body.domainId, (covered, wanted)) if body.kept else None
+        generation = await service.generation(body.domainId)
+        answer = service.last.find(body.domainId, (covered, wanted), generation) if body.kept else None
         if answer is None:
             at = service.now()
             found = await service.report(body.domainId, covered, wanted)
             domain = domains.table.present(body.domainId)
             report = await trio.to_thread.run_sync(_report, found, domain)  # sorts up to 50,000 users
             answer = {**report, "decidedAt": iso(at)}
-            service.last.keep(domain.id, (covered, wanted), answer, domain.tenant_id, is_new=not body.kept)
+            asked, is_new = (covered, wanted), not body.kept
+            service.last.keep(domain.id, asked, answer, domain.tenant_id, generation, is_new=is_new)
         return Plain(answer)
 
     @shadow.post("/ad/DeleteShadowLogins", roles=OPERATORS)

@@ -14,6 +14,7 @@ from sallyport.store import counters
 from sallyport.store.model import LISTED_TEXTS, Tx, columns_of, listed
 
 COUNTER: Final = "shadow_logins"
+GENERATION: Final = "shadow_logins.generation"
 _COLUMNS: Final = (
     *("at", "recorded_at", "kind", "digest", "client", "user_name", "user_key", "station", "station_key", "nas"),
     *("method", "attributes", "answer", "cause", "reason", "policy", "place"),
@@ -108,6 +109,8 @@ def _record(tx: Tx, domain_id: int, logins: Sequence[NewShadow], now: int) -> in
         on_conflict="on conflict (domain_id, digest) do nothing",
     )
     counters.add(tx, domain_id, COUNTER, len(added))
+    if any(each.kind is Kind.LOG for each in ordered):
+        counters.add(tx, domain_id, GENERATION, 1)
     _trim(tx, domain_id)
     return len(added)
 
@@ -206,6 +209,7 @@ def _delete(tx: Tx, domain_id: int, condition: str, most: int, **given: int) -> 
 def delete_some(tx: Tx, domain_id: int, most: int) -> int:
     """Delete up to `most` shadow logins of a domain, and return their number. Raises NotFound."""
     _check_domain(tx, domain_id)
+    counters.add(tx, domain_id, GENERATION, 1)
     return _delete(tx, domain_id, "", most)
 
 
@@ -215,7 +219,16 @@ def delete_old(tx: Tx, before: int, most: int) -> int:
     domain_id = tx.value(
         int, "select domain_id from shadow_logins where recorded_at < :at order by recorded_at limit 1", at=before
     )
-    return 0 if domain_id is None else _delete(tx, domain_id, "and recorded_at < :before", most, before=before)
+    if domain_id is None:
+        return 0
+    counters.add(tx, domain_id, GENERATION, 1)
+    return _delete(tx, domain_id, "and recorded_at < :before", most, before=before)
+
+
+def generation(tx: Tx, domain_id: int) -> int:
+    """Return a number that increases when shadow logins of a domain are deleted or recorded. Copies do not increase it:
+    they arrive all the time, and a report without the latest is still of use."""
+    return counters.total(tx, domain_id, GENERATION)
 
 
 def total(tx: Tx, domain_id: int) -> int:

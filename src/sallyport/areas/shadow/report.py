@@ -126,17 +126,27 @@ class LastReports:
     first."""
 
     def __init__(self) -> None:
-        self._answers = BoundedMap[tuple[int, Hashable], Row](MAX_ANSWERS)
+        self._answers = BoundedMap[tuple[int, Hashable], tuple[int, Row]](MAX_ANSWERS)
 
-    def find(self, domain_id: int, asked: Hashable) -> Row | None:
-        """Return the last answer to a question about a domain, or None."""
-        return self._answers.get((domain_id, asked))
+    def find(self, domain_id: int, asked: Hashable, generation: int) -> Row | None:
+        """Return the last answer to a question about a domain, or None. generation: the present one (see `keep`). If
+        it differs from that of the answer, the answers about the domain are dropped."""
+        kept = self._answers.get((domain_id, asked))
+        if kept is None:
+            return None
+        if kept[0] == generation:
+            return kept[1]
+        self.forget(domain_id)
+        return None
 
-    def keep(self, domain_id: int, asked: Hashable, answer: Row, tenant_id: int, *, is_new: bool) -> None:
-        """Keep an answer. is_new: whether earlier answers about the domain are outdated."""
+    def keep(
+        self, domain_id: int, asked: Hashable, answer: Row, tenant_id: int, generation: int, *, is_new: bool
+    ) -> None:
+        """Keep an answer. generation: that of the shadow logins before the first one was read (`repo.generation`).
+        is_new: whether earlier answers about the domain are outdated."""
         if is_new:
             self.forget(domain_id)
-        self._answers.put((domain_id, asked), answer, tenant_id)
+        self._answers.put((domain_id, asked), (generation, answer), tenant_id)
 
     def forget(self, domain_id: int | None = None) -> None:
         """Drop the answers about a domain, or all of them."""

@@ -56,6 +56,12 @@ class ShadowLogins:
             added += await self._store.write(partial(repo.record, domain_id=domain_id, logins=part, now=self._clock()))
         return added
 
+    async def generation(self, domain_id: int) -> int:
+        """Return a number that increases when shadow logins are deleted or recorded, by any process. Raises
+        NotFound, StoreError."""
+        self._domains.table.present(domain_id)
+        return await self._store.read(partial(repo.generation, domain_id=domain_id))
+
     async def report(self, domain_id: int, asked: Filter, wanted: Wanted) -> ShadowReport:
         """Decide all shadow logins of a domain that a filter covers, and compare. Raises NotFound, StoreError."""
         domain = self._domains.table.present(domain_id)
@@ -101,10 +107,10 @@ class ShadowLogins:
         """Delete all shadow logins of a domain in several short transactions, and return their number. Raises
         NotFound, StoreError."""
         self._domains.table.present(domain_id)
-        self.last.forget(domain_id)
         gone = 0
         while some := await self._store.write(partial(repo.delete_some, domain_id=domain_id, most=SLICE)):
             gone += some
+        self.last.forget(domain_id)
         return gone
 
     async def purge(self, store: Store) -> None:

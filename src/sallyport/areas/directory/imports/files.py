@@ -117,7 +117,7 @@ class Uploads:
         self._open: dict[str, BinaryIO] = {}
         self._held: dict[str, bytearray] = {}
 
-    async def open(self, octets: int) -> str:
+    async def open(self, octets: int, tenant_id: int) -> str:
         """Open a new file. Return its name. octets: maximum size of the file. Raises StoreFull."""
         name = await trio.to_thread.run_sync(self._files.new, "ldif", octets)
         path = self._files.path(name)
