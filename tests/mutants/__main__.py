@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -82,7 +83,7 @@ class _Run:
             if not those:
                 self._results.add(Result(mutant, Outcome.NO_TEST, "", 0))
         live = {mutant: those for mutant, those in chosen.items() if those and not mutant.at_import}
-        self._stage(run_swapped, live)
+        self._stage(partial(run_swapped, has_postgres=self._area.has_postgres), live)
         # a fault that does not fit into the live function is imported too
         self._stage(run_imported, {mutant: chosen[mutant] for mutant in self._missing(mutants)})
 

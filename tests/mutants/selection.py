@@ -18,15 +18,16 @@ def tests_of(mutant: Mutant, tests: Sequence[RanTest], sources: Mapping[str, Sou
     """Return the tests that may notice a mutant: quick and specific ones first, as many as fit into MOST_S.
 
     These are the tests that run the statement. For a statement that runs at the import, they are the tests that use its
-    name or run a statement with its name, else all that run the file.
+    name or its module, or run a statement with its name, else all that run the file.
     """
+    module = Path(mutant.path).stem
     for places in _places(mutant, sources):
         lines = {(path, line) for path, numbers in places.items() for line in numbers}
         found = [
             test
             for test in tests
             if any((path, line) in lines for path, ran in test.ran.items() for line in ran)
-            or (mutant.at_import and mutant.name in names_in_test(root, test.nodeid))
+            or (mutant.at_import and {mutant.name, module} & names_in_test(root, test.nodeid))
         ]
         if found:
             return list(_quick(sorted(found, key=lambda test: test.seconds + STATEMENT_S * test.breadth)))
