@@ -49,7 +49,7 @@ test-system: $(READY) peers-system
 dist: $(READY)
 	$(BIN)/python -m tests.deploy.distribution dist
 
-# What the wheel, the Debian package and the image contain, as CycloneDX files in dist/.
+# What the wheel, the Debian packages and the image contain, as CycloneDX files in dist/.
 sbom: $(READY) $(SUPPLY)
 	$(BIN)/python -m tests.deploy.sbom dist build/supply/bin/cyclonedx-py
 
