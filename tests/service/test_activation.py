@@ -103,8 +103,8 @@ def test_each_login_of_a_restart_gets_an_answer(service: Activated) -> None:
 @pytest.mark.peer
 @needs_postgres
 def test_each_login_of_a_restart_of_workers_gets_an_answer(tmp_path: Path, held: ExitStack) -> None:
-    """The same holds for several workers, each with a socket of its own. The kernel keeps the requests of a socket until
-    the next worker reads them."""
+    """The same holds for several workers, each with a socket of its own. The kernel keeps the requests of a socket
+    until the next worker reads them."""
     sockets = {
         "radius_auth_bind": opened(held, socket.SOCK_DGRAM, shared=2),
         "http_bind": [held.enter_context(closing(bound(Address("127.0.0.1", 0), socket.SOCK_STREAM)))],
