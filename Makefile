@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system dist sbom audit bench lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -44,6 +44,16 @@ test-postgres: $(READY) peers
 # long ones: full and failing disks, a crash at each step of a removal, a browser on every page.
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
+
+# The tests with the lowest versions that pyproject.toml accepts, in an environment of their own; needs uv on the path.
+LOWEST := build/lowest
+test-lowest: peers
+	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	uv pip install --quiet --python $(LOWEST) --no-deps -r tests/requirements.lock
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres pyproject.toml | \
+		uv pip install --quiet --python $(LOWEST) --no-deps -r -
+	uv pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation --editable .
+	$(LOWEST)/bin/python -m pytest -n 3 -m 'not serial and not system' $(ARGS)
 
 # The wheel and the source distribution in dist/: checked, installed into an empty environment, and logged in through.
 dist: $(READY)
