@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore soak mutate lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -77,6 +77,19 @@ docs: $(READY)
 # before, in three minutes.
 bench: $(READY) $(if $(QUICK),,peers)
 	$(BIN)/python -m tests.bench $(if $(QUICK),quick,--write docs/benchmarks) $(ARGS)
+
+# Runs every order of the second factor's transactions over several nodes. ARGS: instances, and `--states N`.
+explore: $(READY)
+	$(BIN)/python -m tests.explore $(ARGS)
+
+# Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/campaign.md.
+# SEED repeats the schedule of a campaign; ENGINE is sqlite or postgres.
+soak: $(READY) peers
+	$(BIN)/python -m tests.soak --hours $(or $(HOURS),1) --engine $(or $(ENGINE),sqlite) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+# The tests of an AREA against mutants: faults in its source, one at a time (tests/mutants). An interrupted run continues.
+mutate: $(READY)
+	$(BIN)/python -m tests.mutants $(AREA) $(ARGS)
 
 # The real programs of the other end: installed by root, named and skipped for anyone else.
 peers:

@@ -173,6 +173,11 @@ class RunningService:
         assert self._process is not None, "it does not run"
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the service was started and has not ended, by `stop`, by `kill` or by itself."""
+        return self._process is not None and self._process.poll() is None
+
     def log(self) -> str:
         """Return everything that the service has logged so far, in all its starts."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""

@@ -35,6 +35,7 @@ static const char USAGE[] =
     "  -f NUMBER   first user (0), so that another run has users of its own\n"
     "  -b PERCENT  wrong passwords (0)                      -N COUNT    NAS nas-0.. at 10.0.0.1.. (1)\n"
     "  -m          a new Calling-Station-Id each request    -M          no Message-Authenticator\n"
+    "  -o NUMBER   of the first new station (0), so that another run has stations of its own\n"
     "  -a          Accounting-Requests instead: of each 1024 sessions the Starts, an interim record each, the Stops\n"
     "  -c FILE     attributes in place of passwords: a line of hexadecimal for each user from user0 on\n"
     "  -s PREFIX   of each Acct-Session-Id, which is PREFIX and the request's index in eight hexadecimal digits\n"
@@ -44,13 +45,14 @@ static const char USAGE[] =
 
 struct options {
     const char *address, *secret, *session_prefix, *log_path, *proofs_path;
-    int port, count, window, sockets, users, first_user, wrong_percent, nas_count, max_tries, pid_count, pids[MAX_PIDS];
+    int port, count, window, sockets, users, first_user, first_station, wrong_percent, nas_count, max_tries;
+    int pid_count, pids[MAX_PIDS];
     double rate, seconds, timeout;
     bool new_stations, is_unsigned, is_accounting;
 };
 
-struct slot { /* one identifier of one socket */
-    uint32_t request;
+struct slot { /* one identifier of one socket; former: the request before, whose answer may come twice */
+    uint32_t request, former;
     int tries;
     bool busy;
     double started, last_sent;
@@ -126,8 +128,9 @@ static void build_requests(struct run *run) {
         struct login login = {
             .user = user, .nas = (options.is_accounting ? user : i) % options.nas_count,
             .port = 1000 + (options.is_accounting ? user : i) % 1000,
-            .station = (unsigned)(options.new_stations ? i : user), .is_signed = !options.is_unsigned,
-            .is_wrong = rand() % 100 < options.wrong_percent, .session = session, .status = status_of(i),
+            .station = (unsigned)(options.new_stations ? options.first_station + i : user),
+            .is_signed = !options.is_unsigned, .is_wrong = rand() % 100 < options.wrong_percent,
+            .session = session, .status = status_of(i),
             .proof = proofs != NULL ? &proofs[user] : NULL,
         };
         (options.is_accounting ? build_record : build_request)(&run->requests[i], (uint8_t)i, &login);
@@ -198,7 +201,7 @@ static bool send_next(struct run *run, double due, double time) {
         struct slot *slot = &run->slots[socket][identifier];
         if (slot->busy) continue;
         if (send(run->sockets[socket], request->octets, request->length, 0) < 0 && errno != ECONNREFUSED) return false;
-        *slot = (struct slot){(uint32_t)run->sent, 1, true, due, time};
+        *slot = (struct slot){(uint32_t)run->sent, slot->request, 1, true, due, time};
         run->sent++;
         run->outstanding++;
         return true;
@@ -230,7 +233,7 @@ static void take_reply(struct run *run, int socket, const uint8_t *reply, size_t
     bool is_signed;
     if (length < 20 || !slot->busy) return; /* a second answer, to a retransmission */
     if (!is_authentic(reply, length, &run->requests[slot->request], &is_signed)) {
-        run->bad_replies++;
+        run->bad_replies += !is_authentic(reply, length, &run->requests[slot->former], &is_signed);
         return;
     }
     run->unsigned_replies += !is_signed;
@@ -377,6 +380,7 @@ static void read_option(int option) {
     case 'N': options.nas_count = whole(optarg, 1, MAX_REQUESTS); break;
     case 'm': options.new_stations = true; break;
     case 'M': options.is_unsigned = true; break;
+    case 'o': options.first_station = whole(optarg, 0, 1 << 30); break;
     case 'a': options.is_accounting = true; break;
     case 's': options.session_prefix = optarg; break;
     case 'l': options.log_path = optarg; break;
@@ -391,7 +395,7 @@ static void read_option(int option) {
 
 static void read_options(int argc, char **argv) {
     int option;
-    while ((option = getopt(argc, argv, "h:p:S:n:w:r:T:t:R:k:u:f:b:N:mMas:i:l:c:")) != -1) read_option(option);
+    while ((option = getopt(argc, argv, "h:p:S:n:w:r:T:t:R:k:u:f:b:N:mMo:as:i:l:c:")) != -1) read_option(option);
     if (optind != argc) read_option('?');
     if (strlen(options.session_prefix) > MAX_PREFIX) fail("the prefix is longer than 64 characters");
     /* Four identifiers for each outstanding request: one that waits for its timeout must not hold up the others. */

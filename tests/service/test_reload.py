@@ -99,7 +99,7 @@ APPLIED: Final[dict[str, tuple[dict[str, object], Callable[[App], object], objec
         lambda app: (logs.level(), logs.is_silent("debug"), app.events.login_log.is_on),
         ("error", False, False),
     ),
-    "form of the log": ({"log_format": "text"}, lambda _app: len(logs._processors), 5),
+    "form of the log": ({"log_format": "text"}, lambda _app: len(logs._processors), 6),
     "names in the log": ({"log_identities": "hashed"}, lambda _app: logs.pseudonyms() is not None, True),
     "URL of DIDs": (
         {"did_url": "https://did.example.org"},

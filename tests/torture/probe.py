@@ -17,8 +17,10 @@ import socket
 import struct
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from statistics import median
 
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, PacketError, decode_reply, encode_request
@@ -41,8 +43,8 @@ class Answer:
     """A request of the probe.
 
     sent_at: the time in seconds since the epoch. worked_s: the processor time that the service used until the answer
-    was read. slowness: how much longer than WORK_S the fixed piece of work took, in the last SAMPLES measurements; at
-    least 1.
+    was read. waited_s: the time for which threads of the service meanwhile waited for a processor. slowness: how much
+    longer than WORK_S the fixed piece of work took, in the last SAMPLES measurements; at least 1.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Answer:
     delay_s: float
     worked_s: float
     slowness: float = 1.0
+    waited_s: float = 0.0
 
 
 class Probe:
@@ -83,11 +86,12 @@ class _Waiting:
     packet: bytes
     sent_at: float
     work_s: float
+    wait_s: float
 
-    def answered(self, delay_s: float, work_s: float, slowness: float = 1.0) -> Answer:
-        """Return the request with the delay of its answer, the processor time that the service used, and the slowness
-        of the machine."""
-        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s, slowness)
+    def answered(self, delay_s: float, work_s: float, wait_s: float = 0.0, slowness: float = 1.0) -> Answer:
+        """Return the request with the delay of its answer, the processor time that the service used and waited for,
+        and the slowness of the machine."""
+        return Answer(self.kind, self.sent_at, delay_s, work_s - self.work_s, slowness, max(0.0, wait_s - self.wait_s))
 
 
 def _run(pipe: Connection, port: int, process: int, secret: str, source: str, user: str, password: str) -> None:
@@ -114,6 +118,7 @@ class _Requests:
         self._client = client
         self._login = login
         self._processor_clock = ~process << 3 | 2  # clock_getcpuclockid(3)
+        self._threads = Path(f"/proc/{process}/task")
         self._waiting: dict[int, _Waiting] = {}
         self._slowness = deque([1.0], SAMPLES)
         self.answers: list[Answer] = []
@@ -126,7 +131,7 @@ class _Requests:
         for kind, packet in (("login", login), ("status", status)):
             if (lost := self._waiting.get(packet[1])) is not None:
                 self.answers.append(lost.answered(LOST_S, 0))
-            self._waiting[packet[1]] = _Waiting(kind, packet, time.time(), self._work_s())
+            self._waiting[packet[1]] = _Waiting(kind, packet, time.time(), self._work_s(), self._wait_s())
             self._client.send(packet)
 
     def receive(self, *, until: float, all_of_them: bool = False) -> None:
@@ -149,7 +154,7 @@ class _Requests:
             del self._waiting[reply[1]]
             seconds, nanoseconds = _TIMESTAMP.unpack(notes[0][2])
             delay_s, slow = seconds + nanoseconds / 1e9 - request.sent_at, max(1.0, median(self._slowness))
-            self.answers.append(request.answered(delay_s, self._work_s(), slow))
+            self.answers.append(request.answered(delay_s, self._work_s(), self._wait_s(), slow))
 
     def lost(self) -> list[Answer]:
         """Return the requests without an answer."""
@@ -157,6 +162,13 @@ class _Requests:
 
     def _work_s(self) -> float:
         return time.clock_gettime(self._processor_clock)
+
+    def _wait_s(self) -> float:
+        waited = 0
+        for path in self._threads.glob("*/schedstat"):  # Documentation/scheduler/sched-stats.rst of Linux
+            with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+                waited += int(path.read_text().split()[1])
+        return waited / 1e9
 
 
 def slowness() -> float:

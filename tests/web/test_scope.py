@@ -1,14 +1,29 @@
 """Tests of the caller, roles and scopes."""
 
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 
 import pytest
 
-from sallyport.base.actor import Actor
+from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.web.bodies import Body, InDomain
-from sallyport.web.scope import ADMINS, MAX_RUNNING, OPERATORS, READERS, Caller, Gate, Role
+from sallyport.web.scope import (
+    ADMINS,
+    AGENTS,
+    DIRECTORY_AGENTS,
+    ENROLMENTS,
+    INSTALLATIONS,
+    MAX_RUNNING,
+    OPERATORS,
+    READERS,
+    WALLETS,
+    Caller,
+    Gate,
+    NothingManaged,
+    Role,
+)
 from tests.web.sample import SampleOwners, SampleTokens
 
 
@@ -26,11 +41,34 @@ def test_roles_contain_each_other() -> None:
     assert not READERS & {Role.AGENT, Role.WALLET}
 
 
+@pytest.mark.parametrize(
+    ("roles", "role"),
+    [
+        (AGENTS, Role.AGENT),
+        (DIRECTORY_AGENTS, Role.DIRECTORY),
+        (ENROLMENTS, Role.ENROLMENT),
+        (WALLETS, Role.WALLET),
+        (INSTALLATIONS, Role.INSTALLATION),
+    ],
+)
+def test_other_roles_stand_alone(roles: frozenset[Role], role: Role) -> None:
+    """An operation of agents, wallets or the installation admits no other role."""
+    for each in Role:
+        with nullcontext() if each is role else pytest.raises(Forbidden, match=f"needs {role}, not {each}"):
+            gate().admit(caller(each), [], roles)
+
+
+def test_the_names_of_roles() -> None:
+    """The names are stored with tokens, and are part of the API."""
+    names = "admin operator auditor agent directory enrolment wallet installation"
+    assert " ".join(Role) == names
+
+
 @pytest.mark.parametrize("token", [None, "", "sp_nobody"])
 async def test_a_caller_needs_a_valid_token(token: str | None) -> None:
     """None and an empty text count as a missing token. Any unknown text is an invalid token."""
     with pytest.raises(Unauthenticated, match="invalid token" if token else "missing token"):
-        await gate().caller(token)
+        await gate().caller(token, "192.0.2.1")
 
 
 def test_every_body_of_an_array_is_checked() -> None:
@@ -51,13 +89,23 @@ def test_a_tenant_runs_a_limited_number_of_requests() -> None:
     with ExitStack() as running:
         for _ in range(MAX_RUNNING):
             running.enter_context(one.running(caller(Role.AUDITOR)))
-        with pytest.raises(TooMany) as refused, one.running(caller()):
+        with pytest.raises(TooMany, match=f"{MAX_RUNNING} requests in progress") as refused, one.running(caller()):
             pass
         assert refused.value.pause_s == 1
         with one.running(replace(caller(), tenant_id=8)), one.running(caller(Role.AGENT)):
             pass
-    with one.running(caller()):
-        pass
+    with ExitStack() as running:
+        for _ in range(MAX_RUNNING):
+            running.enter_context(one.running(caller()))
+        with pytest.raises(TooMany), one.running(caller()):
+            pass
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_the_actor_of_a_token(role: Role) -> None:
+    """The audit trail calls a token with the role of an agent `agent`, and any other one `token`."""
+    kind = "agent" if role in {Role.AGENT, Role.DIRECTORY, Role.ENROLMENT} else "token"
+    assert caller(role).actor == Actor(kind, "n", token_id=1, tenant_id=7)
 
 
 def test_the_actor_of_an_administrator() -> None:
@@ -67,3 +115,27 @@ def test_the_actor_of_an_administrator() -> None:
     ann = Caller(0, 1, 1, 7, Role.ADMIN, "ann", person="administrator")
     assert root.actor == Actor("administrator", "root", tenant_id=7, is_installation=True)
     assert ann.actor == Actor("administrator", "ann", tenant_id=7)
+
+
+class OwnFiles(NothingManaged):
+    """Files manage the objects of one operation. `seen` is what the operation was checked with."""
+
+    def concerns(self, path: str) -> bool:
+        return path == "/thing"
+
+    async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
+        self.seen = (tenant_id, path, list(bodies), override)
+        return "thing x"
+
+
+async def test_the_actor_overrides_files() -> None:
+    """An operation on objects of files is checked with the given fields of each body, and its actor names the objects.
+    Any other operation runs as the caller."""
+    files = OwnFiles()
+    one = Gate(SampleTokens(), SampleOwners(), files)
+    bodies = [InDomain(orgId=1, tenantId=1, domainId=3)]
+    with await one.acting(caller(), "/thing", bodies, override=True):
+        assert acting() == replace(caller().actor, overrides="thing x")
+    assert files.seen == (7, "/thing", [{"orgId": 1, "tenantId": 1, "domainId": 3}], True)
+    with await one.acting(caller(), "/other", bodies, override=True):
+        assert acting() == caller().actor

@@ -191,7 +191,7 @@ class Gate:
         self._running = Counter[int]()
         self._large = Counter[int]()
 
-    async def caller(self, token: str | None, source: str = "") -> Caller:
+    async def caller(self, token: str | None, source: str) -> Caller:
         """Return the owner of a token. source: the sender's address.
 
         Raises Unauthenticated, with the message `missing token` or `invalid token`. Raises TooMany if the source has

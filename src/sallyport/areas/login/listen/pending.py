@@ -17,6 +17,7 @@ from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.second_step import SecondStep
 from sallyport.base.clock import Clock
 from sallyport.base.fair import FairShares, Room
+from sallyport.base.trace import following, new_trace
 from sallyport.radius.duplicates import Duplicates, Source
 from sallyport.radius.password import Method
 
@@ -156,6 +157,11 @@ class PendingLogins:
         return True
 
     async def _decide_later(self, login: Login) -> None:
+        login.trace = new_trace()
+        with following(login.trace):
+            await self._decide_in_task(login)
+
+    async def _decide_in_task(self, login: Login) -> None:
         try:
             decision = await self._pipeline.check(login)
             if decision is None:

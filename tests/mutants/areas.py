@@ -1,0 +1,86 @@
+"""The areas whose mutants are made, and the tests that should notice them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+SKIPPED = ("cli.py", "examples.py")
+"""Names of files that only programs in processes of their own run, or that contain examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all.
+    has_postgres: whether tests use the shared PostgreSQL server, which then starts before the processes fork."""
+
+    name: str
+    sources: Sequence[str]
+    tests: Sequence[str]
+    sample: int = 300
+    has_postgres: bool = False
+
+    def files(self, root: Path) -> dict[str, Path]:
+        """Return the path relative to the root, and the absolute path, of each source."""
+        found = (file for each in self.sources for file in _python(root / each, "*.py"))
+        return {str(file.relative_to(root)): file for file in found if file.name not in SKIPPED}
+
+    def test_files(self, root: Path) -> list[Path]:
+        """Return the files of tests."""
+        return [file for each in self.tests for file in _python(root / each, "test_*.py")]
+
+
+def _python(path: Path, pattern: str) -> list[Path]:
+    return sorted(path.rglob(pattern)) if path.is_dir() else [path]
+
+
+def digest(files: Sequence[Path]) -> str:
+    """Return a short text that changes if one of the files does."""
+    total = sha256()
+    for file in files:
+        total.update(file.read_bytes())
+    return total.hexdigest()[:12]
+
+
+def _area(name: str, sources: str, tests: str, *, sample: int = 300, has_postgres: bool = False) -> Area:
+    """Return an area. sources: paths inside the package, separated by spaces. tests: paths inside `tests`."""
+    files = [f"src/sallyport/{each}" for each in sources.split()]
+    return Area(name, files, [f"tests/{each}" for each in tests.split()], sample, has_postgres)
+
+
+AREAS = {
+    area.name: area
+    for area in (
+        # every mutant
+        _area("scope", "web/scope.py", "web/test_scope.py web/test_operation.py web/test_large_bodies.py", sample=0),
+        _area("decode", "radius/packet.py radius/attributes.py", "radius", sample=0),
+        _area(
+            "decision",
+            "areas/login/decision.py",
+            "areas/login/test_decision.py areas/login/first/test_mschap.py areas/login/listen/test_session_limit.py "
+            "areas/login/listen/test_exchange.py",
+            sample=0,
+        ),
+        _area(
+            "state",
+            "areas/login/second/session.py areas/login/second/challenges.py",
+            "areas/login/second areas/login/listen/test_challenge.py",
+            sample=0,
+        ),
+        _area(
+            "consumption",
+            "areas/login/second/calls.py areas/login/second/endings.py areas/login/second/shared.py "
+            "areas/login/second/repo.py",
+            "areas/login/second nodes/test_prompts.py nodes/test_takeover.py",
+            sample=0,
+            has_postgres=True,
+        ),
+        # a sample
+        _area("radius", "radius", "radius"),
+        _area("login", "areas/login", "areas/login areas/preview"),
+        _area("policy", "areas/policy", "areas/policy areas/login areas/preview"),
+        _area("mfa", "areas/mfa", "areas/mfa"),
+        _area("store", "store", "store", has_postgres=True),
+        _area("signin", "areas/signin", "areas/signin console/test_sign_in.py console/test_guard.py"),
+    )
+}

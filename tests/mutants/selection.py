@@ -1,0 +1,68 @@
+"""Which tests a mutant gets, and in which order."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.mutants.mutations import Mutant, Source, names_in
+from tests.mutants.recording import RanTest
+
+MOST_S = 20.0
+"""Time that the tests of a mutant may usually take together."""
+STATEMENT_S = 0.001
+"""A test that runs this many seconds longer is as good as one that runs another statement more."""
+
+
+def tests_of(mutant: Mutant, tests: Sequence[RanTest], sources: Mapping[str, Source], root: Path) -> list[RanTest]:
+    """Return the tests that may notice a mutant: quick and specific ones first, as many as fit into MOST_S.
+
+    These are the tests that run the statement. For a statement that runs at the import, they are the tests that use its
+    name or its module, or run a statement with its name, else all that run the file.
+    """
+    module = Path(mutant.path).stem
+    for places in _places(mutant, sources):
+        lines = {(path, line) for path, numbers in places.items() for line in numbers}
+        found = [
+            test
+            for test in tests
+            if any((path, line) in lines for path, ran in test.ran.items() for line in ran)
+            or (mutant.at_import and {mutant.name, module} & names_in_test(root, test.nodeid))
+        ]
+        if found:
+            return list(_quick(sorted(found, key=lambda test: test.seconds + STATEMENT_S * test.breadth)))
+    return []
+
+
+def _places(mutant: Mutant, sources: Mapping[str, Source]) -> Iterator[dict[str, set[int]]]:
+    """Yield the lines of each file that show that a test may notice a mutant, the best ones first."""
+    yield {mutant.path: {mutant.line}}
+    if mutant.at_import:
+        if mutant.name:
+            yield {path: source.lines_naming(mutant.name) for path, source in sources.items()}
+        yield {mutant.path: {node.lineno for node in sources[mutant.path].statements}}
+
+
+def names_in_test(root: Path, nodeid: str) -> set[str]:
+    """Return the names that the function of a test and its decorators use."""
+    file, _, function = nodeid.partition("::")
+    return _names_by_function(root / file).get(function.partition("[")[0].rpartition("::")[2], set())
+
+
+@cache
+def _names_by_function(file: Path) -> dict[str, set[str]]:
+    functions = (
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return {function.name: names_in(function) for function in functions}
+
+
+def _quick(tests: Sequence[RanTest]) -> Iterator[RanTest]:
+    total_s = 0.0
+    for test in tests:
+        if total_s and total_s + test.seconds > MOST_S:
+            return
+        total_s += test.seconds
+        yield test

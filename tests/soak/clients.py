@@ -1,0 +1,255 @@
+"""The clients of a round: each is a function that runs in a thread and sends one request after the other until the
+round is over."""
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from typing import Any, Final
+
+import httpx
+
+from sallyport.radius.packet import ACCESS_ACCEPT
+from tests.peers.eapol import SUCCESS, eapol_test
+from tests.running_service import RunningService
+from tests.soak.history import Failure, Login
+from tests.soak.nas import Nas, Turn
+from tests.soak.site import PASSWORD, PUSHED, SECRET
+
+Client = Callable[[Turn], None]
+PUSHERS: Final = 4
+TENANT: Final = {"orgId": 1, "tenantId": 1}
+LISTS: Final = ("/network_device/ListDevices", "/ad/GetAuthLog", "/api/v1/audit/list", "/network_device/ListSessions")
+PAGES: Final = ("/", "/devices", "/logins", "/clients", "/rules", "/people", "/sessions", "/audit")
+BUSY: Final = 503
+_FORM: Final = re.compile(r'name="csrf" value="([^"]+)"')
+
+
+def log_in_again(turn: Turn) -> None:
+    """Send logins by PAP, and each again after a while, often after a fault."""
+    random = turn.random("again")
+    with Nas(turn, "default") as nas:
+        while not turn.over.is_set():
+            is_right = random.random() < 0.8
+            password = PASSWORD if is_right else "not the password"
+            login = Login("again", "ann", turn.station(), 0.0, expected=is_right)
+            login.forbidden = "" if is_right else "the password is wrong"
+            nas.log_in(login, password, first=random.randrange(2))
+            turn.rest(random.uniform(0, 2.5))
+            nas.repeat(login)
+
+
+def push(number: int, turn: Turn) -> None:
+    """Log in with a push that the user approves, denies, or does not answer."""
+    random = turn.random(f"push{number}")
+    hook = turn.site.hook
+    with Nas(turn, "push") as nas:
+        for place in count(random.randrange(PUSHED)):
+            if turn.over.is_set():
+                return
+            user = f"push{(place * PUSHERS + number) % PUSHED}"
+            answer = random.choice(("approved", "approved", "approved", "denied", "waiting"))
+            hook.will(user, answer, after_s=random.uniform(0, 3))
+            before = len(hook.prompts)
+            login = Login("push", user, turn.station(), 0.0)
+            login.forbidden = "" if answer == "approved" else f"the user's answer is: {answer}"
+            nas.log_in(login, PASSWORD, first=random.randrange(2))
+            login.prompts = len({each["challenge_id"] for each in hook.prompts[before:] if each["user"] == user})
+            turn.rest(random.uniform(0.2, 1.5))
+
+
+def pass_gate(number: int, turn: Turn) -> None:
+    """Forbid a user in one of several ways, log in, permit it again, and log in."""
+    random = turn.random(f"gate{number}")
+    user = f"gate{number}"
+    with Nas(turn, "gate") as nas:
+        while not turn.over.is_set():
+            node = random.randrange(len(turn.site.nodes))
+            forbid = random.choice((_by_rule, _by_password, _by_removal))
+            is_known = forbid(turn.site.nodes[node], user, True)
+            login = Login("gate", user, turn.station(), 0.0)
+            login.forbidden = f"it was forbidden{forbid.__name__.replace('_', ' ')}" if is_known else ""
+            nas.log_in(login, PASSWORD, first=node, only=True)
+            if _permitted(turn, partial(forbid, turn.site.nodes[node], user, False)):
+                login = Login("gate", user, turn.station(), 0.0, expected=True)
+                nas.log_in(login, PASSWORD, first=node, only=True)
+            turn.rest(random.uniform(0, 0.3))
+    _permit(turn, user)
+
+
+def _permitted(turn: Turn, permit: Callable[[], bool]) -> bool:
+    """Permit a user, and try again until it is done or the round is over."""
+    while not (is_done := permit()) and not turn.over.wait(0.5):
+        pass
+    return is_done
+
+
+def _permit(turn: Turn, user: str) -> None:
+    """Permit a user at the end of the round, whatever the round has left."""
+    for node in turn.site.nodes:
+        if _by_rule(node, user, False) and _by_removal(node, user, False) and _by_password(node, user, False):
+            return
+
+
+def _done(change: Callable[[], Any]) -> bool:
+    """Make a change. Return whether it is known to be made."""
+    with suppress(OSError, AssertionError, ValueError, KeyError):
+        change()
+        return True
+    return False
+
+
+def _by_rule(node: RunningService, user: str, is_forbidden: bool) -> bool:
+    def change() -> None:
+        if is_forbidden:
+            node.add_rule("gate", name=f"no {user}", action="block", users=[user])
+            return
+        rules = node.run("/ad/ListLoginRules", {"pageSize": 100}, domain="gate")["rules"]
+        for rule in rules:
+            if rule["name"] == f"no {user}":
+                node.run("/ad/DeleteLoginRule", {"ruleId": rule["ruleId"]}, domain="gate")
+
+    return _done(change)
+
+
+def _by_password(node: RunningService, user: str, is_forbidden: bool) -> bool:
+    def change() -> None:
+        (found,) = [each for each in node.users("gate") if each["userName"] == user]
+        body = {"userId": found["userId"], "password": "another password" if is_forbidden else PASSWORD}
+        node.run("/api/v1/endpointUsers/updateEpmUserInfo", body, domain="gate")
+
+    return _done(change)
+
+
+def _by_removal(node: RunningService, user: str, is_forbidden: bool) -> bool:
+    def change() -> None:
+        is_present = any(each["userName"] == user for each in node.users("gate"))
+        if is_forbidden and is_present:
+            node.remove_user(user, "gate")
+        elif not is_forbidden and not is_present:
+            node.add_user(user, PASSWORD, "gate")
+
+    return _done(change)
+
+
+def ask_for_stations(turn: Turn) -> None:
+    """Ask for the admission of stations by their MAC address: before they are listed, while they are, and after."""
+    random = turn.random("mab")
+    with Nas(turn, "gate") as nas:
+        while not turn.over.is_set():
+            node = random.randrange(len(turn.site.nodes))
+            station = turn.station()
+            name = station.replace("-", "").lower()
+            for change in ("", "/ad/AddBypassStation", "/ad/DeleteBypassStation"):
+                is_known = not change or _done(
+                    partial(turn.site.nodes[node].run, change, {"station": station}, domain="gate")
+                )
+                login = Login("mab", name, station, 0.0, expected=is_known and change.endswith("AddBypassStation"))
+                login.forbidden = "it is not listed" if is_known and not login.expected else ""
+                nas.log_in(login, name, first=node, only=True)
+                if not is_known:
+                    break
+            turn.rest(random.uniform(0.1, 1.0))
+
+
+def log_in_by_eap(turn: Turn) -> None:
+    """Log in by PEAP and TTLS with eapol_test."""
+    random = turn.random("eap")
+    authority = turn.site.nodes[0].data_dir / "certs" / "ca.pem"
+    for number in count():
+        if turn.over.is_set():
+            return
+        is_right = random.random() < 0.8
+        method = random.choice((("eap=PEAP", 'phase2="auth=MSCHAPV2"'), ("eap=TTLS", 'phase2="auth=PAP"')))
+        password = PASSWORD if is_right else "wrong"
+        lines = [*method, f'ca_cert="{authority}"', 'identity="ann"', f'password="{password}"']
+        login = Login("eap", "ann", turn.station(), time.monotonic())
+        login.forbidden = "" if is_right else "the password is wrong"
+        place = turn.directory / f"eap-{number}"
+        place.mkdir()
+        port = random.choice(turn.site.relay.ports).auth
+        output = eapol_test(place, port, SECRET, "\n".join(lines), "-t", "8", "-M", login.station.replace("-", ":"))
+        login.code = ACCESS_ACCEPT if SUCCESS in output else 0
+        login.ended, login.answers, login.accepts = time.monotonic(), 1, int(SUCCESS in output)
+        turn.site.history.add(login)
+        turn.rest(random.uniform(0.2, 2))
+
+
+def log_in_at_directory(turn: Turn) -> None:
+    """Log in with passwords that the directory checks."""
+    random = turn.random("ldap")
+    with Nas(turn, "ldap") as nas:
+        while not turn.over.is_set():
+            is_right = random.random() < 0.7
+            login = Login("ldap", "ann", turn.station(), 0.0)
+            login.forbidden = "" if is_right else "the password is wrong"
+            nas.log_in(login, "hello" if is_right else "not the password", first=random.randrange(2))
+            turn.rest(random.uniform(0.1, 1.0))
+
+
+def call_api(turn: Turn) -> None:
+    """Request lists and metrics, and add and remove a user."""
+    random = turn.random("api")
+    while not turn.over.is_set():
+        node = random.choice(turn.site.nodes)
+        path = random.choice(LISTS)
+        _request(turn, node, "POST", path, json={**TENANT, "domainId": 1, "pageSize": 50})
+        _request(turn, node, "GET", "/metrics")
+        turn.rest(random.uniform(0.1, 0.5))
+
+
+def visit_console(turn: Turn) -> None:
+    """Sign in with a token, and read pages."""
+    random = turn.random("console")
+    while not turn.over.is_set():
+        node = random.choice(turn.site.nodes)
+        url = f"http://127.0.0.1:{node.ports.http}"
+        with httpx.Client(base_url=url, timeout=30, trust_env=False, follow_redirects=True) as http:
+            shown = _visit(turn, http, "GET", "/sign-in")
+            form = _FORM.search(shown.text) if shown else None
+            if form is None:
+                turn.rest(0.5)
+                continue
+            token = turn.site.nodes[0].token
+            _visit(turn, http, "POST", "/sign-in", data={"csrf": form[1], "token": token})
+            for _ in range(10):
+                _visit(turn, http, "GET", random.choice(PAGES))
+                turn.rest(random.uniform(0.1, 0.5))
+
+
+def _visit(turn: Turn, http: httpx.Client, method: str, path: str, **options: Any) -> httpx.Response | None:
+    return _checked(turn, f"{method} {path}", partial(http.request, method, path, **options))
+
+
+def _request(turn: Turn, node: RunningService, method: str, path: str, **options: Any) -> None:
+    token = turn.site.nodes[0].token
+    _checked(turn, f"{method} {path}", partial(node.request, method, path, token=token, **options))
+
+
+def _checked(turn: Turn, what: str, send: Callable[[], httpx.Response]) -> httpx.Response | None:
+    """Send a request, and record its failure."""
+    began, answer = time.monotonic(), None
+    turn.site.history.count_request()
+    try:
+        answer = send()
+        problem = "" if answer.status_code < 400 else f"{answer.status_code} {answer.text[:200]}"
+    except httpx.HTTPError as error:
+        problem = repr(error)
+    if problem:
+        turn.site.history.add(Failure(f"{what}: {problem}", began, time.monotonic()))
+    return answer if not problem else None
+
+
+CLIENTS: Final[tuple[tuple[str, Client], ...]] = (
+    ("again", log_in_again),
+    *((f"push{number}", partial(push, number)) for number in range(PUSHERS)),
+    *((f"gate{number}", partial(pass_gate, number)) for number in range(2)),
+    ("mab", ask_for_stations),
+    ("eap", log_in_by_eap),
+    ("ldap", log_in_at_directory),
+    ("api", call_api),
+    ("console", visit_console),
+)
+"""The clients of a round, by their names."""
