@@ -20,26 +20,36 @@ def tests_of(mutant: Mutant, tests: Sequence[RanTest], sources: Mapping[str, Sou
     These are the tests that run the statement. For a statement that runs at the import, they are the tests that use its
     name or its module, or run a statement with its name, else all that run the file.
     """
-    module = Path(mutant.path).stem
-    for places in _places(mutant, sources):
+    names = _names(mutant, sources)
+    for places in _places(mutant, names, sources):
         lines = {(path, line) for path, numbers in places.items() for line in numbers}
         found = [
             test
             for test in tests
             if any((path, line) in lines for path, ran in test.ran.items() for line in ran)
-            or (mutant.at_import and {mutant.name, module} & names_in_test(root, test.nodeid))
+            or names & names_in_test(root, test.nodeid)
         ]
         if found:
             return list(_quick(sorted(found, key=lambda test: test.seconds + STATEMENT_S * test.breadth)))
     return []
 
 
-def _places(mutant: Mutant, sources: Mapping[str, Source]) -> Iterator[dict[str, set[int]]]:
+def _names(mutant: Mutant, sources: Mapping[str, Source]) -> set[str]:
+    """Return the names that depend on a statement that runs at the import, and that of its module."""
+    if not mutant.at_import:
+        return set()
+    names, before = {mutant.name} - {""}, set[str]()
+    while names != before:
+        before = names
+        names = names.union(*(source.assigned_from(names) for source in sources.values()))
+    return names | {Path(mutant.path).stem}
+
+
+def _places(mutant: Mutant, names: set[str], sources: Mapping[str, Source]) -> Iterator[dict[str, set[int]]]:
     """Yield the lines of each file that show that a test may notice a mutant, the best ones first."""
     yield {mutant.path: {mutant.line}}
     if mutant.at_import:
-        if mutant.name:
-            yield {path: source.lines_naming(mutant.name) for path, source in sources.items()}
+        yield {path: source.lines_naming(names) for path, source in sources.items()}
         yield {mutant.path: {node.lineno for node in sources[mutant.path].statements}}
 
 
