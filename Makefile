@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system dist sbom audit bench explore fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -45,11 +45,21 @@ test-postgres: $(READY) peers
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
 
+# The tests with the lowest versions that pyproject.toml accepts, in an environment of their own; needs uv on the path.
+LOWEST := build/lowest
+test-lowest: peers
+	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	uv pip install --quiet --python $(LOWEST) --no-deps -r tests/requirements.lock
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres pyproject.toml | \
+		uv pip install --quiet --python $(LOWEST) --no-deps -r -
+	uv pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation --editable .
+	$(LOWEST)/bin/python -m pytest -n 3 -m 'not serial and not system' $(ARGS)
+
 # The wheel and the source distribution in dist/: checked, installed into an empty environment, and logged in through.
 dist: $(READY)
 	$(BIN)/python -m tests.deploy.distribution dist
 
-# What the wheel, the Debian package and the image contain, as CycloneDX files in dist/.
+# What the wheel, the Debian packages and the image contain, as CycloneDX files in dist/.
 sbom: $(READY) $(SUPPLY)
 	$(BIN)/python -m tests.deploy.sbom dist build/supply/bin/cyclonedx-py
 

@@ -81,7 +81,8 @@ def record_all(
     by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, request.request_id if request else None)
     rows = [(*by, action, target, changes) for target, changes in entries]
     if actor.overrides:
-        rows.append((*by, OVERRIDE, actor.overrides, "{}"))
+        rows.append((*by, OVERRIDE, actor.overrides.names, "{}"))
+        actor.overrides.follow(tx)
     tx.insert(
         "audit_trail",
         _COLUMNS,

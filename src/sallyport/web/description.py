@@ -177,11 +177,12 @@ def _close(operations: Sequence[Operation], schemas: "_Schemas", components: Map
 
 
 def _mark(operations: Sequence[Operation], schemas: "_Schemas", components: Mapping[str, Json]) -> None:
-    """Add the field MANAGED_BY to the listed objects that files may manage."""
+    """Add the field MANAGED_BY to the answered objects that files may manage."""
     for each in operations:
-        if field := each.gate.managed.list_in(each.paths[0]):
+        field = each.gate.managed.shown_in(each.paths[0])
+        if field is not None:
             entry: object = schemas[each.answer, "serialization"]
-            for step in ("properties", field, "items", "properties"):
+            for step in ("properties", field, "items", "properties") if field else ("properties",):
                 known = cast(Json, entry)
                 if "$ref" in known:
                     known = components[str(known["$ref"]).rpartition("/")[2]]

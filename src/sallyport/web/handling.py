@@ -20,7 +20,7 @@ from typing import Annotated, Generic, TypeAlias, TypeVar, cast, get_origin
 
 import structlog
 import trio
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -34,7 +34,7 @@ from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.spelling import Spellings
 from sallyport.base.validation import refusal
 from sallyport.web import content, problem
-from sallyport.web.bodies import TOTAL_HEADER, Body, Counted, Plain
+from sallyport.web.bodies import TOTAL_HEADER, Body, Counted, Plain, given_fields
 from sallyport.web.scope import Caller, Gate, Role
 
 UNKNOWN_TENANT = 0
@@ -289,10 +289,11 @@ class CheckedOperation(Generic[BodyT, AnswerT]):
 
     async def _answered(self, body: BodyT, claims: Sequence[Body], caller: Caller) -> AnswerT:
         answer, managed = await self._work(body, caller), self._gate.managed
-        if managed.list_in(self._path) and isinstance(answer, Plain) and isinstance(answer.content, Mapping):
-            domain_id = getattr(claims[0], "domainId", None)
-            answer.content = await managed.marked(caller.tenant_id, self._path, domain_id, answer.content)
-        return answer
+        content = answer.content if isinstance(answer, Plain) else answer
+        if managed.shown_in(self._path) is None or not isinstance(content, Mapping | BaseModel):
+            return answer
+        plain = content.model_dump(mode="json", by_alias=True) if isinstance(content, BaseModel) else content
+        return cast(AnswerT, Plain(await managed.marked(caller.tenant_id, self._path, given_fields(claims[0]), plain)))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
         """Return the caller, the body, and the models that contain ids for the gate to check. Raises Refused.
