@@ -1,7 +1,7 @@
 """The search: run every order of the steps, recognize known states, and check the promises.
 
 A path is repeated from its beginning, because tasks cannot be copied. The order in which trio runs tasks is always the
-same. A path goes on until it reaches a known state, and leaves the other steps of its new states for later paths.
+same. A path continues until it reaches a known state, and leaves the other steps of its new states for later paths.
 """
 
 import hashlib

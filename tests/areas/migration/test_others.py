@@ -281,6 +281,12 @@ def test_an_include_stays_in_the_folder(tmp_path: Path) -> None:
         freeradius.translate(folder(tmp_path, "$INCLUDE ../../../outside\n"), OPTIONS)
 
 
+def test_an_include_with_a_nul_character_is_refused(tmp_path: Path) -> None:
+    """The error names the line. No path can have this character."""
+    with pytest.raises(Invalid, match="authorize:1: the name of an included file has a NUL character"):
+        freeradius.translate(folder(tmp_path, "$INCLUDE a\0b\n"), OPTIONS)
+
+
 def test_a_child_process_reads_two_thousand_clients(tmp_path: Path) -> None:
     """The child process returns the translation, or the error of the reader."""
     given = [client(f"switch {number}", f"10.{number >> 8}.{number & 255}.1") for number in range(2000)]
