@@ -12,6 +12,7 @@ SKIPPED = ("cli.py", "examples.py")
 @dataclass(frozen=True, slots=True)
 class Area:
     """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all.
+    functions: names of the functions that are changed; empty for all, and for the code outside of functions.
     has_postgres: whether tests use the shared PostgreSQL server, which then starts before the processes fork."""
 
     name: str
@@ -19,6 +20,7 @@ class Area:
     tests: Sequence[str]
     sample: int = 300
     has_postgres: bool = False
+    functions: Sequence[str] = ()
 
     def files(self, root: Path) -> dict[str, Path]:
         """Return the path relative to the root, and the absolute path, of each source."""
@@ -42,10 +44,12 @@ def digest(files: Sequence[Path]) -> str:
     return total.hexdigest()[:12]
 
 
-def _area(name: str, sources: str, tests: str, *, sample: int = 300, has_postgres: bool = False) -> Area:
-    """Return an area. sources: paths inside the package, separated by spaces. tests: paths inside `tests`."""
+def _area(
+    name: str, sources: str, tests: str, *, sample: int = 300, has_postgres: bool = False, functions: str = ""
+) -> Area:
+    """Return an area. Words are separated by spaces. sources: paths inside the package. tests: paths inside `tests`."""
     files = [f"src/sallyport/{each}" for each in sources.split()]
-    return Area(name, files, [f"tests/{each}" for each in tests.split()], sample, has_postgres)
+    return Area(name, files, [f"tests/{each}" for each in tests.split()], sample, has_postgres, functions.split())
 
 
 AREAS = {
@@ -69,9 +73,9 @@ AREAS = {
         ),
         _area(
             "consumption",
-            "areas/login/second/calls.py areas/login/second/endings.py areas/login/second/shared.py "
-            "areas/login/second/repo.py",
-            "areas/login/second nodes/test_prompts.py nodes/test_takeover.py",
+            "areas/login/second/shared.py areas/login/second/repo.py",
+            "nodes/test_prompts.py nodes/test_eap.py nodes/test_guesses.py nodes/test_prompt_rows.py",
+            functions="claim is_same move return_here once consume _use holds keep send sent",
             sample=0,
             has_postgres=True,
         ),

@@ -45,11 +45,11 @@ class _Swapper:
         self._at_once = at_once
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        from tests.peers import postgres  # here, because the runner imports nothing of the project
-
         items = {item.nodeid: item for item in session.items}
         functions = _functions({str(source.file) for source in self._sources.values()})
         if self._has_postgres:
+            from tests.peers import postgres  # here, because the runner imports nothing of the project
+
             postgres.share()
         gc.collect()
         gc.freeze()

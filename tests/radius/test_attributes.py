@@ -170,5 +170,5 @@ def test_chosen_attributes_replace_those_of_their_type() -> None:
     """The chosen attributes come last, and replace found ones of the same type, or of the same vendor and type."""
     kept = push_attribute(18, b"hello") + push_vendor_attribute(9, 2, b"x") + push_vendor_attribute(10, 1, b"x")
     found = push_attribute(25, b"old") + kept + push_vendor_attribute(9, 1, b"old")
-    chosen = push_vendor_attribute(9, 1, b"new") + push_attribute(25, b"new")
+    chosen = push_vendor_attribute(9, 1, b"newer") + push_attribute(25, b"new")
     assert combine(found, chosen) == kept + chosen
