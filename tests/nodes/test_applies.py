@@ -1,14 +1,19 @@
 """Two nodes and an apply that is written in several transactions."""
 
+from typing import TypeVar
+
+import pytest
 import trio
 
+from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.service import LATE_S
-from sallyport.store.model import Store
+from sallyport.store.model import Store, Work
 from tests.areas.configuration.test_apply import engine_of, items
 from tests.areas.configuration.test_slices import MANY, begin, clients
 from tests.nodes.conftest import Pair
 from tests.peers.postgres import needs_postgres
 
+T = TypeVar("T")
 pytestmark = needs_postgres
 
 
@@ -102,3 +107,53 @@ async def test_the_other_node_undoes_what_a_stopped_one_has_left(pair: Pair) -> 
     assert [client.name for client in pair.two.clients.of_tenant(pair.one.tenant)] == ["beside"]
     await pair.one.configuration._follow()
     assert numbers(pair) == (1, 1)
+
+
+async def test_a_stopped_node_does_not_write_on(pair: Pair) -> None:
+    """A node is stopped in the middle of an apply. The other node undoes the part, and is in the middle of an apply of
+    its own when the first goes on. That one writes nothing more, although both have noted as many objects."""
+    left = await begin(pair.one, clients("one"))
+    pair.two.clock.pass_by(LATE_S + 1)
+    await pair.two.app.configured.engine.undo_unfinished()
+    others = await begin(pair.two, clients("two"))
+    with pytest.raises(repo.Outdated, match="undone meanwhile"):
+        await pair.one.store.write(left[0])
+    for part in others[:-1]:
+        await pair.two.store.write(part)
+    await pair.two.configuration.change(others[-1])
+    assert {each.note for each in pair.two.clients.of_tenant(pair.one.tenant)} == {"two"}
+
+
+async def test_a_stopped_node_does_not_write_into_an_undo(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that was stopped goes on while another one undoes its part. It writes nothing more."""
+    left = await begin(pair.one, clients(last=700))
+    pair.two.clock.pass_by(LATE_S + 1)
+    write, refused = pair.two.store.write, list[repo.Outdated]()
+
+    async def write_between(work: Work[T]) -> T:
+        result = await write(work)
+        with pytest.raises(repo.Outdated) as caught:
+            await pair.one.store.write(left[0])
+        refused.append(caught.value)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pair.two.store, "write", write_between)
+        await pair.two.app.configured.engine.undo_unfinished()
+    assert refused
+    assert numbers(pair)[1] == 0
+
+
+async def test_two_nodes_undo_a_part_at_once(pair: Pair) -> None:
+    """Both nodes find the part of a stopped process. One of them undoes it, and none serves a part of it."""
+    for part in (await begin(pair.one, clients(last=700)))[:9]:
+        await pair.one.store.write(part)
+    pair.one.clock.pass_by(LATE_S + 1)
+    pair.two.clock.now = pair.one.clock.now
+    async with trio.open_nursery() as nursery:
+        for node in (pair.one, pair.two):
+            nursery.start_soon(node.app.configured.engine.undo_unfinished)
+    for node in (pair.one, pair.two):
+        await node.configuration.reload()
+    assert numbers(pair) == (0, 0)
+    assert not await pair.one.store.read(repo.is_unfinished)

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 import trio
@@ -14,7 +15,7 @@ from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.service import LATE_S, WHOLE, Engine
 from sallyport.areas.configured import Change
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, StoreError
 from sallyport.store.model import Tx, Work
 from tests.areas import ENGINE, Areas, SetClock, running_engine
 from tests.areas.configuration.test_apply import CLIENT, engine_of, export, items, signs
@@ -67,7 +68,7 @@ def stopping_engine(areas: Areas, stop: Callable[[], None]) -> Engine:
 async def begin(areas: Areas, folder: Folder, prune: Prune = Prune.NOTHING) -> list[Work[None]]:
     """Write the first three transactions of an apply, as a process that stops then, and return the others."""
     engine = engine_of(areas)
-    parts = engine._parts(await engine.plan(areas.tenant, items(folder), prune=prune))
+    parts = engine._parts(await engine.plan(areas.tenant, items(folder), prune=prune), token_hex())
     for part in parts[:3]:
         await areas.store.write(part)
     return parts[3:]
@@ -112,6 +113,50 @@ async def test_the_next_apply_undoes_an_unfinished_one(areas: Areas) -> None:
     areas.clock.pass_by(LATE_S + 1)  # until then, another node may still be applying
     await engine_of(areas).run(areas.tenant, items(clients(last=5)))
     assert len(areas.clients.of_tenant(areas.tenant)) == 5
+
+
+async def test_a_clock_that_was_set_back_delays_no_start(areas: Areas) -> None:
+    """A process stops in the middle of an apply, and the clock is an hour behind at the next start. It undoes the part
+    before it answers logins."""
+    await begin(areas, clients())
+    areas.clock.pass_by(-3600)
+    await areas.configuration.restored()
+    await areas.app.configured.prepare()
+    assert not areas.clients.of_tenant(areas.tenant)
+    await engine_of(areas).run(areas.tenant, items(clients(last=3)))
+    assert len(areas.clients.of_tenant(areas.tenant)) == 3
+
+
+async def test_a_restore_undoes_the_part_of_its_backup(areas: Areas) -> None:
+    """A backup that was made in the middle of an apply brings back what was before the apply."""
+    await begin(areas, clients())
+    await areas.app.areas.restored()
+    assert not areas.clients.of_tenant(areas.tenant)
+    assert not await areas.store.read(repo.is_unfinished)
+
+
+async def test_an_undo_that_was_interrupted_is_finished(areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails in the middle of an undo. The next undo takes over, and does the rest."""
+    await engine_of(areas).run(areas.tenant, items(clients(last=WHOLE - 50)))
+    before = await export(areas)
+    for part in (await begin(areas, clients("changed", first=150, last=700), Prune.ALL))[:-1]:
+        await areas.store.write(part)
+    areas.clock.pass_by(LATE_S + 1)
+    write, written = areas.store.write, list[None]()
+
+    async def failing(work: Work[None]) -> None:
+        if len(written) == 5:
+            raise StoreError("the disk is full")
+        written.append(await write(work))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(areas.store, "write", failing)
+        await engine_of(areas).undo_unfinished()
+    assert await areas.store.read(repo.is_unfinished)
+    areas.clock.pass_by(LATE_S + 1)
+    await engine_of(areas).undo_unfinished()
+    assert sorted(await export(areas), key=str) == sorted(before, key=str)
+    assert not await areas.store.read(repo.is_unfinished)
 
 
 async def test_a_caller_that_goes_away_undoes_all_slices(areas: Areas) -> None:

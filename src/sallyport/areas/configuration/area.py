@@ -58,6 +58,10 @@ class ConfigurationArea(Area):
                 await self._parts.configuration.reload()
             await self.engine.undo_unfinished()
 
+    async def restored(self) -> None:
+        """Undo what an apply had changed that had not reached its end when the backup was made."""
+        await self.engine.undo_unfinished(at_once=True)
+
     async def _undo_unfinished(self) -> None:
         """Undo what a node has changed that has stopped meanwhile, until cancelled."""
         await every(UNDO_S, self.engine.undo_unfinished, failure="configuration_not_undone")

@@ -40,7 +40,7 @@ def version(tx: Tx) -> int:
 def check_version(tx: Tx, plan: Plan) -> None:
     """Raise Outdated if the configuration has changed since a plan was made, or if another apply is unfinished. Until
     the transaction ends, no other node changes the configuration or begins an apply."""
-    tx.execute("update config_version set version = version")
+    _lock(tx)
     if is_unfinished(tx):
         raise Outdated("another apply is being written: try again after its end")
     if version(tx) != plan.version:
@@ -128,26 +128,45 @@ def identity(tenant_id: int, number: int) -> str:
     return f"configured_slices/{tenant_id}/{number}"
 
 
-def note(tx: Tx, tenant_id: int, noted: Sequence[Noted], at: int) -> None:
-    """Store what objects were before a transaction of several. at: the time in microseconds."""
+def note(tx: Tx, tenant_id: int, run: str, noted: Sequence[Noted], at: int) -> None:
+    """Store what objects were before a transaction of several. run: of the apply. at: the time in microseconds."""
     rows = [(each.number, each.kind, each.name, each.fields) for each in noted]
-    tx.insert("configured_slices", ("number", "kind", "name", "fields"), rows, same={"tenant_id": tenant_id, "at": at})
+    same: dict[str, Value] = {"tenant_id": tenant_id, "run": run, "at": at}
+    tx.insert("configured_slices", ("number", "kind", "name", "fields"), rows, same=same)
 
 
-def noted(tx: Tx, tenant_id: int) -> list[Noted]:
-    """Return what an unfinished apply has noted, in the order of its changes."""
-    return tx.all(Noted, f"select number, kind, name, fields {_SLICES} order by number", t=tenant_id)
+def check_noted(tx: Tx, tenant_id: int, run: str, count: int) -> None:
+    """Raise Outdated if another run has undone an apply meanwhile. Until the transaction ends, no other run takes it
+    over. count: the number of objects that the apply has noted."""
+    _lock(tx)
+    if tx.value(int, f"select max(number) {_SLICES} and run = :run", t=tenant_id, run=run) != count - 1:
+        raise _taken()
 
 
-def check_noted(tx: Tx, tenant_id: int, count: int) -> None:
-    """Raise Outdated if an apply was undone meanwhile. count: the number of objects that it has noted."""
-    if tx.value(int, f"select max(number) {_SLICES}", t=tenant_id) != count - 1:
-        raise Outdated("the changes were undone meanwhile, because they took too long: apply the files again")
+def take_over(tx: Tx, tenant_id: int, before: str, run: str, at: int) -> list[Noted]:
+    """Let a new run undo what an unfinished one has written. Return what that has noted, in the order of its changes;
+    nothing if it has ended or was taken over. before: the unfinished run. at: the time in microseconds."""
+    _lock(tx)
+    noted = tx.all(
+        Noted, f"select number, kind, name, fields {_SLICES} and run = :run order by number", t=tenant_id, run=before
+    )
+    sql = "update configured_slices set run = :run, at = :at where tenant_id = :t and run = :before"
+    tx.execute(sql, t=tenant_id, run=run, at=at, before=before)
+    return noted
 
 
-def forget_noted(tx: Tx, tenant_id: int) -> None:
-    """Forget what an apply has noted, because it has ended or is undone."""
-    tx.execute(f"delete {_SLICES}", t=tenant_id)
+def continue_undo(tx: Tx, tenant_id: int, run: str, at: int) -> None:
+    """Show that an undo goes on. Raise Outdated if another run has taken it over. at: the time in microseconds."""
+    _lock(tx)
+    last = f"number = (select max(number) {_SLICES})"
+    sql = f"update configured_slices set at = :at where tenant_id = :t and run = :run and {last}"
+    if not tx.execute(sql, t=tenant_id, run=run, at=at):
+        raise _taken()
+
+
+def forget_noted(tx: Tx, tenant_id: int, run: str) -> None:
+    """Forget what a run has noted or taken over, because it has ended."""
+    tx.execute(f"delete {_SLICES} and run = :run", t=tenant_id, run=run)
 
 
 def is_unfinished(tx: Tx) -> bool:
@@ -155,8 +174,20 @@ def is_unfinished(tx: Tx) -> bool:
     return tx.value(int, "select 1 from configured_slices limit 1") is not None
 
 
-def unfinished(tx: Tx, before: int) -> list[int]:
-    """Return the ids of the tenants with an unfinished apply whose last transaction was before a time in
-    microseconds."""
-    sql = "select tenant_id from configured_slices group by tenant_id having max(at) < :before order by tenant_id"
-    return [int(str(tenant_id)) for (tenant_id,) in tx.rows(sql, before=before)]
+def unfinished(tx: Tx, before: int, after: int) -> list[tuple[int, str]]:
+    """Return the tenants with an unfinished apply, and its run. before, after: only if its last transaction was before
+    or after these times, in microseconds. A time in the future is of a clock that was set back."""
+    sql = (
+        "select tenant_id, max(run) from configured_slices group by tenant_id "
+        "having max(at) < :before or max(at) > :after order by tenant_id"
+    )
+    return [(int(str(tenant_id)), str(run)) for tenant_id, run in tx.rows(sql, before=before, after=after)]
+
+
+def _lock(tx: Tx) -> None:
+    """Until the transaction ends, let no other node change the configuration, or write or undo an apply."""
+    tx.execute("update config_version set version = version")
+
+
+def _taken() -> Outdated:
+    return Outdated("the changes were undone meanwhile, because they took too long: apply the files again")

@@ -8,9 +8,11 @@ another node. One apply is written at a time; the others wait for its end.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeAlias, cast
 
 import structlog
@@ -143,66 +145,79 @@ class Engine:
         """Write the changes of a plan, or nothing. Raises Conflict if the configuration has changed since the plan was
         made; other Refused, StoreError. Raises ManagedByFiles if an import changes objects of files, unless `override`
         is set."""
+        async with self._applying:
+            await self._await_others()
+            await self._apply(plan, override=override)
+
+    async def _apply(self, plan: Plan, *, override: bool) -> None:
+        """See `apply`. The caller holds the lock."""
         names = [shown(step.kind, step.identity) for step in plan.overridden]
         if names and not override:
             raise ManagedByFiles(plan.overridden[0].kind.name, names[0])
         actor = replace(acting(), overrides=Overrides(few(names)) if names else None)
-        async with self._applying:
-            await self._await_others()
-            parts = await trio.to_thread.run_sync(self._parts, plan)
-            try:
-                with acting_as(actor):
-                    await self._write(plan, parts)
-            except repo.Outdated:  # nothing is written, or another node has undone it
-                raise
-            except BaseException:  # the caller may have gone away
-                if len(parts) > 1:
-                    with trio.CancelScope(deadline=trio.current_time() + LATE_S, shield=True):
-                        await self._try_undo(plan.tenant_id)
-                raise
+        run = _new_run()
+        parts = await trio.to_thread.run_sync(self._parts, plan, run)
+        try:
+            with acting_as(actor):
+                await self._write(plan, parts)
+        except repo.Outdated:  # nothing is written, or another node has undone it
+            raise
+        except BaseException:  # the caller may have gone away
+            if len(parts) > 1:
+                with trio.CancelScope(deadline=trio.current_time() + LATE_S, shield=True):
+                    await self._try_undo(plan.tenant_id, run)
+            raise
         if parts:
             log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
 
     async def _await_others(self) -> None:
         """Wait until no apply is unfinished, also those of other nodes. The caller holds the lock."""
         while await self._configuration.store.read(repo.is_unfinished):
-            await self._undo_late()
+            await self._undo_late(self._late_us)
             await trio.sleep(LOOK_S)
 
-    async def undo_unfinished(self) -> None:
-        """Undo what an apply has changed whose process has stopped before its end."""
+    async def undo_unfinished(self, *, at_once: bool = False) -> None:
+        """Undo what an apply has changed whose process has stopped before its end. at_once: also if another node may
+        still be writing it."""
         async with self._applying:
-            await self._undo_late()
+            await self._undo_late(0 if at_once else self._late_us)
 
-    async def _undo_late(self) -> None:
-        before = self._clock() - self._late_us + 1
-        for tenant_id in await self._configuration.store.read(lambda tx: repo.unfinished(tx, before)):
-            await self._try_undo(tenant_id)
+    async def _undo_late(self, late_us: int) -> None:
+        now = self._clock()
+        read = self._configuration.store.read
+        for tenant_id, run in await read(lambda tx: repo.unfinished(tx, now - late_us + 1, now + late_us)):
+            await self._try_undo(tenant_id, run)
 
-    async def _try_undo(self, tenant_id: int) -> None:
+    async def _try_undo(self, tenant_id: int, before: str) -> None:
         """Undo an unfinished apply. If it cannot be undone, such as after the removal of a domain, its part stays, so
-        that the changes of others take effect."""
+        that the changes of others take effect. before: its run."""
+        run = _new_run()
         try:
-            await self._undo(tenant_id)
+            await self._undo(tenant_id, before, run)
+        except repo.Outdated:
+            return  # another node undoes it
         except Exception as error:  # also a defect must not stop the changes of other tenants
             log.warning("configuration_not_undone", tenant=tenant_id, error=str(error))
             if not isinstance(error, StoreError) or isinstance(error, Contradiction):
-                await self._configuration.change(lambda tx: repo.forget_noted(tx, tenant_id))
+                await self._configuration.change(lambda tx: repo.forget_noted(tx, tenant_id, run))
 
-    async def _undo(self, tenant_id: int) -> None:
-        """Restore what an unfinished apply has changed. If this is interrupted too, the next call does the rest."""
-        noted = await self._configuration.store.read(lambda tx: repo.noted(tx, tenant_id))
+    async def _undo(self, tenant_id: int, before: str, run: str) -> None:
+        """Restore what an unfinished apply has changed. If this is interrupted too, another run takes it over and does
+        the rest. run: the new run."""
+        noted = await self._configuration.store.write(
+            lambda tx: repo.take_over(tx, tenant_id, before, run, self._clock())
+        )
         if not noted:
             return
         kinds = [kind for kind in self._kinds() if kind.name in {each.kind for each in noted}]
         present = await self._configuration.store.read(lambda tx: _present(tx, tenant_id, kinds, {}))
 
         def planned() -> tuple[Plan, list[Work[None]]]:
-            before = dict[str, dict[str, Fields | None]]()
+            former = dict[str, dict[str, Fields | None]]()
             for each in noted:
-                before.setdefault(each.kind, {}).setdefault(each.name, self._opened(tenant_id, each))
-            made = undoing(tenant_id, kinds, before, present)
-            return made, self._parts(made, undoes=True)
+                former.setdefault(each.kind, {}).setdefault(each.name, self._opened(tenant_id, each))
+            made = undoing(tenant_id, kinds, former, present)
+            return made, self._parts(made, run, undoes=True)
 
         made, parts = await trio.to_thread.run_sync(planned)
         await self._write(made, parts)
@@ -250,21 +265,34 @@ class Engine:
     ) -> Plan:
         """Plan and apply, again if the configuration changes meanwhile, and return the plan. Raises as `plan` and
         `apply` do."""
-        for attempt in range(1, ATTEMPTS + 1):
-            async with self._applying:
-                await self._await_others()
-            planned = await self.plan(tenant_id, items, prune=prune, only=only, manages=manages)
-            try:
-                await self.apply(planned, override=override)
-            except repo.Outdated:
-                if attempt == ATTEMPTS:
-                    raise
-                continue
-            break
+        made = partial(self.plan, tenant_id, items, prune=prune, only=only, manages=manages)
+        async with self._applying:
+            await self._await_others()
+        planned = await made()
+        try:
+            await self.apply(planned, override=override)
+        except repo.Outdated:
+            return await self._run_alone(made, override=override)
         return planned
 
-    def _parts(self, plan: Plan, *, undoes: bool = False) -> list[Work[None]]:
-        """Return the transactions of a plan; none if nothing changes. undoes: whether it undoes an unfinished apply."""
+    async def _run_alone(self, made: Callable[[], Awaitable[Plan]], *, override: bool) -> Plan:
+        """Plan and apply, while no other apply of this node changes the configuration. made: makes the plan."""
+        async with self._applying:
+            for attempt in range(2, ATTEMPTS + 1):
+                await self._await_others()
+                planned = await made()
+                try:
+                    await self._apply(planned, override=override)
+                except repo.Outdated:
+                    if attempt == ATTEMPTS:
+                        raise
+                    continue
+                break
+        return planned
+
+    def _parts(self, plan: Plan, run: str, *, undoes: bool = False) -> list[Work[None]]:
+        """Return the transactions of a plan; none if nothing changes. run: a text of its own. undoes: whether it undoes
+        an unfinished apply."""
         is_whole = sum(step.kind.weight for step in plan.changes) <= WHOLE
         most = WHOLE if is_whole else SLICE
         batches = _batches(plan.changes, most)
@@ -280,20 +308,19 @@ class Engine:
             size += weight
         found, count = list[Work[None]](), 0
         for group in groups[:-1]:
-            found.append(self._slice(plan, group, count, undoes=undoes))
+            found.append(self._slice(plan, run, group, count, undoes=undoes))
             count += sum(len(steps) for _, steps in group)
-        return [*found, self._end(plan, groups[-1], count, undoes=undoes)]
+        return [*found, self._end(plan, run, groups[-1], count, undoes=undoes)]
 
-    def _slice(self, plan: Plan, group: Batches, count: int, *, undoes: bool) -> Work[None]:
+    def _slice(self, plan: Plan, run: str, group: Batches, count: int, *, undoes: bool) -> Work[None]:
         """Return a transaction that is not the last. count: the number of changes in those before."""
         steps = [] if undoes else [step for _, own in group for step in own]
         noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(steps, count)]
 
         def write(tx: Tx) -> None:
-            if not undoes:
-                _check(tx, plan, count)
+            self._check(tx, plan, run, count, undoes=undoes)
             _write_steps(tx, plan.tenant_id, group)
-            repo.note(tx, plan.tenant_id, noted, self._clock())
+            repo.note(tx, plan.tenant_id, run, noted, self._clock())
 
         return write
 
@@ -304,18 +331,17 @@ class Engine:
             sealed = self._vault.seal(json.dumps(before.fields).encode(), repo.identity(tenant_id, number))
         return repo.Noted(number, step.kind.name, step.identity, sealed)
 
-    def _end(self, plan: Plan, group: Batches, count: int, *, undoes: bool) -> Work[None]:
+    def _end(self, plan: Plan, run: str, group: Batches, count: int, *, undoes: bool) -> Work[None]:
         """Return the last transaction. count: the number of changes in those before."""
         at = self._clock()
 
         def write(tx: Tx) -> None:
-            if not undoes:
-                _check(tx, plan, count)
+            self._check(tx, plan, run, count, undoes=undoes)
             _write_steps(tx, plan.tenant_id, group)
             for kind in self._kinds() if plan.changes else ():
                 kind.verify(tx, plan.tenant_id)
             repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
-            repo.forget_noted(tx, plan.tenant_id)
+            repo.forget_noted(tx, plan.tenant_id, run)
             if plan.changes:
                 action = "configuration.undo" if undoes else "configuration.apply"
                 target = counted(len(plan.changes), "object")
@@ -323,14 +349,20 @@ class Engine:
 
         return write
 
+    def _check(self, tx: Tx, plan: Plan, run: str, count: int, *, undoes: bool) -> None:
+        """Check before each transaction that the configuration is that of the plan, or that the undo is still that of
+        this run. count: the number of changes in the transactions before. Raises Outdated."""
+        if undoes:
+            repo.continue_undo(tx, plan.tenant_id, run, self._clock())
+        elif count:
+            repo.check_noted(tx, plan.tenant_id, run, count)
+        else:
+            repo.check_version(tx, plan)
 
-def _check(tx: Tx, plan: Plan, count: int) -> None:
-    """Check before each transaction that the configuration is that of the plan. count: the number of changes in the
-    transactions before. Raises Outdated."""
-    if count:
-        repo.check_noted(tx, plan.tenant_id, count)
-    else:
-        repo.check_version(tx, plan)
+
+def _new_run() -> str:
+    """Return a text that no other apply or undo has."""
+    return secrets.token_hex(16)
 
 
 def _write_steps(tx: Tx, tenant_id: int, group: Batches) -> None:
