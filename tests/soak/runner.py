@@ -151,7 +151,10 @@ def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: 
     probe = _probe(site) if plan.is_calm else None
     with _NoProbe() if probe is None else probe:
         _run_all(faults, clients, turn, began + seconds)
+        was_down = bool(site.stopped)  # a node could not start because of another fault
         errors += settle(site, patience_s=START_S)
+        if was_down:
+            site.history.disturbed.append((began, time.monotonic()))
         turn.over.set()
         for thread in clients:
             thread.join()
@@ -222,6 +225,7 @@ def _logged(site: Site, written: Sequence[int]) -> list[str]:
 def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) -> list[str]:
     """Hold the promises against the history of a round."""
     site.settle()
+    _count_prompts(site)
     history, may_repeat = site.history, site.is_shared
     figures.logins += len(history.logins) + sum(len(each.answers) for each in history.bulks if each.right != "stored")
     figures.records += sum(len(each.answers) for each in history.bulks if each.right == "stored")
@@ -233,8 +237,8 @@ def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) 
     of_logins = [
         *checks.stored(history.logins, rows, may_repeat=may_repeat),
         *checks.one_answer(history.logins),
-        *checks.one_accept(history.logins, rows),
-        *checks.one_prompt(history, is_shared=site.is_shared),
+        *checks.one_accept(history.logins, rows, is_shared=site.is_shared),
+        *checks.one_prompt(history, rows, is_shared=site.is_shared),
         *checks.permitted(history.logins),
         *checks.admitted(history.logins),
     ]
@@ -246,10 +250,19 @@ def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) 
     ]
 
 
+def _count_prompts(site: Site) -> None:
+    """Count the prompts of each login. A user has one login with a push in a round."""
+    challenges = {(each["user"], each["challenge_id"]) for each in site.hook.prompts}
+    prompts = Counter(user for user, _ in challenges)
+    for login in site.history.logins:
+        login.prompts = prompts[login.user]
+    site.hook.prompts.clear()
+
+
 def _records_of(site: Site, text: str) -> str:
     """Return the records of the station that a finding names."""
     found = _STATION.search(text)
-    sql = "select at, node_id, applied_decision, reason from events where station = ? order by at"
+    sql = "select at, node_id, factor, applied_decision, reason, latency_us from events where station = ? order by at"
     return f"records: {site.nodes[0].rows(sql, found[0])}" if found else ""
 
 
