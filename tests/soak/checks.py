@@ -82,7 +82,7 @@ def right_answers(bulk: Bulk) -> list[str]:
 
 
 def answered(bulk: Bulk) -> list[str]:
-    """All requests get an answer once the faults are over: a load generator repeats a request for half a minute."""
+    """All requests get an answer once the faults are over: a load generator repeats a request for five minutes."""
     return [f"{bulk.kind}: {bulk.lost} of {bulk.sent} requests were not answered"] if bulk.lost else []
 
 
