@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system dist sbom audit bench soak mutate lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -45,11 +45,21 @@ test-postgres: $(READY) peers
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
 
+# The tests with the lowest versions that pyproject.toml accepts, in an environment of their own; needs uv on the path.
+LOWEST := build/lowest
+test-lowest: peers
+	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	uv pip install --quiet --python $(LOWEST) --no-deps -r tests/requirements.lock
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres pyproject.toml | \
+		uv pip install --quiet --python $(LOWEST) --no-deps -r -
+	uv pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation --editable .
+	$(LOWEST)/bin/python -m pytest -n 3 -m 'not serial and not system' $(ARGS)
+
 # The wheel and the source distribution in dist/: checked, installed into an empty environment, and logged in through.
 dist: $(READY)
 	$(BIN)/python -m tests.deploy.distribution dist
 
-# What the wheel, the Debian package and the image contain, as CycloneDX files in dist/.
+# What the wheel, the Debian packages and the image contain, as CycloneDX files in dist/.
 sbom: $(READY) $(SUPPLY)
 	$(BIN)/python -m tests.deploy.sbom dist build/supply/bin/cyclonedx-py
 
@@ -68,6 +78,10 @@ docs: $(READY)
 bench: $(READY) $(if $(QUICK),,peers)
 	$(BIN)/python -m tests.bench $(if $(QUICK),quick,--write docs/benchmarks) $(ARGS)
 
+# Runs every order of the second factor's transactions over several nodes. ARGS: instances, and `--states N`.
+explore: $(READY)
+	$(BIN)/python -m tests.explore $(ARGS)
+
 # Breaks an installation under load for HOURS (1), and checks what its clients receive: docs/architecture/campaign.md.
 # SEED repeats the schedule of a campaign; ENGINE is sqlite or postgres.
 soak: $(READY) peers
@@ -76,6 +90,14 @@ soak: $(READY) peers
 # The tests of an AREA against mutants: faults in its source, one at a time (tests/mutants). An interrupted run continues.
 mutate: $(READY)
 	$(BIN)/python -m tests.mutants $(AREA) $(ARGS)
+
+# Gives the parsers inputs that reach new code, for MINUTES (10) in all. ARGS: targets of tests/fuzz, and `--seed N`.
+fuzz: .venv/.fuzz
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) $(ARGS)
+
+.venv/.fuzz: tests/fuzz/requirements.lock | $(READY)
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $<
+	@touch $@
 
 # The real programs of the other end: installed by root, named and skipped for anyone else.
 peers:
@@ -107,7 +129,7 @@ deb-agent:
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
 # builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres`, the agents alone, and the
-# tools of `make sbom` and `make audit` have files of their own.
+# tools of `make sbom`, `make audit` and `make fuzz` have files of their own.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header --no-annotate
 lock:
@@ -118,6 +140,7 @@ lock:
 	{ sed -n '/^\(dependencies\|directory\) = /,/^]/s/^    "\(.*\)",.*/\1/p' pyproject-agent.toml; echo hatchling; } | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-agent.lock
 	$(COMPILE) --upgrade --group pyproject.toml:supply -o tests/deploy/requirements.lock
+	$(COMPILE) --upgrade --group pyproject.toml:fuzz -o tests/fuzz/requirements.lock
 
 # Removes what the other targets have made. A data directory is not among them: only `sallyport server uninstall --purge`
 # removes data.

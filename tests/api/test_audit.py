@@ -30,7 +30,9 @@ def enforce(tenant: Tenant, mode: str = "enforce") -> None:
 def test_the_fields_of_an_entry(world: World, tenant: Tenant) -> None:
     """An entry has exactly the documented fields and types. The actor is the name of the token."""
     made = world.service.call("token.create", org=tenant.org, tenant=tenant.number, role="admin", name="ops")
-    tenant.ask(MODE, token=made["token"], domainId=tenant.domain, enforcementMode="enforce")
+    body = tenant.scoped(domainId=tenant.domain, enforcementMode="enforce")
+    changed = world.post(MODE, made["token"], json=body, headers={"X-Request-Id": "change-4711"})
+    assert changed.headers["x-request-id"] == "change-4711"
     answer = tenant.ask(LIST, pageSize=1)
     entry = answer["entries"][0]
     assert isinstance(entry.pop("auditId"), int)
@@ -38,7 +40,7 @@ def test_the_fields_of_an_entry(world: World, tenant: Tenant) -> None:
     assert entry == {
         "actorKind": "token", "actor": "ops", "tokenId": made["id"], "action": "domain.mode",
         "target": f"domain {tenant.domain} corp", "domainId": tenant.domain,
-        "changes": {"enforcementMode": ["monitor", "enforce"]},
+        "changes": {"enforcementMode": ["monitor", "enforce"]}, "requestId": changed.headers["x-request-id"],
     }  # fmt: skip
     assert answer == {
         "code": 200, "status": "Success", "message": f"{answer['totalCount']} entries",

@@ -42,7 +42,7 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
         "station": "02-01", "method": "pap", "factor": "local", "decision": "reject", "appliedDecision": "accept",
         "wouldHaveBeen": "reject", "reason": "no provider", "ruleId": 0, "rule": "", "firstFactorMs": None,
         "secondFactorMs": None, "attributes": [], "detail": "", "role": "", "roleSource": "",
-        "ssid": "", "port": "", "authority": "", "namedBy": "", "revocation": "",
+        "ssid": "", "port": "", "authority": "", "namedBy": "", "revocation": "", "traceId": "",
     }  # fmt: skip
     assert {name: value for name, value in answer.items() if name != "events"} == {"totalCount": 1, "cursor": ""}
 

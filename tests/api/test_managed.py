@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+import pytest
+
 from sallyport.service.operations import gate_of, operations
 from sallyport.web.description import document
 from sallyport.web.scope import Role
@@ -103,10 +105,12 @@ EXCEPTIONS: Mapping[str, Sequence[str]] = {
 """The operations that change something and are in `changed_by` of no kind, by the reason."""
 
 
-def files(tenant: Tenant, *objects: tuple[str, dict[str, Any]]) -> None:
+def files(tenant: Tenant, *objects: tuple[str, dict[str, Any]], prune: str = "nothing") -> None:
     """Apply the objects of files."""
     items = [{"kind": kind, "name": kind, "fields": fields, "source": f"{kind}.toml:1"} for kind, fields in objects]
-    tenant.world.service.call("configuration.apply", org=tenant.org, tenant=tenant.number, items=items, apply=True)
+    tenant.world.service.call(
+        "configuration.apply", org=tenant.org, tenant=tenant.number, items=items, apply=True, prune=prune
+    )
 
 
 def client_of_files(tenant: Tenant) -> int:
@@ -230,6 +234,83 @@ def test_a_list_names_what_files_manage(world: World, tenant: Tenant) -> None:
     assert "managedBy" not in other.ask("/network_device/ListClients")["clients"][0]
 
 
+def test_an_answer_about_one_object_says_whether_files_manage_it(tenant: Tenant) -> None:
+    """Each operation that answers one object has `managedBy`, if files manage this object and not only another one."""
+    at, user = {"domainId": tenant.domain}, user_of_files(tenant)
+    role = {"product": "", "tag": "", "vlan": "10", "replyAttributes": []}
+    files(
+        tenant,
+        ("first_factor", {"domain": "corp", "firstFactor": "none"}),
+        ("provider", {"domain": "corp", "provider": "totp"}),
+        ("role", {"domain": "corp", "role": "Staff", "sets": [role]}),
+        ("profile", {"domain": "corp", "name": "Office", "ssids": ["office"]}),
+        ("agent_settings", {"domain": "corp", "sudoWithoutPassword": True}),
+    )
+    tenant.ask("/ad/SetRole", **at, role="own", vlan="20")
+    own = int(tenant.ask("/api/v1/endpointUsers/addEpmUserInfo", **at, userName="own")["userId"])
+    (group,) = [int(each["groupId"]) for each in tenant.ask("/api/v1/instanceGroup/listEndpointGroup", **at)["groups"]]
+    detail = "/api/v1/endpointUsers/getEpmUserDetail"
+    for path, body, managed in (
+        ("/ad/GetFirstFactor", {}, True),
+        ("/ad/GetMFAProvider", {}, True),
+        ("/ad/GetMFAProvider", {"provider": "totp"}, True),
+        ("/ad/ShowRole", {"role": "staff"}, True),
+        ("/ad/ShowRole", {"role": "own"}, False),
+        ("/ad/ShowProfile", {"name": "Office"}, True),
+        (detail, {"userId": user}, True),
+        (detail, {"userId": own}, False),
+        ("/api/v1/instanceGroup/fetchInstanceGroupDetail", {"groupId": group}, True),
+        ("/api/v1/agent/getSettings", {}, True),
+    ):
+        answer = tenant.ask(path, **at, **body)
+        assert answer.get("managedBy") == ("file" if managed else None), (path, body)
+
+
+def test_a_renamed_object_stays_managed(tenant: Tenant) -> None:
+    """Files manage a client that an operation has renamed, under its new name, so that the next apply with `--prune`
+    removes it and adds that of the files. The name before is free."""
+    client = client_of_files(tenant)
+    for name in ("Branch", "BRANCH", "Office"):
+        tenant.ask(UPDATE + INSIST, clientId=client, name=name)
+        (shown,) = tenant.ask("/network_device/ListClients")["clients"]
+        assert (shown["name"], shown["managedBy"]) == (name, "file")
+        assert tenant.refused(UPDATE, clientId=client, note="x")[1].startswith("client.toml manages the client")
+    assert set(entries(tenant, "configuration.override")) == {"client vpn", "client branch"}
+    address = str(shown["address"])
+    fields = {"name": "VPN", "address": address, "secret": "correct horse", "domains": ["corp"]}
+    files(tenant, ("client", fields), prune="all")
+    (again,) = tenant.ask("/network_device/ListClients")["clients"]
+    assert (again["name"], again["managedBy"]) == ("VPN", "file")
+
+
+def test_imports_of_the_command_line_ask_too(tenant: Tenant) -> None:
+    """`sallyport client import`, `user import` and `instance import` refuse to change what files manage, and change
+    nothing. With `--override` they do."""
+    client_of_files(tenant)
+    user_of_files(tenant)
+    files(tenant, ("instance", {"domain": "corp", "instanceName": "srv1"}))
+    (client,) = tenant.ask("/network_device/ListClients")["clients"]
+    secret = {"hex": b"another horse".hex()}
+    signatures = {"require_message_authenticator": "auto", "limit_proxy_state": "auto"}
+    rows = [{"name": "VPN", "address": client["address"], "secret": secret, "product": "Cisco ASA", **signatures}]
+    run = tenant.world.service.call
+    own = {"org": tenant.org, "tenant": tenant.number, "clients": rows, "apply": True}
+    with pytest.raises(AssertionError, match=r"client\.toml manages the client vpn"):
+        run("client.import", **own)
+    run("client.import", **own, override=True)
+    domain = str(tenant.domain)
+    for command, row, shown in (
+        ("user.import", {"userName": "bea", "privilegedUser": "yes"}, "user corp/bea"),
+        ("instance.import", {"instanceName": "srv1", "hostName": "srv1.example"}, "instance corp/srv1"),
+    ):
+        with pytest.raises(AssertionError, match=f"manages the {shown}"):
+            run(command, domain=domain, rows=[row], apply=True)
+        run(command, domain=domain, rows=[row], apply=True, override=True)
+        assert shown in entries(tenant, "configuration.override")
+    run("user.import", domain=domain, rows=[{"userName": "bea", "password": "a new password 1"}], apply=True)
+    assert "client vpn" in entries(tenant, "configuration.override")
+
+
 def test_a_harmless_field_permits_no_other_change(tenant: Tenant) -> None:
     """A request that unlatches a client, or sets a password, and also clears a field is refused."""
     client = client_of_files(tenant)
@@ -281,6 +362,22 @@ def test_a_domain_with_objects_of_files_is_not_removed(tenant: Tenant) -> None:
     assert entries(tenant, "configuration.override") == ["rule corp/codes"]
 
 
+def test_a_domain_that_a_client_of_files_lists_is_not_removed(tenant: Tenant) -> None:
+    """With `override` it is. Then the next apply names the domain that does not exist, until the files lack it."""
+    lab = int(tenant.ask("/ad/AddDomain", domainName="lab")["domainId"])
+    fields = {"name": "VPN", "address": tenant.world.address(), "secret": "correct horse", "domains": ["corp", "lab"]}
+    files(tenant, ("client", fields))
+    remove = "/ad/RemoveDomain"
+    status, text = tenant.refused(remove, domainId=lab)
+    assert (status, text.partition(":")[0]) == (409, "client.toml manages the client vpn")
+    tenant.ask(remove + INSIST, domainId=lab)
+    with pytest.raises(AssertionError, match=r"client\.toml:1: client client: domains: no domain named lab"):
+        files(tenant, ("client", fields), prune="managed")
+    files(tenant, ("client", {**fields, "domains": ["corp"]}), prune="managed")
+    (client,) = tenant.ask("/network_device/ListClients")["clients"]
+    assert client["domainIds"] == [tenant.domain]
+
+
 def test_settings_of_the_domain_are_no_settings_of_an_instance(tenant: Tenant) -> None:
     """Files that have the settings of one instance do not stop a change of those of the domain, and vice versa."""
     files(
@@ -308,6 +405,8 @@ async def test_the_operations_of_each_kind_are_declared_and_described(areas: Are
         body = by_path[path].body
         (model,) = get_args(body) or (body,)
         assert field in model.model_fields, path
+    for path, field in (item for kind in kinds for item in kind.shown_by.items()):
+        assert field in by_path[path].body.model_fields, path
     for path, field in (kind.listed_by for kind in kinds if kind.listed_by[0]):
         assert field in by_path[path].answer.model_fields, path  # type: ignore[attr-defined]
     changing = {IMPORT, *(path for kind in kinds for path in kind.changed_by)}

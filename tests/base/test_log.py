@@ -14,6 +14,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from sallyport.base import log
+from sallyport.base.trace import Trace, following
 
 
 def test_a_used_logger_gets_a_new_configuration() -> None:
@@ -69,6 +70,20 @@ def test_an_area_has_its_own_level(lines: io.StringIO) -> None:
     assert not log.is_silent("debug")
     assert [log.area_of(each) for each in ("sallyport.areas.did.keys", "sallyport.cli", "trio")] == ["did", "cli", ""]
     assert {"login", "store", "web"} < set(log.areas()) and "areas" not in log.areas()
+
+
+def test_a_line_names_its_trace(lines: io.StringIO) -> None:
+    """So does a message of a library. A line outside of a request names none. A field of the event takes precedence."""
+    log.take_messages_of_libraries()
+    with following(Trace("1" * 32, "2" * 16)):
+        structlog.get_logger().info("first")
+        logging.getLogger("a.library").warning("second")
+        with following(Trace("1" * 32, "2" * 16, own_request_id="abc")):
+            structlog.get_logger().info("third")
+            structlog.get_logger().info("fourth", request_id=7)
+    structlog.get_logger().info("last")
+    found = [(each.get("trace_id"), each.get("request_id")) for each in told(lines)]
+    assert found == [("1" * 32, None)] * 2 + [("1" * 32, "abc"), ("1" * 32, 7), (None, None)]
 
 
 def test_messages_of_libraries_are_events(lines: io.StringIO) -> None:

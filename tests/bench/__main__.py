@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from sallyport.cli.benchmark import machine
+
 from . import (
     accounting,
     agents,
@@ -22,7 +24,6 @@ from . import (
     endpoints,
     herd,
     inventory,
-    machine,
     mschap,
     nodes,
     pages,

@@ -22,8 +22,9 @@ from sallyport.agentwire.fields import REPORT, STATE
 from sallyport.agentwire.state import State
 from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import decode, loads
+from sallyport.cli.benchmark.processes import cpu_s, process_tree
 
-from .child import child_process, process_tree, wait_until
+from .child import child_process, wait_until
 from .lists import Tenant, add_tenant, environ_of, tell
 from .sallyport import PROGRAM, is_ready
 from .settings import BenchmarkError, Settings
@@ -110,14 +111,14 @@ async def _measure(fleet: Fleet, tenant: Tenant, process_id: int, seconds: float
                 await trio.sleep(0.1)
         tell("all agents have their state")
         await trio.sleep(2)
-        fleet.requests, fleet.lost, before, began = 0, 0, _processor_s(process_id), time.monotonic()
+        fleet.requests, fleet.lost, before, began = 0, 0, cpu_s(process_id), time.monotonic()
         with trio.move_on_after(seconds / 2):
             await trio.sleep_forever()
-        idle = (_processor_s(process_id) - before) / (time.monotonic() - began)
-        before, began = _processor_s(process_id), time.monotonic()
+        idle = (cpu_s(process_id) - before) / (time.monotonic() - began)
+        before, began = cpu_s(process_id), time.monotonic()
         with trio.move_on_after(seconds / 2):
             await _change(fleet, tenant, http)
-        busy = (_processor_s(process_id) - before) / (time.monotonic() - began)
+        busy = (cpu_s(process_id) - before) / (time.monotonic() - began)
         rate = fleet.requests / seconds
         memory = sum(_memory_mib(each) for each in process_tree(process_id))
         nursery.cancel_scope.cancel()
@@ -207,16 +208,6 @@ async def _post(
         raise BenchmarkError(f"{path}: {answer.status_code} {answer.text[:200]}")
     told: Mapping[str, object] = answer.json()
     return told
-
-
-def _processor_s(process_id: int) -> float:
-    """Return the processor time of a process and its children in seconds."""
-    ticks = 0
-    for each in process_tree(process_id):
-        with suppress(OSError):
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _memory_mib(process_id: int) -> float:

@@ -5,7 +5,6 @@ and groups, mostly of 10 entries. The p99 of the logins should be below 10 ms. T
 that the clients need little of the processors.
 """
 
-import json
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,8 @@ from tempfile import TemporaryDirectory
 import trio
 from tabulate import tabulate
 
+from sallyport.base.wire import Row
+from sallyport.cli.benchmark.lists import post, receive
 from tests.running_service import RunningService, running_service
 
 from .console_load import figures, logins
@@ -41,8 +42,6 @@ SETTINGS = {"SALLYPORT_LOG_LOGINS": "false", "SALLYPORT_REJECT_DELAY_S": "0"}
 """Some logins have a wrong password, and the delay of their answers must not count."""
 PAGES = (10, 10, 10, 100)
 """The numbers of entries of the pages."""
-_END = b"\r\n\r\n"
-_LENGTH = b"content-length: "
 
 
 @dataclass
@@ -84,13 +83,9 @@ def _requests(service: RunningService, domain_id: int) -> Sequence[bytes]:
     made = list[bytes]()
     for size in PAGES:
         for path in LISTS:
-            scope = {"orgId": 1, "tenantId": 1} if path.startswith(("/network", "/ad")) else {}
-            body = json.dumps({**scope, "domainId": domain_id, "pageId": 1, "pageSize": size}).encode()
-            head = (
-                f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Authorization: {service.token}\r\n"
-                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            made.append(head.encode() + body)
+            scope: Row = {"orgId": 1, "tenantId": 1} if path.startswith(("/network", "/ad")) else {}
+            body = {**scope, "domainId": domain_id, "pageId": 1, "pageSize": size}
+            made.append(post(path, body, service.token))
     return made
 
 
@@ -128,27 +123,7 @@ def _guarded(port: int, requests: Sequence[bytes], answered: Answered) -> None:
                 if answered.ended.is_set():
                     break
                 connection.sendall(request)
-                _receive(connection)
+                receive(connection)
                 answered.count += 1
     except BaseException as error:
         answered.error = error
-
-
-def _receive(connection: socket.socket) -> None:
-    """Receive one answer. Raises BenchmarkError if it is not 200."""
-    octets = bytearray()
-    while (end := octets.find(_END)) < 0:
-        octets += _some(connection)
-    if not octets.startswith(b"HTTP/1.1 200"):
-        raise BenchmarkError(bytes(octets[:200]).decode(errors="replace"))
-    length = octets[octets.index(_LENGTH) + len(_LENGTH) :].split(b"\r", 1)[0]
-    left = end + len(_END) + int(length) - len(octets)
-    while left > 0:
-        left -= len(_some(connection))
-
-
-def _some(connection: socket.socket) -> bytes:
-    octets = connection.recv(1 << 17)
-    if not octets:
-        raise BenchmarkError("a connection was closed")
-    return octets

@@ -29,15 +29,6 @@ class Running:
     accounting_port: int = 0
 
 
-def process_tree(process_id: int) -> list[int]:
-    """Return the ids of the process and all its descendants, so that the work of children is counted too."""
-    found = [process_id]
-    for task in Path(f"/proc/{process_id}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found += process_tree(int(child))
-    return found
-
-
 @contextmanager
 def child_process(
     command: Sequence[str], *, directory: Path, output: Path, environment: Mapping[str, str] | None = None

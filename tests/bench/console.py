@@ -5,7 +5,6 @@ The second table has the times of 1,000 logins a second, in turns: alone, while 
 and 20 live logs are open, and while the same people use another process. The p99 should be the same.
 """
 
-import os
 import re
 import shutil
 import time
@@ -20,6 +19,7 @@ import trio
 from pyotp import TOTP, parse_uri
 from tabulate import tabulate
 
+from sallyport.cli.benchmark.processes import cpu_s
 from sallyport.console.pages import ALL
 from tests.running_service import RunningService
 
@@ -216,22 +216,16 @@ def _ids(service: RunningService, domain_id: int) -> dict[str, object]:
 
 def taken(http: httpx.Client, process_id: int, address: str, seconds: float) -> Taken:
     """Measure an address. seconds: the longest time for it. Raises BenchmarkError if the page has an error."""
-    times, deadline, used = list[float](), time.monotonic() + seconds, _cpu_s(process_id)
+    times, deadline, used = list[float](), time.monotonic() + seconds, cpu_s(process_id)
     while len(times) < 2 or (len(times) < REPEATS and time.monotonic() < deadline):
         started = time.perf_counter()
         answer = http.get(address)
         times.append((time.perf_counter() - started) * 1000)
         if answer.status_code >= 500:
             raise BenchmarkError(f"{address}: {answer.status_code} {answer.text[:500]}")
-    measured = Taken(address, answer.status_code, times, (_cpu_s(process_id) - used) * 1000 / len(times))
+    measured = Taken(address, answer.status_code, times, (cpu_s(process_id) - used) * 1000 / len(times))
     tell(f"{measured.p50:8.1f} ms, CPU {measured.cpu_ms:8.1f} ms, {answer.status_code} {address}")
     return measured
-
-
-def _cpu_s(process_id: int) -> float:
-    """Return the processor time that the service has used, in seconds."""
-    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def table(pages: list[Taken]) -> str:

@@ -27,11 +27,12 @@ from tempfile import TemporaryDirectory
 from tabulate import tabulate
 
 from sallyport.areas.login.eap.offered import MAX_FRAGMENT_SIZE
+from sallyport.cli.benchmark.processes import cpu_s, process_tree
 from tests.ports import free_port
 from tests.radius_client import RadiusClient
 from tests.running_service import running_service
 
-from .child import SECRET, Running, process_tree
+from .child import SECRET, Running
 from .freeradius import Extras, count_events, create_database, records
 from .radius import OURS, PLAIN, RECORDING
 from .radiusd import listen, running_radiusd, version, write_users
@@ -302,10 +303,10 @@ def turn(clients: Clients) -> Turn:
     """Measure one turn. Raises BenchmarkError if a login failed, or if the turn is void."""
     server, count = clients.server, clients.count * clients.logins
     events = server.count_events() if server.count_events else 0
-    before, began = _cpu_s(server.process_id), time.monotonic()
+    before, began = cpu_s(server.process_id), time.monotonic()
     with clients.at_work():
         pass
-    took, cpu = time.monotonic() - began, _cpu_s(server.process_id) - before
+    took, cpu = time.monotonic() - began, cpu_s(server.process_id) - before
     recorded, answers = server.count_events() - events if server.count_events else count, clients.answers()
     if recorded < count:
         raise BenchmarkError(f"{server.name}, {clients.method}: {recorded} of {count} logins recorded; it is void")
@@ -324,15 +325,6 @@ def _beside(clients: Clients) -> float:
             taken.append(1000 * (time.perf_counter() - began))
             time.sleep(TRICKLE_S)
     return quantiles(taken, n=100)[98] if len(taken) > 1 else 0
-
-
-def _cpu_s(process_id: int) -> float:
-    """Return the processor time of a process and its children in seconds."""
-    ticks = 0
-    for each in process_tree(process_id):
-        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 # --- output --------------------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
-from .child import SECRET, Running, process_tree
+from sallyport.cli.benchmark.processes import process_tree
+
+from .child import SECRET, Running
 from .radload import Load, compile_radload, run_radload
 from .second_factor import PLAIN_USERS, provider, sallyport
 from .settings import BenchmarkError, Settings

@@ -15,7 +15,9 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
-from .child import SECRET, Running, process_tree
+from sallyport.cli.benchmark.processes import process_tree
+
+from .child import SECRET, Running
 from .freeradius import freeradius
 from .radiusd import version
 from .radload import Load, compile_radload, run_radload

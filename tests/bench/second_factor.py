@@ -20,9 +20,10 @@ from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
+from sallyport.cli.benchmark.processes import process_tree
 from tests.running_service import running_service
 
-from .child import SECRET, Running, child_process, process_tree, wait_until
+from .child import SECRET, Running, child_process, wait_until
 from .freeradius import asking_freeradius
 from .radiusd import THREADS, version
 from .radload import Load, compile_c, compile_radload, run_radload

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.cli.benchmark import machine
 from tests.peers.postgres import SETTINGS, made, needs_postgres
 
-from . import machine, mschap
+from . import mschap
 from .freeradius import freeradius, postgres_freeradius
 from .freeradius_accounting import accounting_freeradius, package_file
 from .radius import check_fair

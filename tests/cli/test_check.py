@@ -136,6 +136,13 @@ def test_a_reject_has_its_reason(
     assert lines[1:] == [] if not remedy else lines[1].startswith("What to do: ") and remedy in lines[1]
 
 
+def test_a_check_may_be_of_a_station(service: Service, server: str) -> None:
+    """The event has the station, so that rules and lock-outs of stations can be tried."""
+    service.ok("check", "radius", server, "--secret", SECRET, *LOGIN, "--station", "02-00-00-00-00-09")
+    events = json.loads(service.ok("event", "list", "--domain", "default", "--limit", "1", "--json"))
+    assert events[0]["station"] == "02-00-00-00-00-09"
+
+
 @pytest.mark.parametrize("name", [(), ("--nas-identifier", "gate")])
 def test_a_check_does_not_latch_the_client(service: Service, server: str, name: tuple[str, ...]) -> None:
     """After a check the client may still send unsigned packets. The doctor does not report the packets of the check as

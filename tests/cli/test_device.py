@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import os
+import pty
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +17,7 @@ from sallyport.radius.attributes import push_vendor_attribute
 from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
-from tests.running_service import RunningService
+from tests.running_service import PROGRAM, RunningService
 
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\n\u202ednet\t"
 FORMULA = "=cmd|'/c calc'!A1"
@@ -221,6 +224,32 @@ def test_a_device_is_deleted(service: Service, domain: str) -> None:
             assert found["registrations"] == registrations
             assert service.cli("device", "delete", "old", "--domain", domain).stderr.strip() == "1 device deleted"
             assert devices(service, "--search", "old", "--domain", domain) == []
+
+
+def test_a_deletion_at_a_terminal_asks(service: Service, domain: str) -> None:
+    """Without a yes, the device stays. The option --yes asks nothing."""
+    with RadiusClient(service.ports.auth, SECRET, source="127.8.0.1") as client:
+        assert client.login("ann", "hello", NAS_IDENTIFIER=b"asked") == ACCESS_ACCEPT
+    words = ("device", "delete", "asked", "--domain", domain)
+    refused = at_terminal(service, *words, typed="n\n")
+    assert (refused.returncode, "learned values and its stations? [y/N]" in refused.stderr) == (1, True)
+    assert devices(service, "--search", "asked", "--domain", domain)
+    done = at_terminal(service, *words, "--yes", typed="")
+    assert (done.returncode, done.stderr) == (0, "1 device deleted\n")
+
+
+def at_terminal(service: Service, *words: str, typed: str) -> "subprocess.CompletedProcess[str]":
+    """Run the program with a terminal as its standard input."""
+    terminal, end = pty.openpty()
+    try:
+        os.write(terminal, typed.encode())
+        command, environ = [PROGRAM, *words], service.environ
+        return subprocess.run(
+            command, stdin=end, env=environ, cwd=service.directory, capture_output=True, text=True, check=False
+        )
+    finally:
+        os.close(terminal)
+        os.close(end)
 
 
 def test_an_unknown_device_is_not_deleted(service: Service, domain: str) -> None:

@@ -148,13 +148,20 @@ def test_enforcing_is_previewed(service: Service, corp: int) -> None:
 
 def test_a_temporary_mode_is_confirmed(service: Service, corp: int) -> None:
     """`mode --revert-after` prints when the mode ends. `confirm` keeps the mode."""
-    tried = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "10")
+    tried = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "2h")
     assert (tried.returncode, "unless confirmed" in tried.stderr) == (0, True)
     ends = service.domains()["corp"]["revertsAt"]
     assert ends in tried.stderr
     kept = service.cli("domain", "confirm", "corp")
     assert (kept.returncode, "unless confirmed" in kept.stderr, "enforce" in kept.stderr) == (0, False, True)
     service.ok("domain", "mode", "corp", "monitor")
+
+
+def test_a_wrong_time_of_a_revert_names_the_accepted_ones(service: Service, corp: int) -> None:
+    """The message says that a number is one of minutes, and how to give another unit."""
+    done = service.cli("domain", "mode", "corp", "enforce", "--revert-after", "1y")
+    accepted = "must be minutes from 1 to 10080, or a time such as 90m, 12h or 2d"
+    assert done.stderr.splitlines()[0] == f'sallyport: --revert-after: "1y" is not accepted: {accepted}'
 
 
 @pytest.mark.parametrize(

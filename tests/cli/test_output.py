@@ -89,6 +89,13 @@ def test_a_table_has_short_local_times(zone: None, capsys: pytest.CaptureFixture
     assert "2026-01-31T08:00:00.123456Z" in capsys.readouterr().out
 
 
+def test_a_column_with_times_among_other_values_says_so(zone: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """The header has the name of the column, and says that the zone is that of its times."""
+    facts: list[Row] = [{"device": "last_seen", "value": EVENT["time"]}, {"device": "name", "value": "fw1"}]
+    print_rows(facts, ("device", "value"))
+    assert capsys.readouterr().out.splitlines()[0] == "device     value (times in CET)"
+
+
 class Terminal(io.StringIO):
     """A text file that says that it is a terminal."""
 

@@ -44,7 +44,7 @@ async def test_the_settings_are_shown(site: Site) -> None:
     async with site.visitor() as root:
         await root.sign_in_as("root", site.code(seed))
         page = text_of(await root.get("/settings"))
-        assert "did_url https://id.example.test yes restart base URL of DIDs" in page
+        assert "did_url https://id.example.test yes reload base URL of DIDs" in page
         assert "limits.domains" in text_of(await root.get("/settings?search=limits.domains"))
         assert "public_url" not in text_of(await root.get("/settings?isSet=True"))
 

@@ -1,9 +1,10 @@
-"""The program of `make sbom`. It lists what the wheel, the Debian package and the image contain, as CycloneDX files.
+"""The program of `make sbom`. It lists what the wheel, the Debian packages and the image contain, as CycloneDX files.
 
 python -m tests.deploy.sbom DIRECTORY CYCLONEDX    # DIRECTORY: dist/; CYCLONEDX: the path of cyclonedx-py
 
-The wheel is installed into an empty environment with the versions of its lock, and this environment is listed. The
-Debian package and the image have the packages of PostgreSQL as well, and packages of Debian beside the environment.
+A wheel is installed into an empty environment with the versions of its lock, and this environment is listed. The Debian
+package and the image have the packages of PostgreSQL as well, and packages of Debian beside the environment. The
+package of the agents alone has a lock and a document of its own.
 """
 
 import json
@@ -12,18 +13,27 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.deploy.distribution import ROOT, build, install, run, version_of
+from tests.deploy.distribution import ROOT, build, build_agent, install, run, version_of
 
-BUILDERS = ("hatchling", "packaging", "pathspec", "setuptools", "trove-classifiers")
-"""The packages of the lock that only build the wheel: the Debian package and the image do not have them."""
+DEBIAN = ROOT / "src" / "sallyport" / "deploy" / "debian"
+AGENT = DEBIAN / "agent"
 
 
-def of_environment(environment: Path, version: str, cyclonedx: Path) -> dict[str, object]:
-    """Return what an environment contains, as a CycloneDX document whose subject is this project.
+def builders(folder: Path = DEBIAN) -> list[str]:
+    """Return the packages of the lock that only build the wheel: a Debian package and the image do not have them.
+    folder: that of the rules of the Debian package."""
+    (names,) = re.findall(r"^BUILDERS := (.*)$", (folder / "rules").read_text(encoding="utf-8"), re.MULTILINE)
+    return names.split()
+
+
+def of_environment(
+    environment: Path, version: str, cyclonedx: Path, project: str = "pyproject.toml"
+) -> dict[str, object]:
+    """Return what an environment contains, as a CycloneDX document. project: the file of its subject.
 
     The document has no time and no random number, so that two of one commit are equal.
     """
-    subject = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "application")
+    subject = ("--pyproject", ROOT / project, "--mc-type", "application")
     form = ("--output-reproducible", "--of", "JSON")
     output = run(cyclonedx, "environment", *subject, *form, environment / "bin" / "python", cwd=ROOT)
     found: dict[str, object] = json.loads(output)
@@ -54,9 +64,9 @@ def _components(found: dict[str, object]) -> list[dict[str, object]]:
     return components
 
 
-def of_debian_package() -> list[str]:
-    """Return the packages that the Debian package needs."""
-    control = (ROOT / "src/sallyport/deploy/debian/control").read_text(encoding="utf-8")
+def of_debian_package(folder: Path = DEBIAN) -> list[str]:
+    """Return the packages that a Debian package needs."""
+    control = (folder / "control").read_text(encoding="utf-8")
     (needed,) = re.findall(r"^Depends: (.*)$", control, re.MULTILINE)
     return ["python3", *(name for name in re.findall(r"[\w.+-]+", re.sub(r"\$\{.*?\}", "", needed)))]
 
@@ -70,30 +80,56 @@ def of_image() -> tuple[list[str], str]:
 
 
 def write(directory: Path, cyclonedx: Path) -> list[Path]:
-    """Write the three documents, and return their paths."""
-    written = []
+    """Write the four documents, and return their paths."""
     with tempfile.TemporaryDirectory() as name:
         wheel = build(Path(name))
         version = version_of(wheel)
         environment = Path(name, "environment")
-        program = install(wheel, Path(sys.executable), environment)
-        pip = (program.with_name("python"), "-m", "pip", "--disable-pip-version-check")
-        run(*pip, "uninstall", "--quiet", "--yes", *BUILDERS, cwd=environment)
+        install(wheel, Path(sys.executable), environment)
+        remove(environment, builders())
         alone = of_environment(environment, version, cyclonedx)
-        lock = ROOT / "requirements-postgres.lock"
-        run(*pip, "install", "--quiet", "--require-hashes", "--no-deps", "-r", lock, cwd=environment)
+        add(environment, "requirements-postgres.lock")
         whole = of_environment(environment, version, cyclonedx)
+        agent = of_agent(Path(name), version, cyclonedx)
     documents = {
-        "wheel": alone,
-        "deb": with_debian(whole, of_debian_package()),
-        "image": with_debian(whole, *of_image()),
+        "sallyport-radius-{}.wheel": alone,
+        "sallyport-radius-{}.deb": with_debian(whole, of_debian_package()),
+        "sallyport-radius-{}.image": with_debian(whole, *of_image()),
+        "sallyport-agent-{}.deb": with_debian(agent, of_debian_package(AGENT)),
     }
     directory.mkdir(exist_ok=True)
+    written = []
     for kind, document in documents.items():
-        path = directory / f"sallyport-radius-{version}.{kind}.cdx.json"
+        path = directory / f"{kind.format(version)}.cdx.json"
         path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
         written.append(path)
     return written
+
+
+def of_agent(directory: Path, version: str, cyclonedx: Path) -> dict[str, object]:
+    """Return what the Debian package of the agents alone contains, without the packages of Debian."""
+    environment = directory / "agent"
+    run(sys.executable, "-m", "venv", environment, cwd=directory)
+    add(environment, "requirements-agent.lock")
+    run(*pip(environment), "install", "--quiet", "--no-deps", build_agent(directory, version), cwd=directory)
+    remove(environment, builders(AGENT))
+    return of_environment(environment, version, cyclonedx, "pyproject-agent.toml")
+
+
+def pip(environment: Path) -> tuple[str | Path, ...]:
+    """Return the command of the pip of an environment."""
+    return environment / "bin" / "python", "-m", "pip", "--disable-pip-version-check"
+
+
+def add(environment: Path, lock: str) -> None:
+    """Install the packages of a lock."""
+    locked = ("--require-hashes", "--no-deps", "-r", ROOT / lock)
+    run(*pip(environment), "install", "--quiet", *locked, cwd=environment)
+
+
+def remove(environment: Path, names: list[str]) -> None:
+    """Remove packages that the environment may have."""
+    run(*pip(environment), "uninstall", "--quiet", "--yes", *names, cwd=environment)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.deploy import audit, distribution, sbom
 from tests.deploy.distribution import ROOT, source_of
+from tests.deploy.test_agent_wheel import EXTRA, PROJECT, names
 from tests.deploy.test_locks import pinned
 
 
@@ -74,19 +76,34 @@ def test_the_documents_list_what_is_shipped(tmp_path: Path) -> None:
     done = subprocess.run(["make", "build/supply/.ready"], cwd=ROOT, env=environ, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     documents = sbom.write(tmp_path, ROOT / "build" / "supply" / "bin" / "cyclonedx-py")
-    wheel, deb, image = (json.loads(path.read_text(encoding="utf-8")) for path in documents)
-    shipped = pinned("requirements.lock").keys() - set(sbom.BUILDERS)
-    for document, extra in (
-        (wheel, set()),
-        (deb, pinned("requirements-postgres.lock").keys() | {"python3", "passwd"}),
-        (
-            image,
-            pinned("requirements-postgres.lock").keys() | {"python3", "ca-certificates", "docker.io/library/debian"},
-        ),
+    wheel, deb, image, agent = (json.loads(path.read_text(encoding="utf-8")) for path in documents)
+    shipped = pinned("requirements.lock").keys() - set(sbom.builders())
+    postgres = pinned("requirements-postgres.lock").keys()
+    of_agent = pinned("requirements-agent.lock").keys() - set(sbom.builders(sbom.AGENT))
+    for document, subject, wanted in (
+        (wheel, "sallyport-radius", shipped),
+        (deb, "sallyport-radius", shipped | postgres | {"python3", "passwd"}),
+        (image, "sallyport-radius", shipped | postgres | {"python3", "ca-certificates", "docker.io/library/debian"}),
+        (agent, "sallyport-agent", of_agent | {"python3", "passwd"}),
     ):
         assert document["bomFormat"] == "CycloneDX"
-        assert document["metadata"]["component"]["name"] == "sallyport-radius"
-        names = {each["name"].lower().replace("_", "-").replace(".", "-") for each in document["components"]}
-        wanted = {name.replace(".", "-") for name in shipped | extra}
-        assert wanted - names == set()
-        assert names - wanted <= {"pip"}
+        assert document["metadata"]["component"]["name"] == subject
+        found = {each["name"].lower().replace("_", "-").replace(".", "-") for each in document["components"]}
+        expected = {name.replace(".", "-") for name in wanted}
+        assert expected - found == set()
+        assert found - expected <= {"pip"}
+
+
+def test_nothing_that_only_builds_is_shipped() -> None:
+    """The rules of both Debian packages and the Containerfile remove each package of the locks that no shipped package
+    needs, and no other: sqlite-utils needs pluggy and pip, the agents neither.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    ours, build = project["project"], project["dependency-groups"]["build"]
+    needed = names([*ours["dependencies"], *ours["optional-dependencies"]["postgres"]])
+    assert set(sbom.builders()) - {"setuptools"} == names(build) - needed
+    assert set(sbom.builders(sbom.AGENT)) - {"setuptools", "pip"} == names(build) - names(
+        (*PROJECT["dependencies"], *EXTRA)
+    )
+    image = (ROOT / "src/sallyport/deploy/Containerfile").read_text(encoding="utf-8")
+    assert f"pip uninstall --quiet --yes {' '.join(sbom.builders())} " in image

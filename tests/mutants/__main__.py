@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -27,7 +28,7 @@ def main() -> int:
     folder = root / "build" / "mutants" / area.name
     folder.mkdir(parents=True, exist_ok=True)
     sources = {path: Source(path, file) for path, file in area.files(root).items()}
-    mutants = _sample(sources, area.sample if options.sample is None else options.sample, options.seed)
+    mutants = _sample(_mutants(area, sources), area.sample if options.sample is None else options.sample, options.seed)
     results = Results(area, root, folder)
     _Run(area, root, folder, sources, results, options.jobs).finish(mutants)
     found = list(results.of(mutants).values())
@@ -51,9 +52,14 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _sample(sources: Mapping[str, Source], size: int, seed: int) -> list[Mutant]:
-    """Return mutants of all sources, the same for the same seed."""
+def _mutants(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
+    """Return all mutants of an area."""
     mutants = [mutant for source in sources.values() for mutant in source.mutants]
+    return [each for each in mutants if not area.functions or each.function.rpartition(".")[2] in area.functions]
+
+
+def _sample(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
+    """Return some of the mutants, the same for the same seed."""
     return Random(seed).sample(mutants, size) if 0 < size < len(mutants) else mutants
 
 
@@ -82,7 +88,7 @@ class _Run:
             if not those:
                 self._results.add(Result(mutant, Outcome.NO_TEST, "", 0))
         live = {mutant: those for mutant, those in chosen.items() if those and not mutant.at_import}
-        self._stage(run_swapped, live)
+        self._stage(partial(run_swapped, has_postgres=self._area.has_postgres), live)
         # a fault that does not fit into the live function is imported too
         self._stage(run_imported, {mutant: chosen[mutant] for mutant in self._missing(mutants)})
 

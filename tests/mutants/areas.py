@@ -11,12 +11,16 @@ SKIPPED = ("cli.py", "examples.py")
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all."""
+    """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all.
+    functions: names of the functions that are changed; empty for all, and for the code outside of functions.
+    has_postgres: whether tests use the shared PostgreSQL server, which then starts before the processes fork."""
 
     name: str
     sources: Sequence[str]
     tests: Sequence[str]
     sample: int = 300
+    has_postgres: bool = False
+    functions: Sequence[str] = ()
 
     def files(self, root: Path) -> dict[str, Path]:
         """Return the path relative to the root, and the absolute path, of each source."""
@@ -40,14 +44,12 @@ def digest(files: Sequence[Path]) -> str:
     return total.hexdigest()[:12]
 
 
-def _area(name: str, sources: str, tests: str, *, sample: int = 300, inside: str = "src/sallyport/") -> Area:
-    """Return an area. sources: paths inside a folder, separated by spaces. tests: paths inside `tests`."""
-    return Area(
-        name,
-        [inside + each for each in sources.split()],
-        [f"tests/{each}" for each in tests.split()],
-        sample,
-    )
+def _area(
+    name: str, sources: str, tests: str, *, sample: int = 300, has_postgres: bool = False, functions: str = ""
+) -> Area:
+    """Return an area. Words are separated by spaces. sources: paths inside the package. tests: paths inside `tests`."""
+    files = [f"src/sallyport/{each}" for each in sources.split()]
+    return Area(name, files, [f"tests/{each}" for each in tests.split()], sample, has_postgres, functions.split())
 
 
 AREAS = {
@@ -59,7 +61,8 @@ AREAS = {
         _area(
             "decision",
             "areas/login/decision.py",
-            "areas/login/test_decision.py areas/login/first/test_mschap.py areas/login/listen/test_session_limit.py",
+            "areas/login/test_decision.py areas/login/first/test_mschap.py areas/login/listen/test_session_limit.py "
+            "areas/login/listen/test_exchange.py",
             sample=0,
         ),
         _area(
@@ -70,17 +73,18 @@ AREAS = {
         ),
         _area(
             "consumption",
-            "areas/login/second/calls.py areas/login/second/endings.py areas/login/second/shared.py "
-            "areas/login/second/repo.py",
-            "areas/login/second nodes/test_prompts.py nodes/test_takeover.py",
+            "areas/login/second/shared.py areas/login/second/repo.py",
+            "nodes/test_prompts.py nodes/test_eap.py nodes/test_guesses.py nodes/test_prompt_rows.py",
+            functions="claim is_same move return_here once consume _use holds keep send sent",
             sample=0,
+            has_postgres=True,
         ),
         # a sample
         _area("radius", "radius", "radius"),
         _area("login", "areas/login", "areas/login areas/preview"),
         _area("policy", "areas/policy", "areas/policy areas/login areas/preview"),
         _area("mfa", "areas/mfa", "areas/mfa"),
-        _area("store", "store", "store"),
+        _area("store", "store", "store", has_postgres=True),
         _area("signin", "areas/signin", "areas/signin console/test_sign_in.py console/test_guard.py"),
     )
 }

@@ -20,6 +20,8 @@ PROCESSOR_S = 10.0
 """Processor time of a test beside ten times what it usually takes."""
 MEMORY = 8 << 30
 _PAUSE_S = 0.01
+_TRAVERSED = 0o711
+"""The mode of folders: PostgreSQL runs as another user, and has its files in one of them."""
 
 
 class End(StrEnum):
@@ -50,6 +52,7 @@ def run_all(jobs: Iterable[Job], at_once: int) -> Iterator[tuple[object, End, li
     """Run each job in a child. Yield its key, its end and its lines when it has ended."""
     waiting, running = iter(jobs), list[_Child]()
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=_memory_disk()) as folder:
+        Path(folder).chmod(_TRAVERSED)
         while True:
             while len(running) < at_once and (job := next(waiting, None)) is not None:
                 running.append(_Child(job, Path(folder)))
@@ -80,6 +83,7 @@ class _Child:
     def __init__(self, job: Job, folder: Path) -> None:
         self.job = job
         self._folder = Path(tempfile.mkdtemp(prefix="", dir=folder))
+        self._folder.chmod(_TRAVERSED)
         self._said = self._folder / "said"
         self._said.touch()
         self._worked_s, self._since = 0.0, time.monotonic()

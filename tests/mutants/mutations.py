@@ -88,9 +88,14 @@ class Source:
         finally:
             fault.put(fault.old)
 
-    def lines_naming(self, name: str) -> set[int]:
-        """Return the lines of the statements that use a name."""
-        lines = {node.lineno for node in ast.walk(self.tree) if name == _name_of(node)}
+    def assigned_from(self, names: set[str]) -> set[str]:
+        """Return the names that statements of the module make of other names."""
+        assigns = (node for node in self.tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value)
+        return {_name((node,)) for node in assigns if names & names_in(node.value)} - {""}
+
+    def lines_naming(self, names: set[str]) -> set[int]:
+        """Return the lines of the statements that use one of the names."""
+        lines = {node.lineno for node in ast.walk(self.tree) if _name_of(node) in names}
         return {node.lineno for node in self.statements if lines & set(range(node.lineno, _head_end(node) + 1))}
 
 

@@ -102,12 +102,14 @@ class _Recorder:
         return code
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        files = groupby(session.items, key=lambda item: item.nodeid.partition("::")[0])
-        jobs = (Job(name, partial(self._run, list(items))) for name, items in files)
-        for name, end, said in run_all(jobs, self._at_once):
-            self.found.add(str(name))
-            self._records.add(str(name), [RanTest(**json.loads(line)) for line in said])
-            self._tell(f"recorded {name}: {len(said)} tests{'' if end is End.PASSED else ', then ' + end}")
+        files = {name: list(items) for name, items in groupby(session.items, key=_file)}
+        jobs = (Job(name, partial(self._run, items)) for name, items in files.items())
+        for key, end, said in run_all(jobs, self._at_once):
+            name = str(key)
+            self.found.add(name)
+            self._records.add(name, [RanTest(**json.loads(line)) for line in said])
+            stopped = "" if end is End.PASSED else f", then {end}"
+            self._tell(f"recorded {name}: {len(said)} of {len(files[name])} tests pass{stopped}")
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -144,3 +146,7 @@ class _Recorder:
         for path, line in sorted({self._places[number] for number in ran}):
             lines[path].append(line)
         return dict(lines)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]

@@ -21,19 +21,24 @@ Tests = Mapping[Mutant, Sequence[RanTest]]
 """The tests of each mutant, in the order in which they run."""
 
 
-def run_swapped(root: Path, sources: Mapping[str, Source], tests: Tests, keep: Keep, at_once: int) -> None:
+def run_swapped(
+    root: Path, sources: Mapping[str, Source], tests: Tests, keep: Keep, at_once: int, *, has_postgres: bool
+) -> None:
     """Run the tests of mutants in functions. The process must not have imported the project."""
     collect(
         root,
         sorted({_file(test) for those in tests.values() for test in those}),
-        _Swapper(sources, tests, keep, at_once),
+        _Swapper(sources, tests, keep, at_once, has_postgres),
     )
 
 
 class _Swapper:
     """A plugin that runs the tests of each mutant in a child, which has the collected tests."""
 
-    def __init__(self, sources: Mapping[str, Source], tests: Tests, keep: Keep, at_once: int) -> None:
+    def __init__(
+        self, sources: Mapping[str, Source], tests: Tests, keep: Keep, at_once: int, has_postgres: bool
+    ) -> None:
+        self._has_postgres = has_postgres
         self._sources = sources
         self._tests = tests
         self._keep = keep
@@ -42,6 +47,10 @@ class _Swapper:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         functions = _functions({str(source.file) for source in self._sources.values()})
+        if self._has_postgres:
+            from tests.peers import postgres  # here, because the runner imports nothing of the project
+
+            postgres.share()
         gc.collect()
         gc.freeze()
         first = {those[0].nodeid: those[0] for those in self._tests.values()}
@@ -51,6 +60,8 @@ class _Swapper:
         for mutant, end, said in run_all(self._jobs(items, functions), self._at_once):
             assert isinstance(mutant, Mutant)
             self._keep(_result(mutant, end, said))
+            if self._has_postgres:
+                postgres.drop_databases_of_ended()
         return True
 
     def _jobs(
@@ -158,8 +169,16 @@ def _control(job: Job) -> None:
 
 def _preload() -> None:
     """Import the packages that the project uses, so that the children have them."""
-    # not hypothesis, whose plugin must load it
-    for name in ("trio", "httpx", "pydantic", "cryptography.x509", "psycopg", "structlog", "starlette"):
+    for name in (
+        "pytest_trio",
+        "hypothesis",
+        "httpx",
+        "pydantic",
+        "cryptography.x509",
+        "psycopg",
+        "structlog",
+        "starlette",
+    ):
         try:
             __import__(name)
         except ImportError:

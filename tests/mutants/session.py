@@ -32,6 +32,7 @@ def collect(root: Path, tests: Sequence[str], plugin: object) -> int:
         "--no-header",
         "--no-summary",
     ]
+    arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of packages that are imported before the fork
     return int(pytest.main([*arguments, *tests], plugins=[Repeatable(), plugin]))
 
 

@@ -18,6 +18,7 @@ import pytest
 import trio
 
 from sallyport.areas.mfa.contract import HTTP_FAILURES, Behaviour
+from sallyport.base.trace import Trace, following
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import HttpFactory, json_array, json_object, link_of, member, text_at
 from sallyport.outgoing.pool import MAX_BODY
@@ -85,6 +86,18 @@ async def test_headers_of_a_request() -> None:
     async with serving(cookies) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         for _ in range(2):
             await client.post("/x", data={"a": "1"})
+
+
+async def test_only_traced_servers_learn_the_trace() -> None:
+    """A factory for servers of the login sends `traceparent`, with the limits of its tenant. No other factory does, and
+    none outside of a request."""
+    plain = HttpFactory(egress=ANYWHERE).of(7)
+    async with serving(echo) as server:
+        before = (await ask(server, http=plain.traced())).json()["headers"]
+        with following(trace := Trace("1" * 32, "2" * 16)):
+            found = [(await ask(server, http=each)).json()["headers"] for each in (plain, plain.traced())]
+    assert [each.get("traceparent") for each in (before, *found)] == [None, None, trace.header]
+    assert plain.traced().egress is plain.egress
 
 
 @pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))

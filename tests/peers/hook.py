@@ -38,7 +38,7 @@ class Hook:
     """The webhook server.
 
     tls: the TLS context of the server, whose name is then `localhost`. misbehave: a function that handles a request
-    instead of the server.
+    instead of the server. traces: the headers `traceparent` of the requests about each challenge.
     """
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
@@ -48,6 +48,7 @@ class Hook:
         self._server: Server | None = None
         self.port = 0
         self.prompts: list[dict[str, Any]] = []
+        self.traces: dict[str, set[str]] = {}
         self.polls = 0
         self.forged = 0
         self.misbehave: Misbehaviour | None = None
@@ -204,10 +205,10 @@ class Handler(BaseHTTPRequestHandler):
             hook.misbehave(self)
         elif not hook.signed({name.lower(): value for name, value in self.headers.items()}, body):
             self.say(401, {})
-        elif self.command == "POST":
-            self.say(*hook.asked(body))
         else:
-            self.say(*hook.polled(self.path.rpartition("/")[2]))
+            about = json.loads(body).get("challenge_id", "") if body else self.path.rpartition("/")[2]
+            hook.traces.setdefault(about, set()).add(self.headers.get("traceparent", ""))
+            self.say(*(hook.asked(body) if body else hook.polled(about)))
 
     def say(self, status: int, document: object, **headers: str) -> None:
         """Send a JSON answer."""

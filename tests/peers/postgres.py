@@ -218,7 +218,7 @@ def database_in(directory: Path, *, is_empty: bool = False) -> str:
 
 def _created(source: str) -> str:
     """Return the name of a new database that is a copy of another."""
-    name = f"t{next(_numbers)}"
+    name = f"t{os.getpid()}_{next(_numbers)}"
     _administration().execute(f"create database {name} template {source}".encode())
     return name
 
@@ -329,6 +329,21 @@ def template() -> Template:
     with connect(server().url("schema")) as connection:
         migrate(connection)
     return Template("schema")
+
+
+def share() -> None:
+    """Start the server, with the schema, for the processes that this one forks. Each names its databases apart."""
+    template()
+    _administration().close()
+    _administration.cache_clear()
+
+
+def drop_databases_of_ended() -> None:
+    """Drop the databases of forked processes that have ended."""
+    with psycopg.connect(server().url(), autocommit=True) as connection:
+        for (name,) in connection.execute("select datname from pg_database where datname like 't%\\_%'").fetchall():
+            if not runs(int(name[1:].partition("_")[0])):
+                connection.execute(f"drop database {name} with (force)".encode())
 
 
 def postgres_rows(url: str, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ from tests.peers.second_factor import (
 )
 from tests.running_service import RunningService, running_service
 
-PUSHED = ("ann", "ben", "cora", "dan", "eve", "fay", "gus", "ida", "rita", "alan")
+PUSHED = ("ann", "ben", "cora", "dan", "eve", "fay", "gus", "ida", "rita", "alan", "gail")
 CODED = ("kim", "lea", "max", "nell", "olga", "paul", "quin", "rosa", "sam", "tim")
 REPLY = [
     {"name": "Filter-Id", "value": "staff"},
@@ -99,6 +99,26 @@ def test_a_push_is_waited_for(pushing: RunningService, hook: Hook, phone_device:
     assert event(pushing, user) == ("accept", "accept", "", "local+webhook")
 
 
+def traces_at(hook: Hook, user: str) -> str:
+    """Return the only trace id of all requests about a user's prompt."""
+    (challenge,) = {each["challenge_id"] for each in hook.prompts if each["user"] == user}
+    (header,) = hook.traces[challenge]
+    return header.split("-")[1]
+
+
+def traces_of(service: RunningService, user: str) -> list[str]:
+    """Return the trace ids of a user's events, the newest first."""
+    return [each["traceId"] for each in service.post("/ad/GetAuthLog", {**ONE, "search": user})["events"]]
+
+
+def test_the_webhook_and_the_event_have_one_trace(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
+    """The challenge and each poll name the trace of the event. A login that waits for no other system has no trace."""
+    hook.will("gail", "approved", after_s=0.5)
+    assert ACCEPTED in phone_device.pap("gail", PASSWORD)
+    assert REJECTED in phone_device.pap("gail", "wrong")
+    assert traces_of(pushing, "gail") == ["", traces_at(hook, "gail")]
+
+
 def test_a_wrong_password_sends_no_prompt(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
     """A wrong password is rejected without a prompt."""
     hook.will("cora", "approved")
@@ -117,8 +137,9 @@ def test_retransmits_are_one_prompt(pushing: RunningService, hook: Hook, phone_d
     assert pushing.rows("select count(*) from events where user_name = 'dan'") == [(1,)]
 
 
-def test_a_new_packet_of_the_same_login_joins(hook: Hook, phone_device: Device) -> None:
-    """If the same station sends another packet, it replaces the waiting one. There is one prompt and one Accept."""
+def test_a_new_packet_of_the_same_login_joins(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
+    """If the same station sends another packet, it replaces the waiting one. There is one prompt and one Accept.
+    Its event has the trace of the prompt."""
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(phone_device.pap, "eve", PASSWORD, wait_s=4)
         hook.wait_for_prompt("eve")
@@ -128,6 +149,7 @@ def test_a_new_packet_of_the_same_login_joins(hook: Hook, phone_device: Device) 
         assert ACCEPTED in newest.result()
         assert ACCEPTED not in first.result()
     assert hook.prompts_of("eve") == 1
+    assert traces_of(pushing, "eve") == [traces_at(hook, "eve")]
 
 
 def test_another_station_is_another_prompt(

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import PacketError
+from sallyport.radius import attributes
 from sallyport.radius.attributes import (
     MAX_KEPT,
     MESSAGE_AUTHENTICATOR,
@@ -13,9 +14,13 @@ from sallyport.radius.attributes import (
     USER_NAME,
     Layout,
     Layouts,
+    combine,
     pull_attributes,
+    pull_vendor_attributes,
     push_attribute,
+    push_vendor_attribute,
 )
+from sallyport.radius.dictionary import load
 
 HEAD = bytes(20)
 FIELD = st.tuples(st.integers(1, 255).filter(lambda kind: kind != MESSAGE_AUTHENTICATOR), st.binary(max_size=8))
@@ -24,6 +29,15 @@ FIELD = st.tuples(st.integers(1, 255).filter(lambda kind: kind != MESSAGE_AUTHEN
 def packet(*fields: tuple[int, bytes]) -> bytes:
     """Return a header with attributes."""
     return HEAD + b"".join(push_attribute(*field) for field in fields)
+
+
+def test_the_numbers_of_attributes() -> None:
+    """Each attribute has the number that the dictionary of the RFCs gives it."""
+    dictionary = load()
+    limits = {"MAX_ATTRIBUTES", "HEADER", "INTEGER", "SAME_LENGTH", "MAX_KEPT", "_MAX_PARTS", "VENDOR_SPECIFIC"}
+    numbers = {name: value for name, value in vars(attributes).items() if isinstance(value, int) and name not in limits}
+    assert numbers
+    assert numbers == {name: dictionary.attribute(name.replace("_", "-")).number for name in numbers}
 
 
 @given(st.lists(FIELD, max_size=12), st.data())
@@ -101,5 +115,60 @@ def test_layouts_are_few_in_all() -> None:
     for number in range(MAX_KEPT // 100):
         layouts.of(packet((1, bytes(number)), *[(2, b"")] * 99))
         assert layouts.of(first) is layout
-    layouts.of(packet((1, bytes(250)), *[(2, b"")] * 99))
-    assert layouts.of(first) is not layout
+    layouts.of(packet((1, bytes(250)), *[(2, b"")] * (MAX_KEPT % 100 - 2)))
+    assert layouts.of(first) is layout
+    layouts.of(packet((1, bytes(251)), *[(2, b"")] * 98))
+    again = layouts.of(first)
+    assert again is not layout
+    layouts.of(packet((1, bytes(252)), *[(2, b"")] * 99))
+    assert layouts.of(first) is again
+
+
+def test_layouts_that_take_turns_need_no_more_room() -> None:
+    """Layouts of one length take the room of each other, and none of another length."""
+    layouts = Layouts()
+    first = packet((1, b""))
+    layout = layouts.of(first)
+    for number in range(2 * MAX_KEPT // 100):
+        layouts.of(packet(*[(1, b"") if number >> bit & 1 else (2, b"") for bit in range(100)]))
+    assert layouts.of(first) is layout
+
+
+def test_few_sets_of_left_out_attributes_are_cached() -> None:
+    """However many sets of types are left out, a layout remembers 16 of them."""
+    octets = packet((1, b"a"), (2, b"b"))
+    layout = Layout(octets)
+    for number in range(3, 40):
+        assert layout.without(octets, frozenset({2, number})) == push_attribute(1, b"a")
+        assert len(layout._parts) == (number - 3) % 16 + 1
+
+
+def test_an_attribute_has_253_octets_at_most() -> None:
+    """A longer value is an error of the caller (RFC 2865 section 5)."""
+    assert push_attribute(25, bytes(253))[:2] == b"\x19\xff"
+    with pytest.raises(ValueError, match="254 octets"):
+        push_attribute(25, bytes(254))
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (b"", (0, [])),
+        (b"\0\0\x09", (0, [])),
+        (b"\0\0\0\x09", (9, [])),
+        (b"\0\0\0\x09\x01\xff", (9, [])),
+        (b"\0\0\0\x09\x01\x03a\x02\x02", (9, [(1, b"a"), (2, b"")])),
+    ],
+    ids=["empty", "short", "without attributes", "malformed", "two attributes"],
+)
+def test_vendor_attributes(value: bytes, found: tuple[int, list[tuple[int, bytes]]]) -> None:
+    """A value that is not in the suggested format has no attributes (RFC 2865 section 5.26)."""
+    assert pull_vendor_attributes(value) == found
+
+
+def test_chosen_attributes_replace_those_of_their_type() -> None:
+    """The chosen attributes come last, and replace found ones of the same type, or of the same vendor and type."""
+    kept = push_attribute(18, b"hello") + push_vendor_attribute(9, 2, b"x") + push_vendor_attribute(10, 1, b"x")
+    found = push_attribute(25, b"old") + kept + push_vendor_attribute(9, 1, b"old")
+    chosen = push_vendor_attribute(9, 1, b"newer") + push_attribute(25, b"new")
+    assert combine(found, chosen) == kept + chosen

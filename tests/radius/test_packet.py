@@ -4,7 +4,7 @@ import hmac
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyrad.dictionary import Dictionary
 from pyrad.packet import AuthPacket
@@ -25,13 +25,18 @@ from sallyport.radius.packet import (
     ACCESS_REQUEST,
     ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
+    CODE_NAMES,
     STATUS_SERVER,
     SharedSecret,
+    as_name,
     as_text,
     decode,
     decode_reply,
     encode_reply,
     encode_request,
+    open_reply,
+    peek,
+    response_authenticator,
 )
 from sallyport.radius.password import chap_holds, hide_password, reveal_password
 
@@ -63,6 +68,19 @@ def access_request(attributes: bytes = b"", *, signed: bool = True) -> bytes:
         return data
     body = data[20 + 18 :]
     return data[:2] + (20 + len(body)).to_bytes(2) + data[4:20] + body
+
+
+def test_the_codes_of_packets() -> None:
+    """Each kind of packet has the code of the RFCs (RFC 2865 section 3, RFC 2866 section 3, RFC 5997 section 3)."""
+    assert CODE_NAMES == {
+        1: "Access-Request",
+        2: "Access-Accept",
+        3: "Access-Reject",
+        4: "Accounting-Request",
+        5: "Accounting-Response",
+        11: "Access-Challenge",
+        12: "Status-Server",
+    }
 
 
 def test_rfc_2865_pap() -> None:
@@ -112,6 +130,8 @@ def test_rfc_2202_hmac_md5(key: bytes, data: bytes, digest: str) -> None:
 
 
 @given(st.binary(max_size=100), st.binary(max_size=300))
+@example(b"k" * 64, b"")
+@example(b"k" * 65, b"")
 def test_hmac_md5_is_the_standard_librarys(key: bytes, data: bytes) -> None:
     """HMAC-MD5 of any octets under any key equals the standard library's."""
     assert SharedSecret(key).hmac_md5(data) == hmac.digest(key, data, "md5")
@@ -150,11 +170,12 @@ def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
         (bytes((4, 7, 0, 20)) + bytes(16), "bad_authenticator"),
         (bytes((12, 7, 0, 20)) + bytes(16), "unsigned"),
         (bytes((1, 7, 0, 38)) + bytes(16) + b"\x50\x12" + bytes(16), "bad_message_authenticator"),
+        (bytes((12, 7, 0, 38)) + bytes(16) + b"\x50\x12" + bytes(16), "bad_message_authenticator"),
         (bytes((1, 7, 0, 37)) + bytes(16) + b"\x50\x11" + bytes(15), "bad_message_authenticator"),
         (bytes((1, 7, 0, 56)) + bytes(16) + 2 * (b"\x50\x12" + bytes(16)), "bad_message_authenticator"),
         (access_request(push_attribute(EAP_MESSAGE, b"x"), signed=False), "unsigned"),
         (access_request(push_attribute(EAP_MESSAGE, b"x") + push_attribute(USER_PASSWORD, bytes(16))), "malformed"),
-        (access_request(push_attribute(USER_NAME, b"a") + push_attribute(USER_NAME, b"b")), "malformed"),
+        (access_request(push_attribute(USER_NAME, b"ann")), "malformed"),
         (access_request(push_attribute(25, b"") * MAX_ATTRIBUTES), "malformed"),
     ],
 )
@@ -171,9 +192,62 @@ def test_200_attributes_are_accepted() -> None:
 
 
 def test_octets_past_the_length_are_padding() -> None:
-    """Octets after the Length of a packet are ignored (RFC 2865 section 3)."""
-    packet = access_request()
-    assert decode(packet + b"junk", SECRET).data == packet
+    """Octets after the Length of a packet are ignored (RFC 2865 section 3), also after a packet without attributes."""
+    for packet in (access_request(), bytes((1, 7, 0, 20)) + bytes(16)):
+        assert decode(packet + b"junk", SECRET).data == packet
+
+
+def test_a_packet_has_4096_octets_at_most() -> None:
+    """A packet of 4096 octets is accepted, and a longer one is refused (RFC 2865 section 3)."""
+    most = access_request(of_length(4096 - len(access_request())))
+    assert len(decode(most, SECRET).data) == 4096
+    with pytest.raises(PacketError, match="4097 octets, more than 4096"):
+        decode(access_request(of_length(4097 - len(access_request()))), SECRET)
+
+
+def of_length(size: int) -> bytes:
+    """Return attributes that have together this number of octets, 200 or more."""
+    sizes = [*[200] * (size // 200 - 1), 150, size % 200 + 50]
+    return b"".join(push_attribute(25, bytes(each - 2)) for each in sizes)
+
+
+def accounting_request(signature: bytes | None = None) -> bytes:
+    """Return an Accounting-Request with a Message-Authenticator, by default the right one (RFC 2869 section 5.14)."""
+    head = bytes((ACCOUNTING_REQUEST, 7, 0, 38))
+    right = SECRET.hmac_md5(head + bytes(16) + b"\x50\x12" + bytes(16))
+    body = b"\x50\x12" + (right if signature is None else signature)
+    return head + response_authenticator(head, bytes(16), body, SECRET) + body
+
+
+def test_the_signature_of_an_accounting_request() -> None:
+    """A Message-Authenticator is not necessary in accounting. If there is one, it must be right."""
+    assert decode(accounting_request(), SECRET).signed
+    with pytest.raises(PacketError) as refused:
+        decode(accounting_request(bytes(16)), SECRET)
+    assert refused.value.reason == "bad_message_authenticator"
+
+
+@pytest.mark.parametrize("code", [ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER])
+def test_a_request_of_an_unknown_sender_is_read(code: int) -> None:
+    """peek reads a request of each kind without its secret."""
+    request = peek(encode_request(code, 3, SharedSecret(b"unknown"), push_attribute(USER_NAME, b"bob")))
+    assert (request.code, request.identifier, request.text(USER_NAME)) == (code, 3, "bob")
+
+
+def test_an_answer_of_an_unknown_sender_is_refused() -> None:
+    """peek refuses packets that are not requests, such as answers."""
+    with pytest.raises(PacketError) as refused:
+        peek(PAP_ACCEPT)
+    assert refused.value.reason == "unknown_type"
+
+
+def test_numbers_and_texts_of_a_request() -> None:
+    """A number has four octets. Without an attribute, a number is None and a text is empty."""
+    request = decode(access_request(push_attribute(5, b"\0\0\1\2") + push_attribute(6, b"\1")), SECRET)
+    assert (request.integer(5), request.integer(6), request.integer(7)) == (258, None, None)
+    assert request.integers((5, 6, 7)) == (258, None, None)
+    assert (request.text(USER_NAME), request.text(7)) == ("bob", "")
+    assert request.without(frozenset({USER_NAME, MESSAGE_AUTHENTICATOR})) == b"\5\6\0\0\1\2\6\3\1"
 
 
 def test_repeated_and_vendor_attributes_are_found() -> None:
@@ -213,6 +287,17 @@ def test_an_altered_answer_is_refused() -> None:
     for at in range(len(reply)):
         with pytest.raises(PacketError):
             decode_reply(reply[:at] + bytes((reply[at] ^ 1,)) + reply[at + 1 :], request.data, SECRET)
+
+
+def test_the_attributes_of_an_answer() -> None:
+    """An answer of up to 4096 octets is read. Some of its attributes can be left out, for an answer to another client.
+    Octets after it are padding."""
+    request = decode(access_request(push_attribute(PROXY_STATE, b"one")), SECRET)
+    body = of_length(4096 - 38 - len(push_attribute(PROXY_STATE, b"one")))
+    datagram = encode_reply(ACCESS_ACCEPT, request, SECRET, body)
+    reply = open_reply(datagram + b"junk", request.data, SECRET)
+    assert (len(datagram), reply.data) == (4096, datagram)
+    assert reply.without(frozenset({PROXY_STATE, MESSAGE_AUTHENTICATOR})) == body
 
 
 def test_an_answer_past_the_limit_is_an_error() -> None:
@@ -293,6 +378,7 @@ def test_text_is_utf_8_or_latin_1_and_never_nul() -> None:
     assert as_text("zoë".encode()) == "zoë"
     assert as_text("zoë".encode("latin-1")) == "zoë"
     assert as_text(b"bob\0") == "bob\ufffd"
+    assert as_name("zoe\u0308".encode()) == "zo\xeb"
 
 
 def test_the_repr_of_a_secret_does_not_show_it() -> None:

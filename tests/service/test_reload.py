@@ -16,13 +16,14 @@ import pytest
 from sallyport.areas.events.outlets.transport import parse_target
 from sallyport.base import log as logs
 from sallyport.base.clock import SECOND
-from sallyport.base.errors import ConfigError, StoreError
+from sallyport.base.errors import ConfigError, LimitReached, StoreError
 from sallyport.host.notify import Notifier
 from sallyport.service.app import App
 from sallyport.service.reload import Reloads, reload
 from sallyport.settings.identity_provider import GroupRole, IdentityProvider
 from sallyport.settings.mail import MailServer
-from sallyport.settings.settings import LIVE, load
+from sallyport.settings.restart import REASONS
+from sallyport.settings.settings import LIVE, TLS_FILES, Settings, load
 from sallyport.web.server import Tls
 from tests.areas import Areas
 from tests.areas.mfa.certificates import self_signed
@@ -98,8 +99,26 @@ APPLIED: Final[dict[str, tuple[dict[str, object], Callable[[App], object], objec
         lambda app: (logs.level(), logs.is_silent("debug"), app.events.login_log.is_on),
         ("error", False, False),
     ),
-    "form of the log": ({"log_format": "text"}, lambda _app: len(logs._processors), 5),
+    "form of the log": ({"log_format": "text"}, lambda _app: len(logs._processors), 6),
     "names in the log": ({"log_identities": "hashed"}, lambda _app: logs.pseudonyms() is not None, True),
+    "URL of DIDs": (
+        {"did_url": "https://did.example.org"},
+        lambda app: app.did.dids._base(),
+        "https://did.example.org",
+    ),
+    "metrics by tag": ({"metrics_tag": "site"}, lambda app: app.login.metrics.tag_key, "site"),
+    "program of winbind": (
+        {"ntlm_auth": Path("/opt/ntlm_auth")},
+        lambda app: app.login._winbind.program,
+        Path("/opt/ntlm_auth"),
+    ),
+    "delay of rejects": ({"reject_delay_s": 2.5}, lambda app: app.parts.settings.reject_delay_s, 2.5),
+    "waiting requests": (
+        {"max_waiting_requests": 40},
+        lambda app: (app.login.slots.proven.free, app.login.slots.unproven.limit),
+        (30, 10),
+    ),
+    "spool": ({"accounting_spool_mib": 3}, lambda app: app.login.spool and app.login.spool.limit, None),
     "outlets": (
         {"event_outlets": ("tcp://192.0.2.1:601",), "audit_outlets": False},
         lambda app: (app.events.outlets._targets, len(app.events.outlets._queues)),
@@ -121,8 +140,9 @@ def logged(service: RunningService, event: str, count: int = 1) -> list[dict[str
 
 
 def test_each_setting_of_a_reload_is_tried() -> None:
-    """No setting is of the type `Live` without a case below."""
-    assert {name for values, _, _ in APPLIED.values() for name in values} == LIVE
+    """No setting is of the type `Live` without a case below. Each other one has the reason for a restart."""
+    assert {name for values, _, _ in APPLIED.values() for name in values} | TLS_FILES | {"limits"} == LIVE
+    assert Settings.model_fields.keys() - LIVE == REASONS.keys() - TLS_FILES
 
 
 @pytest.mark.parametrize("topic", APPLIED)
@@ -228,6 +248,44 @@ async def test_a_failed_reload_keeps_the_certificate(areas: Areas, tmp_path: Pat
     assert presented(context) != first
 
 
+async def test_a_reload_uses_other_files_of_tls(areas: Areas, tmp_path: Path) -> None:
+    """New connections get the certificate of the new path. TLS itself begins and ends at a restart only."""
+    context, chain = self_signed(tmp_path, "first")
+    _, other = self_signed(tmp_path, "second")
+    first, second = (
+        {"tls_certificate": path, "tls_key": path.with_suffix(".key"), "public_url": "https://s.example.org"}
+        for path in (chain, other)
+    )
+    plain, app = areas.app.parts.settings, areas.app
+    waiting = await reload(app, lambda: plain.model_copy(update=first))
+    assert set(waiting.waiting) == first.keys()
+    app.parts.settings = plain.model_copy(update=first)
+    app.tls = Tls(chain, chain.with_suffix(".key"))
+    app.tls.load(context)
+    before = presented(context)
+    try:
+        done = await reload(app, lambda: plain.model_copy(update=second))
+        assert (set(done.applied), done.waiting) == (TLS_FILES, [])
+        assert presented(context) != before
+        ended = await reload(app, lambda: plain.model_copy(update={"public_url": first["public_url"]}))
+        assert (ended.applied, set(ended.waiting)) == ([], TLS_FILES)
+        assert app.parts.settings.tls_certificate == other
+    finally:
+        app.parts.settings = plain
+
+
+async def test_a_reload_changes_the_limits_of_tenants(areas: Areas) -> None:
+    """The store refuses from then on what the new limit does not allow."""
+    former = areas.settings
+    limits = {**former.limits, "domains": 1}
+    done = await reload(areas.app, lambda: former.model_copy(update={"limits": limits}))
+    assert done.applied == ["limits"]
+    with pytest.raises(LimitReached):
+        await areas.domains.add(areas.tenant, "beyond")
+    await reload(areas.app, lambda: former)
+    assert await areas.domains.add(areas.tenant, "within")
+
+
 def presented(server: ssl.SSLContext) -> bytes:
     """Return the certificate that a client gets from a server's context."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -247,9 +305,9 @@ def test_a_command_reloads_the_settings(tmp_path: Path) -> None:
     with running_service(tmp_path, fresh=True) as service:
         file.write_text("event_days = 8\nworkers = 1\nduplicate_window_s = 9\n")
         rows = json.loads(service.ok("server", "reload", "--json"))
-        assert {row["setting"]: row["state"] for row in rows} == {
-            "event_days": "applied",
-            "duplicate_window_s": "needs a restart",
+        assert {row["setting"]: (row["state"], row["reason"]) for row in rows} == {
+            "event_days": ("applied", ""),
+            "duplicate_window_s": ("needs a restart", REASONS["duplicate_window_s"]),
         }
         file.write_text("event_days = 0\n")
         done = service.cli("server", "reload")

@@ -42,6 +42,7 @@ class Paint(Model):
     owner: str = Field(description="Owner.")
     users: list[str] | None = Field(default=None, description="Users.")
     labels: list[str] = Field(default_factory=list, description="Labels.")
+    dryMinutes: Annotated[int, Between(1, 600)] | None = Field(default=None, description="Wait.")  # noqa: N815
 
 
 class Safe(Model):
@@ -52,7 +53,7 @@ class Safe(Model):
 
 @click.command()
 @field_argument("name", "title")
-@options(Paint, "colour", "macForms", "coaPort", "isDry", "isGlossy", "owner", "users", "labels")
+@options(Paint, "colour", "macForms", "coaPort", "isDry", "isGlossy", "owner", "users", "labels", "dryMinutes")
 @field_option("filter.value", "--search", help="Hand-written.")
 @pass_body
 def paint(line: CommandLine, body: Row) -> None:
@@ -70,6 +71,19 @@ def body(*words: str) -> Row:
 def test_only_given_options_are_in_the_body() -> None:
     """Defaults are left to the operation."""
     assert body("wall", "--owner", "me") == {"name": "wall", "owner": "me"}
+
+
+@pytest.mark.parametrize(("text", "minutes"), [("90", 90), ("90m", 90), ("10h", 600)])
+def test_minutes_may_have_a_unit(text: str, minutes: int) -> None:
+    """A field that ends with Minutes takes a number of minutes, or a time with a unit."""
+    assert body("wall", "--owner", "me", "--dry-minutes", text)["dryMinutes"] == minutes
+
+
+@pytest.mark.parametrize("text", ["11h", "0", "-1", "1.5h", "soon", "1d 2h"])
+def test_other_minutes_are_refused(text: str) -> None:
+    """The limits of the field apply to a time with a unit too."""
+    done = CliRunner().invoke(paint, ["wall", "--owner", "me", "--dry-minutes", text])
+    assert done.exit_code == 2
 
 
 def test_values_have_the_types_of_their_fields() -> None:

@@ -12,7 +12,7 @@ import trio.testing
 
 from sallyport.base.errors import NotFound, StoreError
 from sallyport.store.model import Store, T, Tx, Work
-from sallyport.store.snapshot import Configuration
+from sallyport.store.snapshot import WAIT_S, Configuration, Snapshot
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import running_store
 from tests.store.conftest import NO_NAMES, names, put
@@ -217,6 +217,109 @@ async def test_what_is_in_memory_stands_while_the_store_fails(
         await forgotten.wait()
         nursery.cancel_scope.cancel()
     assert listed.value == ["a", "b"]
+
+
+def is_partial(tx: Tx) -> bool:
+    """Return whether `part` is stored, which stands for an unfinished apply."""
+    return "part" in names(tx)
+
+
+def end(tx: Tx) -> None:
+    """End the unfinished apply."""
+    tx.execute("delete from counters where name = 'part'")
+
+
+def held_back(store: Store) -> tuple[Configuration, Snapshot[list[str]]]:
+    """Return a configuration that an unfinished apply holds back, and a snapshot."""
+    configuration = Configuration(store)
+    configuration.is_partial = is_partial
+    return configuration, configuration.hold(names, NO_NAMES)
+
+
+async def test_a_change_waits_for_the_end_of_an_apply(store: Store) -> None:
+    """It is written, and takes effect at the end of an apply that is written in several transactions. The reload of
+    that end serves it too."""
+    configuration, listed = held_back(store)
+    await configuration.reload()
+    await store.write(partial(put, name="part"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.change, partial(put, name="a"))
+        while await store.read(names) != ["a", "part"]:
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        assert listed.value == []
+        await configuration.change(end)
+        assert listed.value == ["a"]
+
+
+async def test_an_urgent_change_waits_for_no_apply(store: Store) -> None:
+    """It takes effect at once, also at another process, which sees no later change before the end."""
+    configuration, listed = held_back(store)
+    other, listed_there = held_back(store)
+    await configuration.reload()
+    await other.reload()
+    await store.write(partial(put, name="part"))
+    await configuration.change(partial(put, name="a"), urgent=True)
+    assert (listed.value, configuration.has_partial) == (["a", "part"], True)
+    await other._follow()
+    assert listed_there.value == ["a", "part"]
+    await store.write(raise_version)
+    await other._follow()
+    assert listed_there.value == ["a", "part"]
+    await store.write(end)
+    await other._follow()
+    assert (listed_there.value, other.has_partial) == (["a", "b"], False)
+
+
+async def test_caches_are_dropped_while_an_apply_is_unfinished(store: Store) -> None:
+    """A token that another node has revoked is refused at once."""
+    configuration, listed = held_back(store)
+    told: list[str] = []
+    configuration.on_foreign_change(lambda: told.append("forget"))
+    await configuration.reload()
+    await store.write(partial(put, name="part"))
+    await store.write(raise_version)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.reload)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        await configuration._follow()
+        await configuration._follow()
+        assert (told and set(told), listed.value) == ({"forget"}, [])
+        await store.write(end)
+    assert listed.value == ["b"]
+
+
+async def test_a_change_returns_though_an_apply_does_not_end(
+    sqlite: SqliteStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    """After WAIT_S the change is written and not in effect. It takes effect when the apply is undone."""
+    configuration, listed = held_back(sqlite)
+    followed = trio.Event()
+    configuration.on_foreign_change(lambda: followed.set() if "a" in listed.value else None)
+    await configuration.reload()
+    await sqlite.write(partial(put, name="part"))
+    began = trio.current_time()
+    await configuration.change(partial(put, name="a"))
+    assert trio.current_time() - began >= WAIT_S
+    assert listed.value == []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.watch)
+        await sqlite.write(end)
+        await followed.wait()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_start_and_a_restore_read_a_part(store: Store) -> None:
+    """A process that starts while an apply is unfinished has its part, and knows it. So it can undo or wait."""
+    configuration, listed = held_back(store)
+    await store.write(partial(put, name="part"))
+    await configuration.reload()
+    assert (listed.value, configuration.has_partial) == (["part"], True)
+    await store.write(partial(put, name="a"))
+    await configuration.restored()
+    assert (listed.value, configuration.has_partial) == (["a", "part"], True)
+    await store.write(end)
+    await configuration.reload()
+    assert (listed.value, configuration.has_partial) == (["a"], False)
 
 
 async def test_a_restored_store_may_be_older(sqlite: SqliteStore) -> None:

@@ -90,6 +90,12 @@ _SESSION = (
     "output_octets, input_packets, output_packets, started, first_seen, updated, state, records, recent, follows) "
     "values (1, 1, x'61', 1, ' Zoë', 0, 0, 0, 0, 0, 1, 1, 1, 'live', 1, x'', 0)"
 )
+_USERS = """
+insert into counters (domain_id, name, value) values (1, 'endpoint_users/user_type', 2);
+insert into endpoint_users (domain_id, name, user_type, credential_type, privileged_user, source, created_at,
+    updated_at, name_key) values (1, 'bob', 'Local', '', '', 'Local', 0, 0, 'bob'),
+    (1, 'ann', 'Local', '', '', 'directory', 0, 0, 'ann');
+"""
 
 
 def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) -> None:
@@ -100,12 +106,17 @@ def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) 
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(Path(__file__).with_name("baseline.sql").read_text())
         connection.execute(_SESSION)
+        connection.executescript(_USERS)
         connection.commit()
     opened(path).close()
     opened(new).close()
     assert sorted(schema(path)) == sorted(schema(new))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("select name from domains").fetchall() == [("corp",)]
+        types = [kind for (kind,) in connection.execute("select user_type from endpoint_users")]
+        assert types == ["Local", "Directory User"]
+        counted = connection.execute("select value from counters where name = 'endpoint_users/user_type'")
+        assert counted.fetchall() == [(types.count("Local"),)]
         assert connection.execute("select user_name, user_key from sessions").fetchall() == [(" Zoë", "zoë")]
 
 

@@ -16,8 +16,10 @@ from sallyport.web.handling import TemplateRoute
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate
 from tests.web.sample import (
+    FAIL,
     LIST,
     RENAME,
+    SCOPE,
     SampleOwners,
     SampleTokens,
     client_of,
@@ -38,6 +40,33 @@ async def test_readiness_fails_with_its_reasons_and_health_does_not() -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
     assert (unready.status_code, alive.status_code) == (503, 200)
     assert unready.json()["reasons"] == ["the store does not take writes"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", LIST, 200),
+        ("POST", RENAME, 400),
+        ("POST", FAIL, 500),
+        ("GET", RENAME, 405),
+        ("GET", "/api/v1/nothing", 404),
+        ("GET", "/healthz", 200),
+        ("GET", "/openapi.json", 200),
+    ],
+)
+async def test_each_answer_names_its_request(method: str, path: str, status: int) -> None:
+    """The id is that of `traceparent`, or a new one, or the caller's own. A malformed id is replaced, not repeated."""
+    body = {"how": "bug"} if path == FAIL else SCOPE if path == LIST else {}
+    parent = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    ids = []
+    with capture_logs():
+        async with client_of(make_sample().app) as client:
+            for headers in (parent, {}, {}, {**parent, "x-request-id": "my-7"}, {"x-request-id": "my 7"}):
+                answer = await client.request(method, path, json=body, headers=headers)
+                assert answer.status_code == status
+                ids += answer.headers.get_list("x-request-id")
+    assert (ids[0], ids[3]) == ("a" * 32, "my-7")
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in (ids[1], ids[2], ids[4])) and len(set(ids)) == 5
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,20 @@ def test_a_rate_limit_says_when_to_try_again() -> None:
     assert pauses == ["60", "1"]
 
 
+@pytest.mark.parametrize("token", ["", "sp_nobody"])
+async def test_a_401_says_how_to_authenticate(token: str) -> None:
+    """RFC 9110 section 11.6.1. `Bearer` is named where it is read. The body is as the interface has it."""
+    async with client_of(make_sample().app, token) as client:
+        radius, other = await client.post("/ad/Fail", json={}), await client.post(FAIL, json={})
+        found = await client.get("/ad/nothing")
+    key = 'ApiKey realm="sallyport", header="X-Authorization"'
+    assert [each.status_code for each in (radius, other, found)] == [401, 401, 404]
+    assert radius.headers["www-authenticate"] == key
+    assert other.headers["www-authenticate"] == f'Bearer realm="sallyport", {key}'
+    assert radius.json() == {"error": "invalid token" if token else "missing token", "code": 401}
+    assert "www-authenticate" not in found.headers
+
+
 async def test_an_unexpected_exception_has_an_id_that_is_in_the_log() -> None:
     """The answer has only the status 500 and the ID. The log has the ID and the traceback."""
     with structlog.testing.capture_logs() as logs:

@@ -84,7 +84,8 @@ class Kind(ABC, Generic[BodyT]):
     that names none. names: SQL of the id, the owner (the domain, or the tenant) and the name of each
     object, if these operations select objects by id. harmless: fields of these operations that change nothing that a
     file has; files never stop them. listed_by: the operation that lists the objects, and the field of its answer that
-    has them.
+    has them. shown_by: the operations that answer one object, with the field of their body that selects it, as for
+    `changed_by`.
     """
 
     name: ClassVar[str]
@@ -105,6 +106,7 @@ class Kind(ABC, Generic[BodyT]):
     changed_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
     has_nameless: ClassVar[bool] = False
     listed_by: ClassVar[tuple[str, str]] = ("", "")
+    shown_by: ClassVar[Mapping[str, str]] = MappingProxyType({})
     names: ClassVar[str] = ""
     harmless: ClassVar[frozenset[str]] = frozenset()
 

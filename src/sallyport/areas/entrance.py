@@ -31,7 +31,7 @@ from sallyport.store.vault import Vault
 from sallyport.web.console_pages import Pages
 from sallyport.web.operation import Operations
 from sallyport.web.people.site import PeopleSite
-from sallyport.web.scope import Gate
+from sallyport.web.scope import NOTHING_MANAGED, Gate, ManagedCheck
 
 Task: TypeAlias = Callable[[], Awaitable[object]]
 """A function that runs until cancelled."""
@@ -81,6 +81,9 @@ class Area:
     """The pages of the console."""
     configured: Sequence[AnyKind] = ()
     """The kinds of objects that files may describe (`sallyport apply`)."""
+    managed: ManagedCheck = NOTHING_MANAGED
+    """Checks whether files manage the objects that a local operation changes. The area of configuration as code
+    replaces it in all areas."""
     foreign: Mapping[str, Callable[[int], None]] = {}
     """What to do after another node has changed rows, by the kind of the change (`store.foreign`). The function gets
     the id of a domain, or 0 for all."""

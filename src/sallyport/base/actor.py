@@ -4,8 +4,21 @@ The HTTP API and the control socket set the actor at the start of each request, 
 request starts have the same actor. So has the work of the request in the store's thread.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overrides:
+    """The objects that an actor changes although files manage them.
+
+    names: as text for the audit trail. follow: called in the transaction of each change, after it is written, with the
+    transaction.
+    """
+
+    names: str
+    follow: Callable[..., None] = lambda _tx: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +30,7 @@ class Actor:
     if no request makes the change. name: the name of the token, the administrator, the person or the user, or the
     address of the reader. tenant_id: the tenant of the actor, or the tenant for which the service works; None if it has
     none. is_installation: whether the actor is an administrator of the whole installation. overrides: the objects that
-    the actor changes although files manage them, as text for the audit trail.
+    the actor changes although files manage them.
     """
 
     kind: str
@@ -25,7 +38,7 @@ class Actor:
     token_id: int | None = None
     tenant_id: int | None = None
     is_installation: bool = False
-    overrides: str = ""
+    overrides: Overrides | None = None
 
 
 _SERVICE = Actor("service")

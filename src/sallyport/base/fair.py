@@ -311,6 +311,11 @@ class Room:
         self._held: dict[Hashable, int] = {}
         self._held_by_tenant: dict[int, int] = {}
 
+    def resize(self, limit: int) -> None:
+        """Change the number of slots. If more are held than that, a slot is free only after enough have ended."""
+        self.free += limit - self.limit
+        self.limit = limit
+
     @property
     def clients(self) -> int:
         """The number of clients that hold a slot."""

@@ -20,6 +20,7 @@ from typing import Final, Literal, TextIO, TypeAlias, cast
 
 import structlog
 
+from sallyport.base import trace
 from sallyport.base.clock import iso, now_us
 from sallyport.base.text import is_coloured
 
@@ -151,6 +152,17 @@ def _lost(error: BaseException | None, where: str) -> None:
     structlog.get_logger().error("exception_not_caught", where=where, exc_info=error)
 
 
+def _name_trace(
+    _logger: structlog.typing.WrappedLogger, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Add the trace of the request or login in which the event happens, and the caller's own X-Request-Id."""
+    if (of := trace.current()) is not None:
+        event.setdefault("trace_id", of.id)
+        if of.own_request_id:
+            event.setdefault("request_id", of.own_request_id)
+    return event
+
+
 def _stamp(
     _logger: structlog.typing.WrappedLogger, _method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
@@ -176,6 +188,7 @@ def set_format(form: Format) -> None:
     _processors[:] = [
         structlog.contextvars.merge_contextvars,
         _manner.filter,
+        _name_trace,
         structlog.processors.add_log_level,
         _stamp,
         *(_readable() if is_text else _json()),

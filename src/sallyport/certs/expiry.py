@@ -25,12 +25,12 @@ def certificates_of(settings: Settings) -> Certificates:
 class FileExpiries:
     """The expiry of the certificate files that the service uses.
 
-    api: the certificate of the HTTP listener, or None. server: a function that returns the files for EAP and RadSec, or
-    None. A file is parsed again only after it has changed.
+    api: the certificate of the HTTP listener, or None; a change applies to the next read. server: a function that
+    returns the files for EAP and RadSec, or None. A file is parsed again only after it has changed.
     """
 
     def __init__(self, api: Path | None, server: Callable[[], Credentials | None]) -> None:
-        self._api = api
+        self.api = api
         self._server = server
         self._known: dict[str, tuple[tuple[int, ...], float | None]] = {}
 
@@ -43,8 +43,8 @@ class FileExpiries:
         return {use: ends for use, ends in found.items() if ends is not None}
 
     def _used(self) -> Iterator[tuple[str, Path, Callable[[Path], float | None]]]:
-        if self._api is not None:
-            yield "api", self._api, _of_certificates
+        if self.api is not None:
+            yield "api", self.api, _of_certificates
         files = self._server()
         if files is None:
             return

@@ -14,6 +14,7 @@ from sallyport.cli.radius import NoAnswerError, RadiusAnswer, RadiusClient
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     ACCT_STATUS_TYPE,
+    CALLING_STATION_ID,
     CONNECT_INFO,
     NAS_IDENTIFIER,
     REPLY_MESSAGE,
@@ -89,6 +90,7 @@ def mail(line: Line, *, address: str) -> None:
     show_default=True,
     help="NAS-Identifier of the check.",
 )
+@click.option("--station", help="Calling-Station-Id, such as 02-00-00-00-00-01: the station that logs in.")
 @json_answer
 @click.pass_obj
 def radius(
@@ -105,6 +107,7 @@ def radius(
     timeout: float,
     retries: int,
     nas_identifier: str,
+    station: str | None,
 ) -> int:
     """Try one login. Print the round-trip time, or the likely cause if there is no answer.
 
@@ -117,7 +120,7 @@ def radius(
     octets = _octets(line, secret, "Secret")
     clear = _octets(line, password or "", "Password")
     address = _address(server, 1813 if accounting else 1812)
-    nas = push_attribute(NAS_IDENTIFIER, nas_identifier.encode()) + push_attribute(CONNECT_INFO, CHECK)
+    nas = _nas(nas_identifier, station)
     began = iso(now_us())
     with RadiusClient(address, octets, timeout=timeout, retries=retries) as client:
         try:
@@ -137,6 +140,12 @@ def radius(
         if answer.code == ACCESS_CHALLENGE:
             line.note("The server asks for a code: add --code")
     return done
+
+
+def _nas(identifier: str, station: str | None) -> bytes:
+    """Return the attributes that say which device sends the request, and for which station."""
+    nas = push_attribute(NAS_IDENTIFIER, identifier.encode()) + push_attribute(CONNECT_INFO, CHECK)
+    return nas if station is None else nas + push_attribute(CALLING_STATION_ID, station.encode())
 
 
 def _log_in(

@@ -90,6 +90,7 @@ SECTIONS: Sections = {
         "grafana": ("sallyport.deploy.grafana:grafana", "Dashboards of Grafana, and rules of Prometheus."),
         "completion": ("sallyport.cli.completion:completion", "The scripts of bash, zsh and fish."),
         "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices."),
+        "bench": ("sallyport.cli.bench:bench", "Measure how many logins this machine can decide."),
     },
 }
 AGENT_SECTIONS: Sections = {

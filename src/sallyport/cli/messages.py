@@ -16,7 +16,7 @@ import click
 from sallyport.base.errors import about
 from sallyport.base.text import nearest
 from sallyport.shell.fields import by_options, parameter_of
-from sallyport.shell.options import InputFile, Time, option_name, scope_of, value_of
+from sallyport.shell.options import InputFile, Minutes, Time, option_name, scope_of, value_of
 
 if TYPE_CHECKING:
     from sallyport.base.errors import FieldError, Invalid, NotFound
@@ -222,6 +222,8 @@ def _accepted(kind: "click.ParamType[object]") -> str:
     if isinstance(kind, click.Choice):
         names = [str(each) for each in kind.choices]
         return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    if isinstance(kind, Minutes):
+        return f"minutes from {kind.min} to {kind.max}, or a time such as 90m, 12h or 2d"
     if isinstance(kind, click.IntRange | click.FloatRange):
         number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
         if kind.max is None:

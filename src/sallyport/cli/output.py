@@ -21,6 +21,8 @@ import click
 from sallyport.base.text import printable, write_csv
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from sallyport.base.wire import JSON, Row
     from sallyport.shell.command import Form
 
@@ -111,14 +113,14 @@ class Table:
 
     def lines(self, rows: "Iterable[Row]") -> list[str]:
         """Return the lines of rows; before the first rows, those of the header."""
+        rows = list(rows)
         if self._spare and self._width is not None and not self._widths:
-            rows = list(rows)
             self._leave_out(rows, self._width)
         zones: dict[str, set[str]] = {column: set() for column in self._columns}
         cells = [[_shown(row.get(column), zones[column]) for column in self._columns] for row in rows]
         header: list[str] = []
         if not self._widths:
-            names = [_title(column, zones[column]) for column in self._columns]
+            names = [_title(column, zones[column], rows) for column in self._columns]
             names_by_line = self._fit(names, cells, [bool(zones[column]) for column in self._columns])
             header = [self._line(each) for each in names_by_line]
             header.append("  ".join("-" * width for width in self._widths))
@@ -180,14 +182,21 @@ def _words(name: str) -> list[str]:
     return re.findall(r"[A-Z]?[^A-Z\s]+|[A-Z]+", name) or [name]
 
 
-def _title(column: str, zones: set[str]) -> str:
-    name = column.replace("_", " ")
-    return f"{name} {'/'.join(sorted(zones))}" if zones else name
+def _title(column: str, zones: set[str], rows: "Sequence[Row]") -> str:
+    """Return the header of a column. It names the zones of the column's times."""
+    name, zone = column.replace("_", " "), "/".join(sorted(zones))
+    if zone and any(value and not _is_time(value) for value in (row.get(column) for row in rows)):
+        return f"{name} (times in {zone})"
+    return f"{name} {zone}" if zone else name
+
+
+def _is_time(value: "JSON") -> "TypeGuard[str]":
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 
 def _shown(value: "JSON", zones: set[str]) -> str:
     """Return the text of a cell. A time is shown in the local time zone, and its zone is added to `zones`."""
-    if isinstance(value, str) and _TIME.fullmatch(value):
+    if _is_time(value):
         local = datetime.fromisoformat(value).astimezone()
         zones.add(local.tzname() or "")
         return f"{local:%Y-%m-%d %H:%M:%S}"

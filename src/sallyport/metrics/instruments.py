@@ -85,6 +85,10 @@ class Tally(Collector):
         """Return the cell for a combination of label values. A new cell starts at 0."""
         return self._cells.get(labels) or self._cells.setdefault(self._names.bound(labels), Cell())
 
+    def forget(self) -> None:
+        """Drop all cells."""
+        self._cells.clear()
+
     def collect(self) -> Iterator[CounterMetricFamily]:
         name, help, labels = self._family
         family = CounterMetricFamily(name, help, labels=labels)

@@ -41,6 +41,12 @@ class LoginMetrics:
             ("table", "reason"),
         )
 
+    def use_tag(self, key: str) -> None:
+        """Count by another tag. The counts of the former tag are dropped."""
+        if key != self.tag_key:
+            self.tag_key = key
+            self.tagged.forget()
+
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Export the numbers of decisions and failures with the value 0 for domains that have had none yet. shown: a
         function that returns (domain, mode) for each domain. It is called at a scrape."""

@@ -26,6 +26,7 @@ from typing import Final
 import httpx
 
 from sallyport import __version__
+from sallyport.base import trace
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, NotConnected, Pool, TooLong, origin_of
@@ -59,6 +60,9 @@ class HttpFactory:
 
     egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities; without it, the clients trust
     the system's trust store, which may include an admin's own CA.
+
+    Only the clients of `traced` send the header `traceparent`. Other servers, such as responders that a certificate
+    names, public directories and identity providers, could otherwise connect requests that do not concern them.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class HttpFactory:
         # processes need no client.
         self._trust = cache(lambda: verify or client_context())
         self._tenants: dict[int, HttpFactory] = {}
+        self._is_traced = False
         logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, and URLs contain names of users
 
     def of(self, tenant_id: int) -> HttpFactory:
@@ -82,6 +87,12 @@ class HttpFactory:
         if own is None:
             own = self._tenants[tenant_id] = copy.copy(self)
             own.egress = self.egress.for_tenant()
+        return own
+
+    def traced(self) -> HttpFactory:
+        """Return the factory for servers that learn the trace of the request or login."""
+        own = copy.copy(self)
+        own._is_traced = True
         return own
 
     def __call__(
@@ -102,7 +113,7 @@ class HttpFactory:
             base_url=base_url,
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **(headers or {})},
             timeout=timeout_s,
-            transport=ServerTransport(self.egress, self._trust(), httpx.URL(base_url), most),
+            transport=ServerTransport(self.egress, self._trust(), httpx.URL(base_url), most, is_traced=self._is_traced),
             cookies=CookieJar(DefaultCookiePolicy(netscape=False, rfc2965=False)),
             trust_env=False,
         )
@@ -110,12 +121,21 @@ class HttpFactory:
 
 class ServerTransport(Pool):
     """The transport of a client for one server. server: the base URL of the client. most: the maximum number of octets
-    of an answer."""
+    of an answer. is_traced: whether requests have the header `traceparent`."""
 
-    def __init__(self, egress: Egress, trust: ssl.SSLContext, server: httpx.URL, most: int = MAX_BODY) -> None:
+    def __init__(
+        self,
+        egress: Egress,
+        trust: ssl.SSLContext,
+        server: httpx.URL,
+        most: int = MAX_BODY,
+        *,
+        is_traced: bool = False,
+    ) -> None:
         super().__init__(egress, trust)
         self._server = server
         self._most = most
+        self._is_traced = is_traced
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return its whole answer. httpx calls this method.
@@ -124,6 +144,8 @@ class ServerTransport(Pool):
         the call is cancelled, the connection is closed.
         """
         host = self._server.host
+        if self._is_traced and (of := trace.current()) is not None:
+            request.headers["traceparent"] = of.header
         await self.egress.turns.take()
         try:
             if origin_of(request.url) != origin_of(self._server):

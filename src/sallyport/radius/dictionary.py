@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +31,7 @@ from pyrad.dictionary import Dictionary as Parsed
 from pyrad.dictionary import ParseError
 
 from sallyport.base.errors import DictionaryError
+from sallyport.base.shipped import shipped
 from sallyport.radius.values import (
     MISFITS,
     NUMBERS,
@@ -146,14 +146,8 @@ class Dictionary:
 
 
 def packaged() -> Path:
-    """Return the directory of the dictionaries that come with Sallyport. Raises DictionaryError if it does not
-    exist."""
-    inside = Path(str(files("sallyport"))) / "dictionaries"
-    beside = Path(__file__).resolve().parents[3] / "dictionaries"
-    for directory in (inside, beside):
-        if (directory / "dictionary").is_file():
-            return directory
-    raise DictionaryError(f"{inside}: the RADIUS dictionaries of Sallyport are missing: install the package again")
+    """Return the directory of the dictionaries that come with Sallyport. Raises StartError if it does not exist."""
+    return shipped("dictionaries", "dictionary", "the RADIUS dictionaries")
 
 
 def load(*directories: Path) -> Dictionary:

@@ -334,6 +334,10 @@ class Reply:
         """
         return self._layout.without(self.data, kinds)
 
+    def values(self, kind: int) -> list[bytes]:
+        """Return all values of an attribute type in order."""
+        return self._layout.values(self.data, kind)
+
 
 def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple[int, dict[int, bytes]]:
     """Decode and verify the answer to a request that the service has sent. Return the code and the first value of each

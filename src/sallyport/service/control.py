@@ -23,6 +23,7 @@ import trio
 
 from sallyport.base.errors import FieldError, Invalid, Refused, SallyportError, StartError
 from sallyport.base.secret import new_error_id
+from sallyport.base.trace import following, new_trace
 from sallyport.host.owner import user_name
 
 MAX_MESSAGE = 16 << 20
@@ -116,7 +117,8 @@ async def _converse(stream: trio.SocketStream, run: Run) -> None:
                 if line is None:
                     return
                 excess = _excess(line)
-                answer = _error(excess, 413) if excess else await _answer(run, line, user_name(user))
+                with following(new_trace()):
+                    answer = _error(excess, 413) if excess else await _answer(run, line, user_name(user))
                 with trio.fail_after(SILENCE_S):
                     await stream.send_all(answer + b"\n")
 

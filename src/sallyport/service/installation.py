@@ -36,6 +36,7 @@ from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.service import NodeMetricsTask
 from sallyport.outgoing.errors import ProviderError
 from sallyport.service.certificates import CertificateWatch
+from sallyport.settings.settings import Settings
 from sallyport.shell.command import Arguments, Command, LocalOperations
 from sallyport.store import operations as store_operations
 from sallyport.store.audit import INSTALLATION, record
@@ -64,8 +65,10 @@ class CertificatesArea(Area):
         self._parts, self._issued, self._tenancy, self._revocations = parts, issued, tenancy, revocations
         kept = SharedFiles if parts.store.is_shared else OwnFiles
         self.files: CertificateFiles = kept(parts.store, parts.vault, CertificateFolder(settings.data_dir.absolute()))
-        expiries = FileExpiries(settings.tls_certificate, certificates_of(settings).server)  # read by another thread
-        metrics = CertificateMetrics(parts.registry, expiries.read)
+        self._expiries = FileExpiries(
+            settings.tls_certificate, certificates_of(settings).server
+        )  # another thread reads it
+        metrics = CertificateMetrics(parts.registry, self._expiries.read)
         domains = login.pipeline.domains
         self.watch = CertificateWatch(parts.store, login.first_settings, of_domains, lambda: domains.value, metrics)
         self.node_tasks = (self.files.run, self.watch.run)
@@ -81,6 +84,10 @@ class CertificatesArea(Area):
         return certificate_operations.local_operations(
             self.files, self._issued, self._tenancy, self._note, self._revocations.revoke_certified, used
         )
+
+    def apply(self, settings: Settings) -> None:
+        """Watch the expiry of the certificate of HTTP that the settings have."""
+        self._expiries.api = settings.tls_certificate
 
     async def prepare(self) -> None:
         """Load the files that all nodes share."""

@@ -1,11 +1,12 @@
 """The reload of the settings: on SIGHUP, and by `sallyport server reload`.
 
 A reload applies the settings of the type `Live` (`settings.settings`), and reads certificates and the configuration in
-the store again. It names the other settings that have changed, because they need a restart.
+the store again. It names the other settings that have changed, because they need a restart (`settings.restart`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 import trio
@@ -16,7 +17,9 @@ from sallyport.base.errors import SallyportError
 from sallyport.base.wire import Row
 from sallyport.host.notify import Notifier
 from sallyport.service.app import App
-from sallyport.settings.settings import LIVE, Settings
+from sallyport.settings.restart import REASONS
+from sallyport.settings.settings import LIVE, TLS_FILES, Settings
+from sallyport.store.schema.limits import replace_limits
 
 STATUS = "every listener answers"
 
@@ -50,15 +53,19 @@ async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
     """
     wanted, present = read(), app.parts.settings
     changed = [name for name in Settings.model_fields if getattr(wanted, name) != getattr(present, name)]
-    applied = [name for name in changed if name in LIVE]
+    switches_tls = (wanted.tls_certificate is None) != (present.tls_certificate is None)
+    waiting = [name for name in changed if name not in LIVE or (switches_tls and name in TLS_FILES)]
+    applied = [name for name in changed if name not in waiting]
     settings = present.model_copy(update={name: getattr(wanted, name) for name in applied})
     targets_of(settings)  # raises ConfigError before anything is applied
     await app.parts.configuration.reload()
+    if "limits" in applied:
+        await app.parts.store.write(partial(replace_limits, limits=settings.limits))
     if app.tls is not None:
-        app.tls.reload()
+        app.tls.reload(settings.tls_certificate, settings.tls_key)
     app.apply(settings)
     app.installation.metrics.loaded()
-    return Reloaded(applied, [name for name in changed if name not in LIVE])
+    return Reloaded(applied, waiting)
 
 
 class Reloads:
@@ -86,10 +93,13 @@ class Reloads:
             return done
 
     async def rows(self) -> list[Row]:
-        """Run a reload, and return the changed settings as rows with `setting` and `state`. Raises SallyportError."""
+        """Run a reload, and return the changed settings as rows with `setting`, `state`, and the `reason` of a restart.
+        Raises SallyportError."""
         done = await self.reload()
-        states = {**dict.fromkeys(done.applied, "applied"), **dict.fromkeys(done.waiting, "needs a restart")}
-        return [{"setting": name, "state": state} for name, state in states.items()]
+        applied: list[Row] = [{"setting": name, "state": "applied", "reason": ""} for name in done.applied]
+        return applied + [
+            {"setting": name, "state": "needs a restart", "reason": REASONS[name]} for name in done.waiting
+        ]
 
     async def run(self, hung_up: trio.MemoryReceiveChannel[None]) -> None:
         """Run a reload for each item of the channel, until cancelled."""

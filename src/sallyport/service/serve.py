@@ -18,7 +18,6 @@ import trio
 
 from sallyport.areas.login.listen import radsec, udp
 from sallyport.areas.login.listen.exchange import Exchange, RadiusService, Services
-from sallyport.areas.login.listen.pending import PendingSlots
 from sallyport.areas.login.listen.siblings import Siblings, socket_of
 from sallyport.host.notify import Notifier, ToParent
 from sallyport.nodes.periodic import while_leading
@@ -246,7 +245,7 @@ def _services(app: App) -> Services:
         eap=app.login.eap,
         journal=app.login.journal,
         senders=app.login.senders,
-        slots=PendingSlots(app.parts.settings.max_waiting_requests),
+        slots=app.login.slots,
         radius_metrics=app.login.radius_metrics,
         login_metrics=app.login.metrics,
         learn=app.clients.service.latches.latch,
@@ -273,7 +272,7 @@ async def _exchanges(
             udp.sender(sock),
             waiting,
             duplicate_window_s=app.parts.settings.duplicate_window_s,
-            reject_delay_s=app.parts.settings.reject_delay_s,
+            reject_delay_s=lambda: app.parts.settings.reject_delay_s,
         )
         exchange.restore(kept)
         exchanges.append(exchange)
@@ -304,7 +303,7 @@ def _radsec_exchanges(
             over_tls.send,
             waiting,
             duplicate_window_s=app.parts.settings.duplicate_window_s,
-            reject_delay_s=app.parts.settings.reject_delay_s,
+            reject_delay_s=lambda: app.parts.settings.reject_delay_s,
             label=radsec.LABEL,
         )
         for more, kind in enumerate(RadiusService)

@@ -73,6 +73,8 @@ ON_RELOAD: Final = "on reload"
 SettingT = TypeVar("SettingT")
 Live: TypeAlias = Annotated[SettingT, ON_RELOAD]
 """The type of a setting that a reload applies. All other settings need a restart."""
+TLS_FILES: Final = frozenset({"tls_certificate", "tls_key"})
+"""The settings of TLS at the addresses of HTTP. Other files apply at a reload; TLS begins and ends at a restart."""
 POSTGRES: Final = "postgresql://"
 """Prefix of the URL of a PostgreSQL database."""
 
@@ -97,12 +99,12 @@ class Settings(BaseModel):
         json_schema_extra=unset("the URL is in `database`"),
     )
     http_bind: OneAddress = Field(Address("127.0.0.1", 8080), description="address and port of the API")
-    tls_certificate: PathIfGiven = Field(
+    tls_certificate: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the API's certificate, followed by its chain; needs `tls_key`",
         json_schema_extra=unset("plain HTTP"),
     )
-    tls_key: PathIfGiven = Field(
+    tls_key: Live[PathIfGiven] = Field(
         None,
         description="PEM file of the private key of `tls_certificate`",
         json_schema_extra=unset("plain HTTP"),
@@ -113,7 +115,7 @@ class Settings(BaseModel):
         "change of its host makes passkeys unusable",
         json_schema_extra=unset("from `http_bind` and TLS"),
     )
-    did_url: str = Field(
+    did_url: Live[str] = Field(
         "",
         description="base URL of DIDs, schemas and status lists; do not change it, because existing DIDs contain it",
         json_schema_extra=unset("the same as `public_url`"),
@@ -135,7 +137,7 @@ class Settings(BaseModel):
         "https URL in `public_url`",
         json_schema_extra=unset("no such pages"),
     )
-    metrics_tag: str = Field(
+    metrics_tag: Live[str] = Field(
         "",
         pattern=r"^[a-z0-9_-]{0,32}$",
         description="key of a tag, such as `site`, whose value is the label `tag` of `sallyport_tagged_decisions`",
@@ -196,7 +198,7 @@ class Settings(BaseModel):
         "except loopback, link-local and the metadata addresses of clouds; `default, 127.0.0.1/32` also allows servers "
         "on the same host",
     )
-    limits: Limits = Field(
+    limits: Live[Limits] = Field(
         DEFAULTS,
         description="maximum number of rows of each kind that a tenant may have",
         json_schema_extra=unset("the defaults"),
@@ -252,7 +254,7 @@ class Settings(BaseModel):
         description="directory with more `dictionary*` files; they are read after the files of the package",
         json_schema_extra=unset("none"),
     )
-    ntlm_auth: Path = Field(
+    ntlm_auth: Live[Path] = Field(
         Path("/usr/bin/ntlm_auth"), description="Samba's program that asks winbind about MS-CHAP logins"
     )
     winbind_orgs: NumbersIfGiven = Field(
@@ -263,7 +265,7 @@ class Settings(BaseModel):
     duplicate_window_s: int = Field(
         15, ge=5, le=30, description="seconds (5 to 30) for which a retransmission gets the same answer"
     )
-    reject_delay_s: float = Field(
+    reject_delay_s: Live[float] = Field(
         1.0,
         ge=0,
         le=10,
@@ -277,7 +279,7 @@ class Settings(BaseModel):
         description="seconds (0 to 60) that the service waits for pending second factors when it stops; 60 lets every "
         "user answer",
     )
-    max_waiting_requests: int = Field(
+    max_waiting_requests: Live[int] = Field(
         65536, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
     )
     lockout_failures: Live[int] = Field(
@@ -303,7 +305,7 @@ class Settings(BaseModel):
         le=64,
         description="processes (1 to 64) that share the work of this machine; several need a PostgreSQL database",
     )
-    accounting_spool_mib: int = Field(
+    accounting_spool_mib: Live[int] = Field(
         64,
         ge=0,
         le=65536,

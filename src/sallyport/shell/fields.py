@@ -47,7 +47,7 @@ from pydantic_core import PydanticUndefined
 from sallyport.base.validation import Between
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine
-from sallyport.shell.options import HIDDEN, NUMBER, option_name
+from sallyport.shell.options import HIDDEN, NUMBER, Minutes, option_name
 
 _BODY: Final = "sallyport.body"
 _YES_NO: Final = click.Choice(["yes", "no"])
@@ -165,6 +165,8 @@ def option(model: type[BaseModel], field: str, *names: str, **settings: object) 
     """
     own = field.rpartition(".")[2]
     derived = {**_derived(model.model_fields[own]), "is_described": "help" not in settings, **settings}
+    if own.endswith("Minutes") and isinstance(given := derived["type"], click.IntRange):
+        derived["type"] = Minutes(given.min, given.max)
     if not names:
         names = (f"--{_option_name(own, several=bool(derived.get('multiple')))}",)
     if any("/" in each for each in names) or settings.get("is_flag"):

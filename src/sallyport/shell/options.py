@@ -21,6 +21,7 @@ _SENTENCE = 1000
 
 
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SPAN: Final = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
@@ -42,11 +43,24 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
         text = str(value).strip()
         if not text and self._allows_empty:
             return ""
-        span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
+        span = _SPAN.fullmatch(text)
         try:
             return iso(now_us() + self._sign * int(span[1]) * _UNITS[span[2]] * SECOND if span else from_iso(text))
         except (ValueError, OverflowError):
             self.fail(f"{text!r} is not a valid time.", param, ctx)
+
+
+class Minutes(click.IntRange):
+    """An option type for a number of minutes: a whole number, or a duration such as 90m or 12h. low, high: the smallest
+    and the greatest number."""
+
+    name = "minutes"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of minutes. Raises BadParameter."""
+        span = _SPAN.fullmatch(str(value).strip())
+        given: object = int(span[1]) * _UNITS[span[2]] // 60 if span else value
+        return super().convert(given, param, ctx)  # type: ignore[arg-type]  # click converts any object
 
 
 PAST: Final = Time(-1, "a time such as 2026-11-23, 2026-11-23T10:00 or 24h")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from sallyport.base import trace
 from sallyport.base.actor import acting
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
@@ -17,6 +18,10 @@ from sallyport.store.model import Tx
 OVERRIDE: Final = "configuration.override"
 """The action of the entry beside each entry of a change that was made although files manage the object. Its target has
 the names of these objects."""
+_COLUMNS: Final = (
+    *("at", "tenant_id", "domain_id", "actor_kind", "actor", "token_id", "request_id"),
+    *("action", "target", "changes"),
+)
 HIDDEN: Final = "********"
 """The text in place of a secret."""
 INSTALLATION: Final = 0
@@ -72,14 +77,15 @@ def record_all(
 ) -> None:
     """Write one entry for each of several objects. entries: (target, changes) for each object, where the changes are in
     the form of `as_kept`."""
-    actor = acting()
-    by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id)
+    actor, request = acting(), trace.current()
+    by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, request.request_id if request else None)
     rows = [(*by, action, target, changes) for target, changes in entries]
     if actor.overrides:
-        rows.append((*by, OVERRIDE, actor.overrides, "{}"))
+        rows.append((*by, OVERRIDE, actor.overrides.names, "{}"))
+        actor.overrides.follow(tx)
     tx.insert(
         "audit_trail",
-        ("at", "tenant_id", "domain_id", "actor_kind", "actor", "token_id", "action", "target", "changes"),
+        _COLUMNS,
         rows,
     )
     count(tx, tenant_id, domain_id, len(rows))

@@ -4,20 +4,28 @@ The configuration is changed by `Configuration.change` and `change_in_parts`, or
 `config_version` in the transaction of the change, and reload the snapshots before they return. So the next request
 already sees the change. If another process has increased the version, for example by a restore, `watch` reloads the
 snapshots within a second.
+
+An apply may write the configuration in several transactions, with one change at the end. While one is unfinished, no
+process reloads its snapshots. Changes of others are written, and wait for its end before they take effect. An urgent
+change does not wait: it makes the written part effective too.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 import structlog
 import trio
 
-from sallyport.base.errors import SallyportError
+from sallyport.base.errors import SallyportError, StoreError
 from sallyport.store.model import Store, Tx, Work
 
 T = TypeVar("T")
 POLL_S = 0.5
+LOOK_S: Final = 0.1
+"""Time in seconds between two looks for the end of an unfinished apply."""
+WAIT_S: Final = 30.0
+"""Time in seconds after which a change that is written returns, although it waits for the end of an apply."""
 
 log = structlog.get_logger()
 
@@ -35,18 +43,27 @@ class Snapshot(Generic[T]):
 
 
 class Configuration:
-    """The snapshots of this process. All snapshots are reloaded together, in one transaction."""
+    """The snapshots of this process. All snapshots are reloaded together, in one transaction.
+
+    is_partial: returns whether the store has a part of an unfinished apply. has_partial: whether the snapshots have
+    one, because this process has started meanwhile, or because of an urgent change.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.is_partial: Work[bool] = lambda _tx: False
+        self.has_partial = False
         self._snapshots: list[Snapshot[object]] = []
         self._on_foreign_change: list[Callable[[], None]] = []
         self._on_replaced: list[Callable[[], None]] = []
         self._version = -1
+        self._reads_whole = True
+        self._waits = False
         self._changing = 0
         self._reloading = trio.Lock()
         self._requested = 0
         self._completed = 0
+        self._asked = trio.Event()
         self._changed_elsewhere = trio.Event()
 
     @property
@@ -58,7 +75,7 @@ class Configuration:
     def is_outdated(self) -> bool:
         """Whether the tables may have been replaced since the last reload, so that a loader must read them whole. It
         is true during the first reload, after a change by another process, and after a restore."""
-        return self._version < 0
+        return self._reads_whole
 
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
         """Return a new snapshot that is reloaded after each change. Its value is `empty` until the first `reload`.
@@ -85,16 +102,18 @@ class Configuration:
         for forget in self._on_foreign_change:
             forget()
 
-    async def change(self, work: Work[T]) -> T:
+    async def change(self, work: Work[T], *, urgent: bool = False) -> T:
         """Write a change of the configuration. Return when the snapshots of this process contain the change.
 
         If the change is written and the store then cannot be read, the change has succeeded all the same: its result
-        may be a secret that is shown once. `watch` reloads the snapshots as soon as the store answers.
+        may be a secret that is shown once. `watch` reloads the snapshots as soon as the store answers. The same holds
+        if an apply does not end within WAIT_S. urgent: whether the change takes effect at once on all nodes, even
+        while an apply is unfinished.
         """
-        (result,) = await self.change_in_parts([work])
+        (result,) = await self.change_in_parts([work], urgent=urgent)
         return result
 
-    async def change_in_parts(self, parts: Sequence[Work[T]]) -> list[T]:
+    async def change_in_parts(self, parts: Sequence[Work[T]], *, urgent: bool = False) -> list[T]:
         """Write a change of the configuration in several transactions, and reload the snapshots once; see `change`. If
         a transaction fails, the earlier ones stay written."""
         results = list[T]()
@@ -102,7 +121,7 @@ class Configuration:
         try:
             try:
                 for work in parts:
-                    results.append(await self.store.write(partial(_stamped, work=work)))
+                    results.append(await self.store.write(partial(_stamped, work=work, urgent=urgent)))
             finally:
                 if results:
                     await self.reload_if_possible()
@@ -111,52 +130,73 @@ class Configuration:
         return results
 
     async def reload_if_possible(self) -> None:
-        """Reload all snapshots. If the store fails, `watch` reloads them as soon as the store answers."""
+        """Reload all snapshots. If the store fails, or if an apply does not end within WAIT_S, `watch` reloads them as
+        soon as possible."""
         try:
             await self.reload()
         except SallyportError as error:
             log.warning("configuration_not_read", error=str(error))
 
     async def reload(self) -> None:
-        """Reload all snapshots. Raises StoreError.
+        """Reload all snapshots, after the end of an unfinished apply. Raises StoreError, also if the apply does not end
+        within WAIT_S.
 
         One reload runs at a time. Calls that arrive during a reload share the next one.
         """
         self._requested += 1
-        request = self._requested
+        request, began = self._requested, trio.current_time()
+        self._asked.set()
         async with self._reloading:
-            if self._completed < request:
-                await self._read()
+            while self._completed < request:
+                self._asked = trio.Event()
+                if await self._read():
+                    continue
+                if trio.current_time() - began >= WAIT_S:
+                    raise StoreError("an apply in several transactions is unfinished")
+                with trio.move_on_after(LOOK_S):
+                    await self._asked.wait()
 
-    async def _read(self) -> None:
-        """Read all snapshots in one transaction. The caller holds the lock."""
+    async def _read(self) -> bool:
+        """Read all snapshots in one transaction. Return False, and read nothing, if an apply is unfinished and no
+        urgent change was written. The caller holds the lock."""
 
-        def load(tx: Tx) -> tuple[int, list[object]]:
-            version = tx.value(int, "select version from config_version") or 0
-            return version, [snapshot.load(tx) for snapshot in self._snapshots]
+        def load(tx: Tx) -> tuple[int, bool, list[object] | None]:
+            version, urgent = next(iter(tx.rows("select version, urgent from config_version")), (0, 0))
+            is_partial = self.is_partial(tx)
+            waits = is_partial and int(str(urgent)) <= self._version
+            values = None if waits else [snapshot.load(tx) for snapshot in self._snapshots]
+            return int(str(version)), is_partial, values
 
         requested = self._requested
-        version, values = await self.store.read(load)
-        self._completed, self._version = requested, version
+        version, is_partial, values = await self.store.read(load)
+        self._waits = values is None
+        if values is None:
+            return False
+        self._completed, self._version, self._reads_whole = requested, version, False
+        self.has_partial = is_partial
         for snapshot, value in zip(self._snapshots, values, strict=True):
             snapshot.adopt(value)
             snapshot.value = value
+        return True
 
     async def restored(self) -> None:
         """Reload all snapshots after a restore, even if the version is lower than before, and drop all caches."""
-        await self._adopt()
+        await self._adopt(is_replaced=True)
         for forget in self._on_replaced:
             forget()
 
-    async def _adopt(self) -> None:
+    async def _adopt(self, *, is_replaced: bool = False) -> None:
         async with self._reloading:
-            self._version = -1
+            self._reads_whole = True
+            if is_replaced:
+                self._version = -1
             await self._read()
         self.forget()
 
     def look(self) -> None:
         """Make `watch` check at once whether another process has changed the configuration."""
         self._changed_elsewhere.set()
+        self._asked.set()
 
     async def watch(self) -> None:
         """Reload the snapshots after changes by other processes, until cancelled."""
@@ -172,19 +212,26 @@ class Configuration:
     async def _follow(self) -> None:
         known = self._version
         version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
-        ours = self._changing or known != self._version  # then `change` reloads the snapshots
-        if version != known and not ours:
+        if version == known:
+            return
+        if self._waits:
+            self.forget()  # caches do not wait: they may have a token that is revoked
+        is_awaited = self._waits and self._reloading.locked()
+        ours = self._changing or is_awaited or known != self._version  # then `change` reloads the snapshots
+        if not ours:
             await self._adopt()
 
 
-def _stamped(tx: Tx, work: Work[T]) -> T:
+def _stamped(tx: Tx, work: Work[T], *, urgent: bool) -> T:
     """Do some work, and increase the version of the configuration."""
     result = work(tx)
-    stamp(tx)
+    stamp(tx, urgent=urgent)
     return result
 
 
-def stamp(tx: Tx) -> None:
+def stamp(tx: Tx, *, urgent: bool = False) -> None:
     """Increase the version of the configuration, so that all nodes read it again. A change that is not written by
     `Configuration.change` calls this function in its transaction, and `reload_if_possible` afterwards."""
     tx.execute("update config_version set version = version + 1")
+    if urgent:
+        tx.execute("update config_version set urgent = version")

@@ -275,6 +275,11 @@ Search = Annotated[
 """Search term of a list. A body can replace the description, to name the fields that are searched."""
 
 
+def given_fields(body: Body) -> dict[str, object]:
+    """Return the fields that a request has given, with their validated values."""
+    return {name: getattr(body, name) for name in body.model_fields_set}
+
+
 def totals(total: int) -> dict[str, JSON]:
     """Return the fields totalCount and totalIsMinimum for the answer of a search."""
     return {"totalCount": total, "totalIsMinimum": True} if isinstance(total, Minimum) else {"totalCount": total}

@@ -22,7 +22,7 @@ from sallyport.base.model import Unknown
 from sallyport.web import problem
 from sallyport.web.bodies import TOTAL_HEADER, Counted
 from sallyport.web.examples import EXAMPLES, TOKENS
-from sallyport.web.handling import BEARER_PREFIX, OVERRIDE, TemplateRoute
+from sallyport.web.handling import OVERRIDE, TemplateRoute
 from sallyport.web.interface import unknown_fields
 from sallyport.web.operation import Operation
 from sallyport.web.scope import MANAGED_BY
@@ -48,6 +48,7 @@ _ERRORS: Final = {
     "400": "invalid body",
     "401": "no valid token",
     "403": "outside the token's scope, domain or role",
+    "429": "too many requests in progress, or a rate limit is reached",
     "4XX": "refused",
     "5XX": "failed",
 }
@@ -55,13 +56,27 @@ _SCHEMES: Final[Json] = {
     "X-Authorization": {"type": "apiKey", "in": "header", "name": "X-Authorization"},
     "Bearer": {"type": "http", "scheme": "bearer"},
 }
-_RETRY: Final[Json] = {
+_HEADERS: Final[Json] = {
+    "X-Request-Id": {
+        "description": "Id of the request, which the log and the audit trail have too: the X-Request-Id of the "
+        "request, if it has 1 to 64 letters, digits, dots, hyphens and underscores; otherwise the trace id of its "
+        "`traceparent` (W3C Trace Context); otherwise a new one.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+        "required": True,
+    },
     "Retry-After": {
         "description": "With status 429 and 503: seconds after which the request may be repeated.",
         "schema": {"type": "integer"},
-    }
+    },
+    "WWW-Authenticate": {
+        "description": "How to send a token (RFC 9110 section 11.6.1): the scheme `ApiKey` names the header of the "
+        "token, and `Bearer` stands for the header Authorization.",
+        "schema": {"type": "string"},
+        "required": True,
+    },
 }
-_REPEATABLE: Final = frozenset({"4XX", "5XX"})
+_OF_STATUS: Final = {"401": ("WWW-Authenticate",), **dict.fromkeys(("429", "4XX", "5XX"), ("Retry-After",))}
+"""The headers of answers with a status, beside X-Request-Id."""
 _MANAGED_BY: Final[Json] = {
     "type": "string",
     "enum": ["file"],
@@ -73,9 +88,7 @@ _OVERRIDE: Final[Json] = {
     "schema": {"type": "boolean", "default": False},
     "description": "Change an object although files manage it (`sallyport apply`). Otherwise the status is 409.",
 }
-_TOTAL: Final[Json] = {
-    TOTAL_HEADER: {"description": "Number of entries in the whole list.", "schema": {"type": "integer"}}
-}
+_TOTAL: Final[Json] = {"description": "Number of entries in the whole list.", "schema": {"type": "integer"}}
 
 
 class Description:
@@ -142,7 +155,7 @@ def document(operations: Sequence[Operation], version: str) -> Json:
             "openapi": "3.1.0",
             "info": {"title": "Sallyport", "version": version, "description": _DESCRIPTION},
             "paths": paths,
-            "components": {"schemas": components, "securitySchemes": _SCHEMES},
+            "components": {"schemas": components, "headers": _HEADERS, "securitySchemes": _SCHEMES},
         }
     )
     _set_titles(cast(dict[str, dict[str, Json]], described["components"])["schemas"])
@@ -164,11 +177,12 @@ def _close(operations: Sequence[Operation], schemas: "_Schemas", components: Map
 
 
 def _mark(operations: Sequence[Operation], schemas: "_Schemas", components: Mapping[str, Json]) -> None:
-    """Add the field MANAGED_BY to the listed objects that files may manage."""
+    """Add the field MANAGED_BY to the answered objects that files may manage."""
     for each in operations:
-        if field := each.gate.managed.list_in(each.paths[0]):
+        field = each.gate.managed.shown_in(each.paths[0])
+        if field is not None:
             entry: object = schemas[each.answer, "serialization"]
-            for step in ("properties", field, "items", "properties"):
+            for step in ("properties", field, "items", "properties") if field else ("properties",):
                 known = cast(Json, entry)
                 if "$ref" in known:
                     known = components[str(known["$ref"]).rpartition("/")[2]]
@@ -253,11 +267,10 @@ _Schemas: TypeAlias = Mapping[tuple[type[object], JsonSchemaMode], Mapping[str, 
 
 def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
     """Return the description of an operation on one of its paths."""
-    answer: Json = {"description": "done", "content": _json(schemas[operation.answer, "serialization"])}
-    if get_origin(operation.answer) is Counted:
-        answer["headers"] = _TOTAL
+    headers = _headers("200") | ({TOTAL_HEADER: _TOTAL} if get_origin(operation.answer) is Counted else {})
+    answer = {"description": "done", "headers": headers, "content": _json(schemas[operation.answer, "serialization"])}
     error = _json(schemas[problem.model_for(path), "serialization"])
-    is_bearer = path.startswith(BEARER_PREFIX)
+    is_bearer = path.startswith(problem.BEARER_PREFIX)
     texts = _ERRORS if is_bearer else {**_ERRORS, "401": "no valid token in the header X-Authorization"}
     schemes = ["X-Authorization", "Bearer"] if is_bearer else ["X-Authorization"]
     described: Json = {
@@ -267,7 +280,7 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
         "responses": {"200": answer}
         | {
-            status: {"description": text, "content": error} | ({"headers": _RETRY} if status in _REPEATABLE else {})
+            status: {"description": text, "headers": _headers(status), "content": error}
             for status, text in texts.items()
         },
         "security": [{scheme: []} for scheme in schemes],
@@ -277,6 +290,11 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
     if path in TOKENS:
         described[TOKEN] = TOKENS[path]
     return described
+
+
+def _headers(status: str) -> Json:
+    """Return the headers of an answer with a status, as references to their descriptions."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *_OF_STATUS.get(status, ()))}
 
 
 def _body(operation: Operation, path: str, schema: Mapping[str, object]) -> Json:

@@ -20,7 +20,7 @@ from typing import Annotated, Generic, TypeAlias, TypeVar, cast, get_origin
 
 import structlog
 import trio
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,12 +28,13 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sallyport.base import trace
 from sallyport.base.errors import Refused, Unauthenticated
 from sallyport.base.model import FieldCheck, Unknown
 from sallyport.base.spelling import Spellings
 from sallyport.base.validation import refusal
 from sallyport.web import content, problem
-from sallyport.web.bodies import TOTAL_HEADER, Body, Counted, Plain
+from sallyport.web.bodies import TOTAL_HEADER, Body, Counted, Plain, given_fields
 from sallyport.web.scope import Caller, Gate, Role
 
 UNKNOWN_TENANT = 0
@@ -49,7 +50,6 @@ MAX_ENTRIES = 1000
 """Maximum number of entries of an array body. Without this limit, the errors of 21,000 empty objects blocked the event
 loop for 1 s."""
 TOKEN_HEADER = "x-authorization"  # noqa: S105
-BEARER_PREFIX = "/api/v1/"
 MAX_PATH_LENGTH = 200
 """Maximum number of characters of an unknown path that is compared with the known paths."""
 UNMATCHED = "unmatched"
@@ -71,7 +71,8 @@ Observe: TypeAlias = Callable[[str, str, int, float], None]
 
 
 class Observed:
-    """The outermost layer of an app, which measures requests. ASGI scopes other than HTTP requests are ignored."""
+    """The outermost layer of an app, which measures requests. It sets the trace of each request, and names it in the
+    answer (X-Request-Id). ASGI scopes other than HTTP requests are ignored."""
 
     def __init__(self, app: ASGIApp, observe: Observe) -> None:
         self._app = app
@@ -82,15 +83,19 @@ class Observed:
             return
         started = time.perf_counter()
         status = 0
+        of_request = trace.received(scope["headers"])
+        request_id = (trace.REQUEST_ID, of_request.request_id.encode())
 
         async def noting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message.get("headers", ()), request_id]
             await send(message)
 
         try:
-            await self._app(scope, receive, noting)
+            with trace.following(of_request):
+                await self._app(scope, receive, noting)
         except Exception as error:  # an error after the start of the answer was logged already
             if not status:
                 await problem.response(error, scope["path"])(scope, receive, noting)
@@ -137,7 +142,7 @@ class ByPath:
     def _nearest(self, path: str) -> str | None:
         """Return the path of an operation that a client has probably meant, or None. Only paths below the prefixes of
         operations are compared."""
-        if not path.startswith((*problem.RADIUS_PREFIXES, BEARER_PREFIX)):
+        if not path.startswith((*problem.RADIUS_PREFIXES, problem.BEARER_PREFIX)):
             return None
         self._near = self._near or NearPaths(self._handlers)
         return self._near.find(path)
@@ -284,10 +289,11 @@ class CheckedOperation(Generic[BodyT, AnswerT]):
 
     async def _answered(self, body: BodyT, claims: Sequence[Body], caller: Caller) -> AnswerT:
         answer, managed = await self._work(body, caller), self._gate.managed
-        if managed.list_in(self._path) and isinstance(answer, Plain) and isinstance(answer.content, Mapping):
-            domain_id = getattr(claims[0], "domainId", None)
-            answer.content = await managed.marked(caller.tenant_id, self._path, domain_id, answer.content)
-        return answer
+        content = answer.content if isinstance(answer, Plain) else answer
+        if managed.shown_in(self._path) is None or not isinstance(content, Mapping | BaseModel):
+            return answer
+        plain = content.model_dump(mode="json", by_alias=True) if isinstance(content, BaseModel) else content
+        return cast(AnswerT, Plain(await managed.marked(caller.tenant_id, self._path, given_fields(claims[0]), plain)))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
         """Return the caller, the body, and the models that contain ids for the gate to check. Raises Refused.
@@ -346,7 +352,7 @@ def token_of(request: Request) -> str | None:
     token = content.headers_of(request).get(TOKEN_HEADER, "").strip()
     if token:
         return token
-    return _bearer_of(request) if request.scope["path"].startswith(BEARER_PREFIX) else None
+    return _bearer_of(request) if request.scope["path"].startswith(problem.BEARER_PREFIX) else None
 
 
 def _bearer_of(request: Request) -> str | None:

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from sallyport.base.errors import Invalid, Refused, StoreError, TookTooLong, TooMany
+from sallyport.base.errors import Invalid, Refused, StoreError, TookTooLong, TooMany, Unauthenticated
 from sallyport.base.model import Model
 from sallyport.base.secret import new_error_id
 
@@ -27,6 +27,10 @@ FIXED = frozenset({"invalid filterBy", "missing token", "domain not in tenant", 
 NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 
 RETRY_AFTER = "retry-after"
+BEARER_PREFIX = "/api/v1/"
+"""The beginning of the paths on which a token may also be in `Authorization: Bearer`."""
+KEY_CHALLENGE = 'ApiKey realm="sallyport", header="X-Authorization"'
+BEARER_CHALLENGE = f'Bearer realm="sallyport", {KEY_CHALLENGE}'
 STORE_PAUSE_S = 5
 
 log = structlog.get_logger()
@@ -81,6 +85,8 @@ def response(error: Exception, path: str) -> Response:
         refused = body(path, error.status, str(error), {**error.details, **_errors(error)})
         if isinstance(error, TooMany):
             refused.headers[RETRY_AFTER] = str(error.pause_s)
+        if isinstance(error, Unauthenticated):
+            refused.headers["www-authenticate"] = challenge(path)
         return refused
     if isinstance(error, HTTPException):
         return body(path, error.status_code, _phrase(error.status_code))
@@ -97,6 +103,12 @@ def response(error: Exception, path: str) -> Response:
     trace = "".join(traceback.format_exception(error))
     log.error("http_unexpected_error", error_id=error_id, path=path, trace=trace)
     return body(path, 500, f"unexpected error {error_id}")
+
+
+def challenge(path: str) -> str:
+    """Return the header WWW-Authenticate of an answer with status 401 (RFC 9110 section 11.6.1). No registered scheme
+    has its token in X-Authorization, so `ApiKey` names the header. `Bearer` is there where it is read (RFC 6750)."""
+    return BEARER_CHALLENGE if path.startswith(BEARER_PREFIX) else KEY_CHALLENGE
 
 
 def _unavailable(path: str, message: str) -> Response:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from sallyport.base.actor import Actor, acting_as
+from sallyport.base.actor import Actor, Overrides, acting, acting_as
 from sallyport.base.errors import Forbidden, TooManyAtOnce, Unauthenticated
-from sallyport.web.bodies import Body
+from sallyport.web.bodies import Body, given_fields
 from sallyport.web.connections import PEER
 
 
@@ -117,7 +117,7 @@ class DomainOwners(Protocol):
 
 
 MANAGED_BY: Final = "managedBy"
-"""The field of a listed object that files manage. Its value is `file`."""
+"""The field of an answered object that files manage. Its value is `file`."""
 
 
 class ManagedCheck(Protocol):
@@ -126,20 +126,22 @@ class ManagedCheck(Protocol):
     def concerns(self, path: str) -> bool:
         """Return whether an operation changes objects that files may manage. path: the first path of the operation."""
 
-    async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
-        """Return the names of the objects of files that an operation changes, in one text. bodies: the given fields of
-        its body, or of each entry. Raises Conflict if there are such objects, unless `override` is set. Raises
+    async def check(
+        self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool
+    ) -> Overrides | None:
+        """Return the objects of files that an operation changes, if there are some. bodies: the given fields of its
+        body, or of each entry. Raises Conflict if there are such objects, unless `override` is set. Raises
         StoreError."""
 
-    def list_in(self, path: str) -> str:
-        """Return the field with the listed objects in the answer of an operation; empty if it lists none that files may
-        manage. path: the first path of the operation."""
+    def shown_in(self, path: str) -> str | None:
+        """Return the field with the listed objects in the answer of an operation, an empty text if the answer is one
+        object, or None if it has none that files may manage. path: the first path of the operation."""
 
     async def marked(
-        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+        self, tenant_id: int, path: str, body: Mapping[str, object], content: Mapping[str, object]
     ) -> Mapping[str, object]:
-        """Return the answer of such an operation, in which objects of files have the field MANAGED_BY. domain_id: that
-        of the request; None if it has none."""
+        """Return the answer of such an operation, in which objects of files have the field MANAGED_BY. body: the given
+        fields of the request."""
 
 
 class NothingManaged:
@@ -148,19 +150,30 @@ class NothingManaged:
     def concerns(self, path: str) -> bool:
         return False
 
-    async def check(self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool) -> str:
-        return ""
+    async def check(
+        self, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool
+    ) -> Overrides | None:
+        return None
 
-    def list_in(self, path: str) -> str:
-        return ""
+    def shown_in(self, path: str) -> str | None:
+        return None
 
     async def marked(
-        self, tenant_id: int, path: str, domain_id: object, content: Mapping[str, object]
+        self, tenant_id: int, path: str, body: Mapping[str, object], content: Mapping[str, object]
     ) -> Mapping[str, object]:
         return content
 
 
 NOTHING_MANAGED: Final[ManagedCheck] = NothingManaged()
+
+
+async def acting_on(
+    managed: ManagedCheck, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool
+) -> acting_as:
+    """Return the context manager in which the acting person changes objects as operations would. path, bodies,
+    override: as for `ManagedCheck.check`, whose errors it raises."""
+    overridden = await managed.check(tenant_id, path, bodies, override=override)
+    return acting_as(replace(acting(), overrides=overridden))
 
 
 class Gate:
@@ -225,7 +238,7 @@ class Gate:
         """
         if not self.managed.concerns(path):
             return acting_as(caller.actor)
-        given = [{name: getattr(body, name) for name in body.model_fields_set} for body in bodies]
+        given = [given_fields(body) for body in bodies]
         overridden = await self.managed.check(caller.tenant_id, path, given, override=override)
         return acting_as(replace(caller.actor, overrides=overridden))
 

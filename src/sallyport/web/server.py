@@ -42,7 +42,7 @@ _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tls:
     """The PEM files of the server's certificate. certificate: the certificate with its chain. key: the private key."""
 
@@ -56,13 +56,15 @@ class Tls:
         self._take(context)
         self._contexts.append(context)
 
-    def reload(self) -> None:
-        """Load the files again for new connections.
+    def reload(self, certificate: Path | None = None, key: Path | None = None) -> None:
+        """Load the files again for new connections. certificate, key: the paths from now on; None for the same paths.
 
         Raises ConfigError if a file cannot be used. In this case, the server continues to use the former certificate.
         """
+        wanted = Tls(certificate or self.certificate, key or self.key)
         for context in (server_context(), *self._contexts):
-            self._take(context)
+            wanted._take(context)
+        self.certificate, self.key = wanted.certificate, wanted.key
 
     def _take(self, context: ssl.SSLContext) -> None:
         try:

@@ -9,7 +9,7 @@ from sallyport.store import audit
 
 def row(number: int, changes: str) -> AuditRow:
     """Return an entry with these changes."""
-    return AuditRow(number, 0, 1, None, "token", "admin", 1, "rule.update", "rule 1", changes)
+    return AuditRow(number, 0, 1, None, "token", "admin", 1, "rule.update", "rule 1", changes, None)
 
 
 def test_an_entry_with_many_long_values_is_truncated() -> None:

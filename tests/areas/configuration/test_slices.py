@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,12 @@ import trio
 
 from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.configured import ClientKind
-from sallyport.areas.configuration.area import LATE_S
+from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Prune
-from sallyport.areas.configuration.service import WHOLE, Engine
+from sallyport.areas.configuration.service import LATE_S, WHOLE, Engine
 from sallyport.areas.configured import Change
 from sallyport.base.errors import Conflict
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Work
 from tests.areas import ENGINE, Areas, SetClock, running_engine
 from tests.areas.configuration.test_apply import CLIENT, engine_of, export, items, signs
 from tests.peers.postgres import database_in
@@ -43,27 +43,34 @@ def clients(note: str = "", first: int = 0, last: int = MANY) -> Folder:
 
 
 class Stopping(ClientKind):
-    """A kind that stops the process, or raises an error, instead of writing its third slice."""
+    """A kind that does something instead of writing its third slice."""
 
-    def __init__(self, own: ClientKind, *, kills: bool) -> None:
+    def __init__(self, own: ClientKind, stop: Callable[[], None]) -> None:
         super().__init__(own._service)
-        self._kills = kills
+        self._stop = stop
         self._slices = 0
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[AddClient]]) -> None:
         self._slices += 1
         if self._slices == 3:
-            if self._kills:
-                signal.raise_signal(signal.SIGKILL)
-            raise RuntimeError("stopped")
+            self._stop()
         super().write(tx, tenant_id, changes)
 
 
-def stopping_engine(areas: Areas, *, kills: bool) -> Engine:
-    """Return an engine that stops in the third slice of RADIUS clients."""
+def stopping_engine(areas: Areas, stop: Callable[[], None]) -> Engine:
+    """Return an engine that does something in the third slice of RADIUS clients."""
     own = engine_of(areas)
-    stopping = [Stopping(each, kills=kills) if isinstance(each, ClientKind) else each for each in own.kinds()]
+    stopping = [Stopping(each, stop) if isinstance(each, ClientKind) else each for each in own.kinds()]
     return Engine(areas.app.parts.configuration, lambda: stopping, areas.app.parts.vault, areas.clock)
+
+
+async def begin(areas: Areas, folder: Folder, prune: Prune = Prune.NOTHING) -> list[Work[None]]:
+    """Write the first three transactions of an apply, as a process that stops then, and return the others."""
+    engine = engine_of(areas)
+    parts = engine._parts(await engine.plan(areas.tenant, items(folder), prune=prune))
+    for part in parts[:3]:
+        await areas.store.write(part)
+    return parts[3:]
 
 
 async def test_a_refused_change_undoes_all_slices(areas: Areas) -> None:
@@ -88,11 +95,10 @@ async def test_changes_and_removals_are_undone(areas: Areas) -> None:
     await engine.run(areas.tenant, items(clients(last=WHOLE - 50)))
     before = await export(areas)
     wanted = items(clients("changed", first=50))
-    with pytest.raises(RuntimeError):  # it is no refusal, so the engine leaves its slices, as a process that stops
-        await stopping_engine(areas, kills=False).run(areas.tenant, wanted, prune=Prune.ALL)
+    await begin(areas, clients("changed", first=50), Prune.ALL)
     assert await export(areas) != before
-    areas.clock.pass_by(61)
-    await engine.undo_unfinished(areas.clock())
+    areas.clock.pass_by(LATE_S + 1)
+    await engine.undo_unfinished()
     assert sorted(await export(areas), key=str) == sorted(before, key=str)
     assert {each.secret.octets for each in areas.clients.of_tenant(areas.tenant)} == {b"a" * 16}
     await engine.run(areas.tenant, wanted, prune=Prune.ALL)
@@ -102,13 +108,81 @@ async def test_changes_and_removals_are_undone(areas: Areas) -> None:
 
 async def test_the_next_apply_undoes_an_unfinished_one(areas: Areas) -> None:
     """An apply begins with what was before an unfinished one."""
-    with pytest.raises(RuntimeError):
-        await stopping_engine(areas, kills=False).run(areas.tenant, items(clients()))
+    await begin(areas, clients())
+    areas.clock.pass_by(LATE_S + 1)  # until then, another node may still be applying
     await engine_of(areas).run(areas.tenant, items(clients(last=5)))
     assert len(areas.clients.of_tenant(areas.tenant)) == 5
 
 
+async def test_a_caller_that_goes_away_undoes_all_slices(areas: Areas) -> None:
+    """If the task of an apply is cancelled, nothing of it stays, so that the changes of others need not wait."""
+    token = trio.lowlevel.current_trio_token()
+    with trio.CancelScope() as scope:
+        engine = stopping_engine(areas, lambda: token.run_sync_soon(scope.cancel))
+        await engine.run(areas.tenant, items(clients()))
+    assert scope.cancelled_caught
+    assert not await areas.store.read(repo.is_unfinished)
+    assert not [each for each in await export(areas) if each[0] == "client"]
+
+
+async def test_another_change_shows_no_part_of_an_apply(areas: Areas) -> None:
+    """The change of another tenant in the middle of an apply is written at once. It takes effect together with the
+    whole apply, and returns then."""
+    other = await areas.tenancy.ensure_tenant(1, 9)
+    left = await begin(areas, clients())
+    returned = trio.Event()
+
+    async def add() -> None:
+        await areas.client("203.0.113.5/32", name="beside", tenant=other)
+        returned.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(add)
+        while not await areas.store.read(
+            lambda tx: tx.value(int, "select 1 from radius_clients where name = 'beside'")
+        ):
+            await trio.lowlevel.checkpoint()
+        for part in left[:-1]:
+            assert (areas.clients.of_tenant(other), areas.clients.of_tenant(areas.tenant)) == ((), ())
+            await areas.store.write(part)
+        assert not returned.is_set()
+        await areas.configuration.change(left[-1])
+        assert len(areas.clients.of_tenant(areas.tenant)) == MANY
+        assert len(areas.clients.of_tenant(other)) == 1
+
+
+async def test_break_glass_does_not_wait(areas: Areas) -> None:
+    """An urgent change takes effect in the middle of an apply, together with the part that is written."""
+    left = await begin(areas, clients())
+    await areas.domains.break_glass()
+    assert areas.domains.table.present(areas.domain).glass_mode is not None
+    assert 0 < len(areas.clients.of_tenant(areas.tenant)) < MANY
+    for part in left[:-1]:
+        await areas.store.write(part)
+    await areas.configuration.change(left[-1])
+    assert len(areas.clients.of_tenant(areas.tenant)) == MANY
+
+
+async def test_a_part_that_cannot_be_undone_stays(areas: Areas) -> None:
+    """A domain of the former clients is removed while an apply is unfinished. Then its part stays, so that the changes
+    of others take effect."""
+    lab = await areas.domains.add(areas.tenant, "lab")
+    former = [("client", {**fields, "domains": ["corp", "lab"]}) for _, fields in clients(last=60)]
+    await engine_of(areas).run(areas.tenant, items(former))
+    await begin(areas, clients("changed"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(areas.removal.remove, lab)
+        while await areas.store.read(lambda tx: repo.domains(tx, areas.tenant).get(lab)):
+            await trio.lowlevel.checkpoint()
+        areas.clock.pass_by(LATE_S + 1)
+        await engine_of(areas).undo_unfinished()
+    assert not await areas.store.read(repo.is_unfinished)
+    assert lab not in areas.domains.table.by_id
+    assert {client.note for client in areas.clients.of_tenant(areas.tenant)} == {"changed"}
+
+
 KILLED = """
+import signal
 import trio
 from pathlib import Path
 from tests.areas import SetClock, running_areas
@@ -117,7 +191,8 @@ from tests.areas.configuration.test_slices import clients, stopping_engine
 
 async def run(directory):
     async with running_areas(directory, SetClock()) as areas:
-        await stopping_engine(areas, kills=True).run(areas.tenant, items(clients()))
+        kill = lambda: signal.raise_signal(signal.SIGKILL)
+        await stopping_engine(areas, kill).run(areas.tenant, items(clients()))
 
 trio.run(run, Path({directory!r}))
 """

@@ -9,6 +9,7 @@ from sallyport.areas.domains.domain import FirstFactor
 from sallyport.areas.domains.repo import set_first_factor
 from sallyport.areas.factors.bypass_codes.code import Wanted
 from sallyport.areas.factors.passkeys.passkey import Person
+from sallyport.areas.users.accounts.account import UserChange, UserQuery
 from sallyport.base.totp import hotp, seed_octets, step_at
 from tests.areas import Areas, SetClock, running_areas
 from tests.areas.directory.mappings.test_service import map_now
@@ -122,3 +123,18 @@ async def test_a_later_endpoint_user_does_not_get_the_factors(listed: Areas) -> 
     await imported(listed, REMOVED)
     await listed.add_user(listed.domain, "ann", b"hello")
     assert await held(listed, "ann") == set()
+
+
+async def test_a_person_of_a_directory_is_no_local_user(listed: Areas) -> None:
+    """A list shows so. An admin who adds the person makes it a local user, unless the admin gives another type."""
+
+    async def types() -> list[str]:
+        rows, _ = await listed.accounts.page(UserQuery(listed.domain))
+        return [each.listed_type for each in rows]
+
+    assert await types() == ["Directory User"] * 2
+    await listed.accounts.add(listed.domain, UserChange("ann"))
+    await listed.accounts.add(listed.domain, UserChange("ben", "Guest"))
+    assert await types() == ["Local User", "Guest"]
+    _, total = await listed.accounts.page(UserQuery(listed.domain, "user_type", "Local User"))
+    assert total == 1

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.areas.domains.domain import Fallback, Mode
-from sallyport.areas.login.decision import decide
-from sallyport.areas.login.login import Reason, Verdict
+from sallyport.areas.domains.domain import Domain, Fallback, FirstFactor, Mode
+from sallyport.areas.login.decision import action_in, decide, over_limit, refusal, refuse
+from sallyport.areas.login.login import Found, Reason, Verdict
 from sallyport.areas.policy.rules.rule import Action
+from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
+from tests.areas.login.conftest import FakeListener
+from tests.packets import access_request, pap
 
 # The decision for a login with a right first factor, by the action of the rules and the outcome of the second factor.
 # Each cell has the verdict if the fallback denies, the verdict if it allows, and the metric's label for each of them.
@@ -135,3 +138,55 @@ def test_decisions_are_few() -> None:
     """Equal checks in the same mode return the same object, so that it can be a key."""
     once = decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY)
     assert decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY) is once
+
+
+@pytest.mark.parametrize("action", Action)
+def test_a_rule_of_a_web_domain_demands_the_second_factor(action: Action) -> None:
+    """With the first factor `web`, `allow` is `mfa_required`. Any other action stays, and so do those of other
+    domains."""
+    web, local = (Domain(1, 1, "corp", first_factor=first) for first in (FirstFactor.WEB, FirstFactor.LOCAL))
+    assert action_in(web, action) is (Action.MFA_REQUIRED if action is Action.ALLOW else action)
+    assert action_in(local, action) is action
+
+
+@pytest.mark.parametrize(
+    ("domain", "mode", "would_have_been"),
+    [
+        (None, "monitor", "reject"),
+        (Domain(1, 1, "corp", mode=Mode.MONITOR), "monitor", "reject"),
+        (Domain(1, 1, "corp", mode=Mode.ENFORCE), "enforce", ""),
+    ],
+    ids=["no domain", "monitor", "enforce"],
+)
+def test_a_login_without_first_factor_is_refused(domain: Domain | None, mode: str, would_have_been: str) -> None:
+    """The refusal has the mode of the domain. A login without a domain counts as monitored."""
+    decision = refuse(Reason.NO_DOMAIN, domain)
+    assert (decision.row, decision.mode) == (("reject", "reject", would_have_been, Reason.NO_DOMAIN), mode)
+
+
+def test_too_many_sessions() -> None:
+    """Enforce mode refuses the login. Monitor mode accepts it, and its metric counts a login that would be refused."""
+    enforce, monitor = (
+        over_limit(decide(Reason.NONE, Action.ALLOW, Reason.NONE, mode, Fallback.DENY))
+        for mode in (Mode.ENFORCE, Mode.MONITOR)
+    )
+    assert enforce.row == ("reject", "reject", "", Reason.TOO_MANY_SESSIONS)
+    assert (enforce.mode, enforce.outcome) == ("enforce", "deny")
+    assert monitor.row == ("reject", "accept", "reject", Reason.TOO_MANY_SESSIONS)
+    assert (monitor.mode, monitor.outcome) == ("monitor", "would_deny")
+
+
+async def test_the_attributes_of_a_refusal(listener: FakeListener) -> None:
+    """A login by EAP gets the failure of its last message (RFC 3748 section 4.2), which a broken message leaves without
+    a number. A login by PAP gets nothing. What the first factor gives is sent instead."""
+    by_eap, short, broken = (
+        listener.login(access_request(push_attribute(EAP_MESSAGE, message)))
+        for message in (b"\x02\x07\x00\x08\x01ann", b"\x02\x07", b"\x02")
+    )
+    assert refusal(by_eap, Reason.WRONG_PASSWORD) == push_attribute(EAP_MESSAGE, b"\x04\x07\x00\x04")
+    assert refusal(short, Reason.WRONG_PASSWORD) == push_attribute(EAP_MESSAGE, b"\x04\x07\x00\x04")
+    assert refusal(broken, Reason.WRONG_PASSWORD) == push_attribute(EAP_MESSAGE, b"\x04\x00\x00\x04")
+    by_pap = listener.login(pap("ann", "wrong"))
+    assert refusal(by_pap, Reason.WRONG_PASSWORD) == b""
+    by_eap.found = Found(refuse=b"\x12\x04no")
+    assert refusal(by_eap, Reason.WRONG_PASSWORD) == b"\x12\x04no"

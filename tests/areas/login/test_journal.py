@@ -92,6 +92,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         authority=None,
         named_by=None,
         revocation=None,
+        trace_id=None,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.arrival.request.authenticator

@@ -35,6 +35,7 @@ class AgentSettingsKind(Kind[ConfiguredSettings]):
     names = "select id, domain_id as owner, name from endpoint_instances"
     has_nameless = True
     changed_by = MappingProxyType({"/api/v1/agent/setSettings": "instanceId"})
+    shown_by = MappingProxyType({"/api/v1/agent/getSettings": "instanceId"})
 
     def __init__(self, service: Agents) -> None:
         self._service = service

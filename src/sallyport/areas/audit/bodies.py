@@ -27,8 +27,8 @@ class ListAudit(ScopedIfGiven, Paged):
     )
     search: AddressOrText = Field(
         default="",
-        description="Text, to list only entries that contain it in `action`, `actor`, `target` or `changes` "
-        "(case-insensitive).",
+        description="Text, to list only entries that contain it in `action`, `actor`, `target`, `changes` or "
+        "`requestId` (case-insensitive).",
     )
     action: Text = Field(default="", description="Action, such as `domain.add`, to list only entries with this action.")
     actor: Text = Field(

@@ -24,6 +24,7 @@ ALL_COLUMNS = (
     "action",
     "target",
     "changes",
+    "requestId",
 )
 _MAX_CELL_LENGTH = 60
 _EMPTY: tuple[JSON, ...] = (None, "", [], {})
@@ -42,7 +43,9 @@ def audit() -> None:
     "--actor",
     help="Show only entries of this actor: the name of a token, of an API key or of a local user.",
 )
-@field_option("search", "--search", help="Show only entries with this text in action, actor, target or changes.")
+@field_option(
+    "search", "--search", help="Show only entries with this text in action, actor, target, changes or requestId."
+)
 @field_option("from", "--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @field_option("to", "--until", type=PAST, help="End of the period (exclusive), in the same form as --since.")
 @click.option(

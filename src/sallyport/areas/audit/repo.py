@@ -31,6 +31,16 @@ class AuditRow:
     action: Annotated[str, Wire("Action, such as `domain.add`.")]
     target: Annotated[str, Wire("Object that was changed, as text.")]
     changes: str
+    request_id: Annotated[
+        str | None,
+        Wire(
+            "X-Request-Id in the answer to the request that has made the change, or the trace id of the login that has "
+            "caused it. Empty if neither has.",
+            "requestId",
+            empty=True,
+            after="changes",
+        ),
+    ]
 
     @Wire(
         "Changed fields, each as [before, after]. The values of secrets are hidden. Long values are "
@@ -81,7 +91,7 @@ class AuditQuery:
 
 
 _COLUMNS = ", ".join(columns_of(AuditRow))
-_SEARCHED = ("action", "actor", "target", "changes")
+_SEARCHED = ("action", "actor", "target", "changes", "request_id")
 
 
 def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:

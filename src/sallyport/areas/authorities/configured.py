@@ -25,6 +25,7 @@ class AuthorityKind(Kind[AddAuthority]):
     texts = frozenset({FIELD})
     names = "select id, tenant_id as owner, name from authorities"
     listed_by = ("/ad/ListAuthorities", "authorities")
+    shown_by = MappingProxyType({"/ad/GetAuthority": "authorityId"})
     changed_by = MappingProxyType({"/ad/UpdateAuthority": "authorityId", "/ad/DeleteAuthority": "authorityId"})
 
     def __init__(self, service: Authorities) -> None:

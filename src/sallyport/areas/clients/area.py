@@ -45,7 +45,7 @@ class ClientsArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands of RADIUS clients."""
-        return api.local_operations(self.service, self._tenants, self._find_domain)
+        return api.local_operations(self.service, self._tenants, self._find_domain, self.managed)
 
     def _find_domain(self, tenant_id: int, name: str) -> int:
         return self._domains.named(tenant_id, name).id

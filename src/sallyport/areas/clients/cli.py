@@ -218,6 +218,7 @@ def import_(
         tags=list[JSON](tags),
         apply=not dry_run and (skip_refused or not unusable),
         skip_refused=skip_refused,
+        override=line.override,
     )
     steps = [*entries(done["clients"]), *unusable]
     _show(line, steps, found, applied=done["applied"], as_json=as_json)

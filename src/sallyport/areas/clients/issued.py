@@ -107,7 +107,7 @@ class IssuedCertificates:
             for each in fingerprints:
                 tx.execute("delete from issued_certificates where fingerprint = :value", value=each)
 
-        await self._configuration.change(transaction)
+        await self._configuration.change(transaction, urgent=True)
 
 
 def _check(tx: Tx, name: str, tenant_id: int) -> None:

@@ -90,7 +90,7 @@ class Latches:
             after = repo.described(tx, client.tenant_id, client.id)
             record(tx, "client.unlatch", client.tenant_id, client.id, at, before=before, after=after)
 
-        await self._configuration.change(transaction)
+        await self._configuration.change(transaction, urgent=True)
 
 
 def _store(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:

@@ -2,6 +2,7 @@
 client.weaknesses."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
 import trio
 from pydantic import Field, SecretBytes
@@ -35,8 +36,10 @@ from sallyport.shell.command import Arguments, LocalOperations, Tenants
 from sallyport.store.model import Value
 from sallyport.web.bodies import Octets, Plain
 from sallyport.web.operation import Operations
-from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, not_allowed
+from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate, ManagedCheck, acting_on, not_allowed
 from sallyport.web.tags import NewTags
+
+UPDATE: Final = "/network_device/UpdateClient"
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
@@ -88,7 +91,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         shown = [_active(*each) for each in found[page.offset : page.offset + page.size]]
         return Plain({"clients": shown, "totalCount": len(found)})
 
-    @clients.post("/network_device/UpdateClient", roles=OPERATORS)
+    @clients.post(UPDATE, roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
         """Change a RADIUS client. The change applies to the next request.
 
@@ -211,6 +214,8 @@ class ImportClients(Arguments):
     no client is imported.
 
     skip_refused: whether to skip the clients that cannot be imported, and to import the others.
+
+    override: whether to change clients that files manage.
     """
 
     org: int
@@ -220,9 +225,12 @@ class ImportClients(Arguments):
     tags: NewTags = Field(default_factory=list)
     apply: bool = False
     skip_refused: bool = False
+    override: bool = False
 
 
-def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain) -> LocalOperations:
+def local_operations(
+    service: Clients, tenants: Tenants, find_domain: FindDomain, managed: ManagedCheck
+) -> LocalOperations:
     """Return the local operations of RADIUS clients by name."""
     local = LocalOperations()
 
@@ -246,7 +254,9 @@ def local_operations(service: Clients, tenants: Tenants, find_domain: FindDomain
         # In a thread, so that logins are not delayed: thousands of clients take half a second.
         steps, shown, whole = await trio.to_thread.run_sync(plan)
         if wanted.apply and whole:
-            await service.carry_out(tenant_id, steps)
+            changed = [{"clientId": step.client_id} for step in steps if step.action is Action.CHANGED]
+            with await acting_on(managed, tenant_id, UPDATE, changed, override=wanted.override):
+                await service.carry_out(tenant_id, steps)
         return {"applied": wanted.apply and whole, "clients": shown}
 
     @local("client.weaknesses")

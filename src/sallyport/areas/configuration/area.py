@@ -1,8 +1,9 @@
 """The entrance of configuration as code."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Final
+
+import trio
 
 from sallyport.areas.configuration import operations as api
 from sallyport.areas.configuration.managed import ManagedObjects
@@ -12,15 +13,14 @@ from sallyport.areas.configured import AnyKind
 from sallyport.areas.domains.service import Domains
 from sallyport.areas.entrance import Area, Areas, Parts
 from sallyport.areas.tenancy.service import Tenancy
-from sallyport.base.clock import SECOND
 from sallyport.metrics import ConfigurationMetrics
 from sallyport.nodes.periodic import every
 from sallyport.settings.settings import Settings
 from sallyport.shell.command import Command
 from sallyport.store.sealed import Sealed
 
-LATE_S: Final = 60.0
-"""Time in seconds after the last transaction of an apply of several after which its node has stopped."""
+UNDO_S: Final = 5.0
+"""Time in seconds between two looks for an apply whose node has stopped."""
 
 
 class ConfigurationArea(Area):
@@ -32,9 +32,12 @@ class ConfigurationArea(Area):
         self._areas = areas
         self._tenancy = tenancy
         self._parts = parts
-        self.engine = Engine(parts.configuration, self._kinds, parts.vault, parts.clock)
-        self.managed = ManagedObjects(parts.store, self._kinds)
+        is_shared = parts.store.is_shared
+        self.engine = Engine(parts.configuration, self._kinds, parts.vault, parts.clock, is_shared=is_shared)
+        self.managed: ManagedObjects = ManagedObjects(parts.store, self._kinds)
         domains.renamed = self.managed.rename_domain
+        for area in areas:
+            area.managed = self.managed
         self.metrics = ConfigurationMetrics(parts.registry)
         self.startup = Startup(parts.settings.apply, self.engine, tenancy, self.metrics, parts.clock)
         self.leader_tasks = (self.startup.run, self._undo_unfinished)
@@ -47,15 +50,17 @@ class ConfigurationArea(Area):
         self.startup.use(settings.apply)
 
     async def prepare(self) -> None:
-        """Undo what an apply has changed that did not reach its end, before logins are answered."""
-        await self._undo_late(LATE_S if self._parts.store.is_shared else 0)
+        """Undo what an apply has changed that did not reach its end, and wait for the end of one of another node,
+        before logins are answered."""
+        await self.engine.undo_unfinished()
+        while self._parts.configuration.has_partial:
+            with trio.move_on_after(UNDO_S):
+                await self._parts.configuration.reload()
+            await self.engine.undo_unfinished()
 
     async def _undo_unfinished(self) -> None:
         """Undo what a node has changed that has stopped meanwhile, until cancelled."""
-        await every(LATE_S, partial(self._undo_late, LATE_S), failure="configuration_not_undone")
-
-    async def _undo_late(self, late_s: float) -> None:
-        await self.engine.undo_unfinished(self._parts.clock() - int(late_s * SECOND) + 1)
+        await every(UNDO_S, self.engine.undo_unfinished, failure="configuration_not_undone")
 
     def commands(self) -> Mapping[str, Command]:
         """Return the local operations of `sallyport export` and `sallyport apply`."""

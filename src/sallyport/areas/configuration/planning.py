@@ -86,7 +86,8 @@ def plan(
         files = {each.identity for each in own}
         gone = [each for each in planner.others(files) if each.identity in present.managed.get(kind.name, ())]
         if prune is not Prune.NOTHING:
-            _check_few(kind, gone, len(present.objects.get(kind.name, ())), prune)
+            if not problems.found:  # a wrong object of the files is not missing
+                _check_few(kind, gone, len(present.objects.get(kind.name, ())), prune)
             own += gone
             released[kind.name] = [each for each in present.managed.get(kind.name, ()) if each not in files]
         managed[kind.name] = [each for each in files if each not in present.managed.get(kind.name, ())]

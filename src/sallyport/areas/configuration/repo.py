@@ -38,7 +38,11 @@ def version(tx: Tx) -> int:
 
 
 def check_version(tx: Tx, plan: Plan) -> None:
-    """Raise Outdated if the configuration has changed since a plan was made."""
+    """Raise Outdated if the configuration has changed since a plan was made, or if another apply is unfinished. Until
+    the transaction ends, no other node changes the configuration or begins an apply."""
+    tx.execute("update config_version set version = version")
+    if is_unfinished(tx):
+        raise Outdated("another apply is being written: try again after its end")
     if version(tx) != plan.version:
         raise Outdated("the configuration has changed since the plan was made: make a new plan")
 
@@ -76,10 +80,18 @@ def managed_among(tx: Tx, tenant_id: int, kind: str, names: Sequence[str]) -> li
     return [str(name) for (name,) in tx.rows(sql, t=tenant_id, kind=kind, ids=listed(names))]
 
 
-def named(tx: Tx, names: str, ids: Iterable[int]) -> list[tuple[int, str]]:
-    """Return the owner and the name of objects. names: `Kind.names`."""
-    sql = f"select owner, name from ({names}) as named where id in {LISTED} order by id"
-    return [(int(str(owner)), str(name)) for owner, name in tx.rows(sql, ids=listed(ids))]
+def named(tx: Tx, names: str, ids: Iterable[int]) -> list[tuple[int, int, str]]:
+    """Return the id, the owner and the name of objects. names: `Kind.names`."""
+    sql = f"select id, owner, name from ({names}) as named where id in {LISTED} order by id"
+    return [(int(str(id_)), int(str(owner)), str(name)) for id_, owner, name in tx.rows(sql, ids=listed(ids))]
+
+
+def rename(tx: Tx, tenant_id: int, kind: str, before: str, after: str) -> None:
+    """Let files manage an object under its new name. before, after: the forms for comparison of its names."""
+    same: dict[str, Value] = {"t": tenant_id, "kind": kind, "after": after}
+    tx.execute("delete from configured_items where tenant_id = :t and kind = :kind and name = :after", **same)
+    sql = "update configured_items set name = :after where tenant_id = :t and kind = :kind and name = :before"
+    tx.execute(sql, before=before, **same)
 
 
 def manage(tx: Tx, tenant_id: int, names: Mapping[str, Sequence[str]], released: Mapping[str, Sequence[str]]) -> None:
@@ -136,6 +148,11 @@ def check_noted(tx: Tx, tenant_id: int, count: int) -> None:
 def forget_noted(tx: Tx, tenant_id: int) -> None:
     """Forget what an apply has noted, because it has ended or is undone."""
     tx.execute(f"delete {_SLICES}", t=tenant_id)
+
+
+def is_unfinished(tx: Tx) -> bool:
+    """Return whether an apply in several transactions has neither ended nor been undone."""
+    return tx.value(int, "select 1 from configured_slices limit 1") is not None
 
 
 def unfinished(tx: Tx, before: int) -> list[int]:

@@ -1,9 +1,10 @@
 """The engine of `apply`: it plans and writes the changes of a tenant.
 
 The plan is made outside the transaction of the changes, which checks that nothing has changed meanwhile. Up to WHOLE
-changes are one transaction. More are written in many short ones, so that none delays logins. The configuration in
-memory changes at the end. Until then, each transaction notes what it changes. If one fails, or the service stops in
-between, all of them are undone: at once, at the next start, or by another node.
+changes are one transaction. More are written in many short ones, so that none delays logins. Until the end, each
+transaction notes what it changes, and no node reads the configuration into memory again (`Configuration.is_partial`).
+If a transaction fails, or the service stops in between, all of them are undone: at once, at the next start, or by
+another node. One apply is written at a time; the others wait for its end.
 """
 
 import json
@@ -21,13 +22,13 @@ from sallyport.areas.configuration.item import Item, Plan, Prune, Sign, Step
 from sallyport.areas.configuration.managed import ManagedByFiles, few, shown
 from sallyport.areas.configuration.planning import Present, plan, undoing
 from sallyport.areas.configured import AnyChange, AnyKind, Change, Fields, Stored
-from sallyport.base.actor import acting, acting_as
-from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, NotFound, Refused, SallyportError
+from sallyport.base.actor import Overrides, acting, acting_as
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import Conflict, Contradiction, NotFound, Refused, StoreError
 from sallyport.base.text import counted, existing, fold
 from sallyport.store import audit
 from sallyport.store.model import Tx, Work
-from sallyport.store.snapshot import Configuration
+from sallyport.store.snapshot import LOOK_S, POLL_S, Configuration
 from sallyport.store.vault import Vault
 
 WHOLE: Final = 500
@@ -35,6 +36,10 @@ WHOLE: Final = 500
 to 0.3 ms."""
 SLICE: Final = 50
 """Maximum number of such changes in one of several transactions. A login waits for at most one of them."""
+LATE_S: Final = 20.0
+"""Time in seconds after the last transaction of an apply of several after which its node has stopped."""
+PAUSE_S: Final = 2 * POLL_S
+"""Time in seconds between two applies in several transactions of a node. All nodes read the configuration meanwhile."""
 ADMITTED: Final = 100
 """Number of steps of a plan after which other tasks run."""
 ATTEMPTS: Final = 5
@@ -46,17 +51,30 @@ log = structlog.get_logger()
 
 
 class Engine:
-    """The configuration of all tenants as files describe it. kinds: returns the kinds of all areas, those that others
-    refer to first."""
+    """The configuration of all tenants as files describe it.
+
+    kinds: returns the kinds of all areas, those that others refer to first. is_shared: whether other nodes may apply
+    files too.
+    """
 
     def __init__(
-        self, configuration: Configuration, kinds: Callable[[], Sequence[AnyKind]], vault: Vault, clock: Clock = now_us
+        self,
+        configuration: Configuration,
+        kinds: Callable[[], Sequence[AnyKind]],
+        vault: Vault,
+        clock: Clock = now_us,
+        *,
+        is_shared: bool = False,
     ) -> None:
         self._configuration = configuration
         self._kinds = kinds
         self._vault = vault
         self._clock = clock
+        self._late_us = int(LATE_S * SECOND) if is_shared else 0
+        self._pause_s = PAUSE_S if is_shared else 0.0
+        self._paused_until = 0.0
         self._applying = trio.Lock()
+        configuration.is_partial = repo.is_unfinished
 
     def kinds(self, only: Collection[str] = ()) -> Sequence[AnyKind]:
         """Return all kinds, or the kinds with some names. Raises NotFound if there is no such kind."""
@@ -128,29 +146,48 @@ class Engine:
         names = [shown(step.kind, step.identity) for step in plan.overridden]
         if names and not override:
             raise ManagedByFiles(plan.overridden[0].kind.name, names[0])
-        actor = replace(acting(), overrides=few(names))
+        actor = replace(acting(), overrides=Overrides(few(names)) if names else None)
         async with self._applying:
-            await self._undo(plan.tenant_id)
+            await self._await_others()
             parts = await trio.to_thread.run_sync(self._parts, plan)
             try:
                 with acting_as(actor):
                     await self._write(plan, parts)
-            except SallyportError:
+            except repo.Outdated:  # nothing is written, or another node has undone it
+                raise
+            except BaseException:  # the caller may have gone away
                 if len(parts) > 1:
-                    await self._undo(plan.tenant_id)
+                    with trio.CancelScope(deadline=trio.current_time() + LATE_S, shield=True):
+                        await self._try_undo(plan.tenant_id)
                 raise
         if parts:
             log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
 
-    async def undo_unfinished(self, before: int) -> None:
-        """Undo what an apply has changed that did not reach its end. before: only if its last transaction was before
-        this time, in microseconds."""
+    async def _await_others(self) -> None:
+        """Wait until no apply is unfinished, also those of other nodes. The caller holds the lock."""
+        while await self._configuration.store.read(repo.is_unfinished):
+            await self._undo_late()
+            await trio.sleep(LOOK_S)
+
+    async def undo_unfinished(self) -> None:
+        """Undo what an apply has changed whose process has stopped before its end."""
         async with self._applying:
-            for tenant_id in await self._configuration.store.read(lambda tx: repo.unfinished(tx, before)):
-                try:
-                    await self._undo(tenant_id)
-                except SallyportError as error:
-                    log.warning("configuration_not_undone", tenant=tenant_id, error=str(error))
+            await self._undo_late()
+
+    async def _undo_late(self) -> None:
+        before = self._clock() - self._late_us + 1
+        for tenant_id in await self._configuration.store.read(lambda tx: repo.unfinished(tx, before)):
+            await self._try_undo(tenant_id)
+
+    async def _try_undo(self, tenant_id: int) -> None:
+        """Undo an unfinished apply. If it cannot be undone, such as after the removal of a domain, its part stays, so
+        that the changes of others take effect."""
+        try:
+            await self._undo(tenant_id)
+        except Exception as error:  # also a defect must not stop the changes of other tenants
+            log.warning("configuration_not_undone", tenant=tenant_id, error=str(error))
+            if not isinstance(error, StoreError) or isinstance(error, Contradiction):
+                await self._configuration.change(lambda tx: repo.forget_noted(tx, tenant_id))
 
     async def _undo(self, tenant_id: int) -> None:
         """Restore what an unfinished apply has changed. If this is interrupted too, the next call does the rest."""
@@ -181,9 +218,13 @@ class Engine:
         if not parts:
             return
         await self._release(plan)
+        if len(parts) > 1:
+            await trio.sleep_until(self._paused_until)
         for part in parts[:-1]:
             await self._configuration.store.write(part)
         await self._configuration.change(parts[-1])
+        if len(parts) > 1:
+            self._paused_until = trio.current_time() + self._pause_s
         for kind in {step.kind for step in plan.changes}:
             kind.written()
 
@@ -210,6 +251,8 @@ class Engine:
         """Plan and apply, again if the configuration changes meanwhile, and return the plan. Raises as `plan` and
         `apply` do."""
         for attempt in range(1, ATTEMPTS + 1):
+            async with self._applying:
+                await self._await_others()
             planned = await self.plan(tenant_id, items, prune=prune, only=only, manages=manages)
             try:
                 await self.apply(planned, override=override)

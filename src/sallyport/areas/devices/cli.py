@@ -1,5 +1,6 @@
 """`sallyport device` and `sallyport station`: devices and stations of the inventory."""
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -99,7 +100,7 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
     lists = {**dict(USES), **{_LISTS.get(field, field): columns for field, _, columns in SHOWN}}
     facts = {name: value for name, value in found.items() if name not in lists}
     facts["evidence"] = _evidence(found["evidence"])
-    line.print_rows([{"device": name, "": value} for name, value in facts.items()], ("device", ""))
+    line.print_rows([{"device": name, "value": value} for name, value in facts.items()], ("device", "value"))
     for field, columns in lists.items():
         line.print(f"\n{field}:")
         line.print_rows(entries(found[field]), columns)
@@ -150,10 +151,14 @@ def reset(line: CommandLine, *, name: str, domain: str | None) -> None:
 @device.command()
 @click.argument("name", metavar="NAME|ID")
 @_domain
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation at a terminal.")
 @click.pass_obj
-def delete(line: CommandLine, *, name: str, domain: str | None) -> None:
+def delete(line: CommandLine, *, name: str, domain: str | None, yes: bool) -> None:
     """Delete a device. Its next request registers it again."""
     body, own_domain = _find(line, name, domain)
+    if not yes and sys.stdin.isatty():
+        what = f"device {body['deviceId']} with its learned values and its stations"
+        click.confirm(f"Delete {what}?", abort=True, err=True)
     line.note(str(line.run("/network_device/DeleteDevice", body, domain=own_domain)["message"]))
 
 

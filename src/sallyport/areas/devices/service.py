@@ -226,8 +226,8 @@ class Devices:
         async with self._changing:  # otherwise a flush between `in_slices` and `forget` would register the device again
             deleted, had_tags = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
-            if had_tags:
-                await self.tags.read_again()
+        if had_tags:
+            await self.tags.read_again()
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)
 

@@ -63,14 +63,14 @@ class DidArea(Area):
     def __init__(
         self, parts: Parts, sessions: Sessions, tokens: Tokens, targets: AccessTargets, guesses: Guesses
     ) -> None:
-        store, vault, clock, settings = parts.store, parts.vault, parts.clock, parts.settings
+        store, vault, clock = parts.store, parts.vault, parts.clock
 
         def base() -> str:
-            return settings.did_url or parts.link_base()
+            return parts.settings.did_url or parts.link_base()
 
         self.requests, tries = OpenRequests(clock, parts.notices), Tries(guesses, clock)
         self.dids = Dids(store, vault, sessions, self.requests, base, clock)
-        self.resolver = Resolver(store, parts.http, settings.did_web_hosts)
+        self.resolver = Resolver(store, parts.http, parts.settings.did_web_hosts)
         self.schemas = Schemas(store, vault, base, clock)
         self.lists = StatusLists(store, vault, base, clock)
         metrics = CredentialMetrics(parts.registry)

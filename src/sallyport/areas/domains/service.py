@@ -191,7 +191,9 @@ class Domains:
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
         """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode
         again."""
-        if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at), [domain_id]):
+        if not await self._switch(
+            "domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at), [domain_id], urgent=True
+        ):
             return False
         domain = self.table.by_id.get(domain_id)
         log.warning(
@@ -209,7 +211,7 @@ class Domains:
 
         The former mode of a domain is stored until `restore` is called or an admin sets the mode.
         """
-        count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback))
+        count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback), urgent=True)
         log.warning("break_glass_activated", domains=count)
         return list(self.table.by_id)
 
@@ -219,19 +221,23 @@ class Domains:
         A domain whose mode an admin has set after break-glass keeps its mode. If break-glass is inactive, no domain is
         restored.
         """
-        restored = await self._switch("domain.restore", repo.restore)
+        restored = await self._switch("domain.restore", repo.restore, urgent=True)
         log.warning("break_glass_restored", domains=len(restored))
         return restored
 
-    async def _switch(self, action: str, work: Work[T], domain_ids: Sequence[int] | None = None) -> T:
+    async def _switch(
+        self, action: str, work: Work[T], domain_ids: Sequence[int] | None = None, *, urgent: bool = False
+    ) -> T:
         """Run `work`, which changes the modes of domains. Write an entry to the audit trail for each changed domain.
 
         action: the name of the change in the audit trail. domain_ids: the domains that `work` may change; None for all
-        domains of the installation.
+        domains of the installation. urgent: as for `Configuration.change`.
         """
         at = self._clock()
 
-        return await self._configuration.change(lambda tx: _recorded(tx, action, lambda: work(tx), domain_ids, at))
+        return await self._configuration.change(
+            lambda tx: _recorded(tx, action, lambda: work(tx), domain_ids, at), urgent=urgent
+        )
 
     def warnings(self, domain_id: int) -> list[str]:
         """Return hints on a domain's mode and MFA provider, such as a missing provider."""

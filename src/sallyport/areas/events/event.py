@@ -189,6 +189,17 @@ class EventRow:
             look="none",
         ),
     ]
+    trace_id: Annotated[
+        str | None,
+        Wire(
+            "Trace id of the login (W3C Trace Context), which log lines and the requests to the MFA provider have too. "
+            "Empty if the login has waited for no other system.",
+            "traceId",
+            empty=True,
+            after="revocation",
+            look="none",
+        ),
+    ]
 
     @property
     @Wire(

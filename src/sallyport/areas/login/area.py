@@ -26,6 +26,7 @@ from sallyport.areas.login.first.winbind.helpers import Helpers
 from sallyport.areas.login.journal import Journal
 from sallyport.areas.login.limit import EndsSessions, SessionLimits
 from sallyport.areas.login.listen import senders
+from sallyport.areas.login.listen.pending import PendingSlots
 from sallyport.areas.login.listen.senders import Senders
 from sallyport.areas.login.login import Login
 from sallyport.areas.login.pipeline import Pipeline
@@ -120,6 +121,7 @@ class LoginArea(Area):
         self._upstream_metrics = UpstreamMetrics(parts.registry)
         self._hidden = hidden_places(parts.dictionary.attributes.values())
         self._winbind = Helpers(settings.ntlm_auth)
+        self.slots = PendingSlots(settings.max_waiting_requests)
         self._ntlm_auth_of = ntlm_auth or self._winbind_of
         self.challenges, self.calls = self._shared()
         self.second = SecondFactor(
@@ -194,9 +196,14 @@ class LoginArea(Area):
         self.leader_tasks = (self.journal.purge, self.limits.purge)
 
     def apply(self, settings: Settings) -> None:
-        """Limit wrong codes as in the settings."""
+        """Use the limits, the program of winbind and the tag of the metrics that the settings have."""
         if isinstance(self.calls, SharedCalls):
             self.calls.codes = _limit_of_codes(settings)
+        self.slots.resize(settings.max_waiting_requests)
+        if self.spool is not None:
+            self.spool.limit = settings.accounting_spool_mib << 20
+        self._winbind.program = settings.ntlm_auth
+        self.metrics.use_tag(settings.metrics_tag)
 
     def operations(self, gate: Gate) -> Sequence[Operations]:
         """Return the operations of first factors."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sallyport.areas.policy.lockouts.service import Write
     from sallyport.areas.policy.roles.role import GivenRole
     from sallyport.areas.policy.rules.rule import Rule
+    from sallyport.base.trace import Trace
     from sallyport.radius.duplicates import Entry
     from sallyport.radius.eap.certificate_names import NamedBy
     from sallyport.radius.packet import Request
@@ -305,7 +306,8 @@ class Login(Answered):
     the reason why there is none; `Pipeline.refresh` sets it again after a wait. approved: whether the user has approved
     the second factor. detail: a text for admins: what the provider says about the outcome, and the effect of a limit of
     parallel sessions. limit: the limit of the rule that admits the login, or None. Over time: waits: the time for which
-    the login waited; in EAP, over all its rounds. continuation: a function that continues the login after a wait.
+    the login waited; in EAP, over all its rounds. trace: the trace of a login that needs a task; requests that join the
+    second factor of an earlier request have its trace. continuation: a function that continues the login after a wait.
     ending: the end of an EAP conversation that the answer ends. cloud: the stamp of the account of a cloud directory
     that a client certificate names, or empty. keep: a function that writes to the store in the transaction of the
     login's event. `keep` returns False and writes nothing if another node answers the login. locks: functions that
@@ -340,6 +342,7 @@ class Login(Answered):
     detail: str = ""
     limit: SessionLimit | None = None
     waits: Waits = NO_WAITS
+    trace: Trace | None = None
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
     ending: Ending | None = None
     cloud: str = ""

@@ -21,7 +21,7 @@ from sallyport.store.model import NewRows, Tx, Value
 EAP_TLS: Final = Method.EAP_TLS
 _UNSIGNED: Final = 0x80
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
-ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail", "port")
+ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail", "port", "trace_id")
 """The columns of a login that has waited, whose answer has attributes, or that has a detail or a port."""
 
 
@@ -133,6 +133,7 @@ def _long_event(login: Login, as_text: Callable[[bytes], str]) -> tuple[Value, .
         attributes or None,
         login.detail or None,
         login.network.port,
+        login.trace.id if login.trace else None,
     )
 
 

@@ -192,7 +192,7 @@ class Spool:
         self._store = store
         self._file = SpoolFile(path)
         self._files = [*map(SpoolFile, left), self._file]
-        self._limit = limit
+        self.limit = limit
         self._metrics = metrics
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
@@ -210,7 +210,7 @@ class Spool:
         failed.
         """
         payload = _pack(record)
-        if self._file.size + self._added_octets + len(payload) > self._limit:
+        if self._file.size + self._added_octets + len(payload) > self.limit:
             self._metrics.records.cell("dropped").count += 1
             return False
         self._added.append((payload, done))

@@ -53,7 +53,7 @@ class MfaArea(Area):
             return Host(
                 domain_id=domain_id,
                 domain=domain.name if domain else "",
-                http=domains.http_of(domain_id),
+                http=domains.http_of(domain_id).traced(),
                 seeds=seeds,
                 wallets=wallets,
                 own=own,

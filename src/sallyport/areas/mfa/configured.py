@@ -23,6 +23,7 @@ class ProviderKind(Kind[WholeProvider]):
     removed_first = False
     destinations = frozenset({"url", "host", "domain", "issuer"})
     listed_by = ("/ad/ListMFAProviders", "providers")
+    shown_by = MappingProxyType({"/ad/GetMFAProvider": "provider"})
     changed_by = MappingProxyType(
         {"/ad/SetMFAProvider": "domainId", "/ad/AddMFAProvider": "provider", "/ad/DeleteMFAProvider": "provider"}
     )

@@ -34,6 +34,7 @@ class ProfileKind(Kind[SetProfile]):
     keeps = _BY_DOMAIN
     texts = frozenset({ANCHORS})
     listed_by = ("/ad/ListProfiles", "profiles")
+    shown_by = MappingProxyType({"/ad/ShowProfile": "name"})
     changed_by = MappingProxyType({"/ad/SetProfile": "name", "/ad/RemoveProfile": "name"})
 
     def __init__(self, service: Profiles) -> None:

@@ -123,7 +123,9 @@ class UsersArea(Area):
 
     def commands(self) -> Mapping[str, Command]:
         """Return the commands that import and export users and instances, and enrol users."""
-        return api.local_operations(self._parts.store, self._instances, self.accounts, self.seeds, self._domains.id_of)
+        return api.local_operations(
+            self._parts.store, self._instances, self.accounts, self.seeds, self._domains, self.managed
+        )
 
     def routes(self, gate: Gate) -> Sequence[BaseRoute]:
         """Return the page of an enrolment link."""

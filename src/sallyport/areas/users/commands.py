@@ -81,7 +81,7 @@ def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, a
     for at in range(0, len(rows), BATCH):
         part = rows[at : at + BATCH]
         sent: list[JSON] = [{field: value for field, value in row.items() if field != "line"} for row in part]
-        done = line.rows(command, domain=domain, rows=sent, apply=apply)
+        done = line.rows(command, domain=domain, rows=sent, apply=apply, override=line.override)
         steps += [{"line": row["line"], **step} for row, step in zip(part, done, strict=True)]
     return steps
 

@@ -59,7 +59,8 @@ class Planned:
     """The plan for importing a row.
 
     changes: the names of the fields that the import changes. do: the function that executes the plan in a transaction,
-    or None if nothing has to be done. reason: the reason why the row cannot be imported, or empty.
+    or None if nothing has to be done. reason: the reason why the row cannot be imported, or empty. id: that of a
+    present instance or user that changes.
     """
 
     outcome: Outcome
@@ -67,6 +68,7 @@ class Planned:
     changes: Sequence[str] = ()
     do: Callable[[Tx], object] | None = None
     reason: str = ""
+    id: int = 0
 
     def row(self) -> Row:
         """Return the plan as a row of the command's answer."""
@@ -83,11 +85,13 @@ Plan = Callable[[Tx, Mapping[str, object]], Planned]
 
 
 class ImportRows(Arguments):
-    """Rows to import into a domain. apply: whether to execute the plans of the rows, or only to return them."""
+    """Rows to import into a domain. apply: whether to execute the plans of the rows, or only to return them. override:
+    whether to change instances and users that files manage."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
     apply: bool = False
+    override: bool = False
 
 
 async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
@@ -152,7 +156,8 @@ async def import_instances(
         changes = changed(old.settings, new.settings)
         if not changes:
             return Planned(Outcome.UNCHANGED, new.name)
-        return Planned(Outcome.CHANGED, new.name, list(changes), lambda tx: instances.update_in(tx, old, new))
+        do: Callable[[Tx], object] = lambda tx: instances.update_in(tx, old, new)  # noqa: E731
+        return Planned(Outcome.CHANGED, new.name, list(changes), do, id=old.id)
 
     return await carry_out(store, plan, rows, apply=apply)
 
@@ -233,7 +238,9 @@ class _UserImport:
             self._users.update_in(tx, old, wanted.change)
             self._assign(tx, old.id, wanted.userName, assigned)
 
-        return Planned(Outcome.CHANGED, old.name, changes, do) if changes else Planned(Outcome.UNCHANGED, old.name)
+        if not changes:
+            return Planned(Outcome.UNCHANGED, old.name)
+        return Planned(Outcome.CHANGED, old.name, changes, do, id=old.id)
 
     def _assign(self, tx: Tx, user_id: int, name: str, assigned: _Assignments) -> None:
         fresh = assigned.new_to(tx, user_id)

@@ -1,22 +1,30 @@
 """Local operations of instances and users: instance.import, user.import, user.export, user.totp.remove."""
 
-from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
 
 from pydantic import Field
 
+from sallyport.areas.domains.service import Domains
 from sallyport.areas.users.accounts.account import DIRECT, Account, UserQuery
 from sallyport.areas.users.accounts.service import Users
-from sallyport.areas.users.imports import ImportRows, import_instances, import_users
+from sallyport.areas.users.imports import ImportRows, Planned, import_instances, import_users
 from sallyport.areas.users.instances.service import Instances
 from sallyport.areas.users.totp import OneTimeSeeds
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import Arguments, LocalOperations
 from sallyport.store.model import Store
+from sallyport.web.scope import ManagedCheck, acting_on
 
-FindDomain = Callable[[str], int]
-"""A function that takes the name or id of a domain and returns its id. It raises NotFound if the domain does not
-exist."""
 PAGE = 200
+UPDATE_INSTANCE: Final = "/api/v1/instances/updateAuthType"
+UPDATE_USER: Final = "/api/v1/endpointUsers/updateEpmUserInfo"
+
+
+class RunImport(Protocol):
+    """A function that plans the import of rows, and executes the plans if `apply` is set."""
+
+    async def __call__(self, *, apply: bool) -> list[Planned]: ...
 
 
 class OneName(Arguments):
@@ -35,21 +43,34 @@ class ExportUsers(Arguments):
 
 
 def local_operations(
-    store: Store, instances: Instances, users: Users, seeds: OneTimeSeeds, find_domain: FindDomain
+    store: Store, instances: Instances, users: Users, seeds: OneTimeSeeds, domains: Domains, managed: ManagedCheck
 ) -> LocalOperations:
     """Return the local operations of this package by name."""
     local = LocalOperations()
+    find_domain = domains.id_of
+
+    async def imported(wanted: ImportRows, run: RunImport, path: str, field: str) -> JSON:
+        """Plan or run an import, which changes present objects as an operation does. field: that of the operation which
+        selects the object."""
+        planned, domain_id = await run(apply=False), find_domain(wanted.domain)
+        changed = [
+            {"domainId": domain_id, field: each.id, **dict.fromkeys(each.changes, True)} for each in planned if each.id
+        ]
+        tenant_id = domains.tenant_of(domain_id) or 0
+        with await acting_on(managed, tenant_id, path, changed, override=wanted.override):
+            if wanted.apply:
+                planned = await run(apply=True)
+        return [each.row() for each in planned]
 
     @local("instance.import")
     async def importing_instances(wanted: ImportRows) -> JSON:
-        domain_id = find_domain(wanted.domain)
-        planned = await import_instances(store, instances, domain_id, wanted.rows, apply=wanted.apply)
-        return [each.row() for each in planned]
+        run = partial(import_instances, store, instances, find_domain(wanted.domain), wanted.rows)
+        return await imported(wanted, run, UPDATE_INSTANCE, "instanceId")
 
     @local("user.import")
     async def importing_users(wanted: ImportRows) -> JSON:
-        planned = await import_users(store, users, find_domain(wanted.domain), wanted.rows, apply=wanted.apply)
-        return [each.row() for each in planned]
+        run = partial(import_users, store, users, find_domain(wanted.domain), wanted.rows)
+        return await imported(wanted, run, UPDATE_USER, "userId")
 
     @local("user.export")
     async def export_users(wanted: ExportUsers) -> JSON:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import trio
 
 from sallyport.areas.users import repo
-from sallyport.areas.users.accounts.account import DIRECTORY, UserChange
+from sallyport.areas.users.accounts.account import DIRECTORY, DIRECTORY_USER, UserChange
 from sallyport.areas.users.repo import Pending, SealedSeed
 from sallyport.areas.users.service import MAX_CACHED, EndpointUsers
 from sallyport.areas.users.user import NO_USER, CodeCheck, Enrolment, UserKey, UserRef, name_key
@@ -132,7 +132,7 @@ class OneTimeSeeds:
 
         def transaction(tx: Tx) -> UserRef:
             if is_person and isinstance(which, str) and repo.locate(tx, domain_id, which) is None:
-                self._users.add_in(tx, domain_id, UserChange(which), source=DIRECTORY)
+                self._users.add_in(tx, domain_id, UserChange(which, DIRECTORY_USER), source=DIRECTORY)
             user = _located(tx, domain_id, which)
             touched.append(user)
             repo.begin_enrolment(

@@ -34,6 +34,7 @@ COLUMNS: Final = (
     Column("domain", "Domain"),
     Column("changed", "Changes", "changes"),
     Column("tokenId", "Token id", "number", is_chosen=False),
+    Column("requestId", "Request", "code", is_chosen=False),
     Column("auditId", "Id", "number", is_chosen=False),
 )
 WHOLE: Final = (*COLUMNS[:1], Column("org", "Org", "number"), Column("tenant", "Tenant", "number"), *COLUMNS[1:])

@@ -11,10 +11,11 @@ logins of other tenants. So `inventory/devices/repo` checks `exceeds` before it 
 the triggers again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sallyport.settings.limits import HISTORIES, UNCHECKED
+from sallyport.store.model import Tx
 
 _TENANT = "{row}.tenant_id"
 _DOMAIN = "(select tenant_id from domains where id = {row}.domain_id)"
@@ -110,6 +111,13 @@ def exceeds(limit: str, domain: str, rows: str = "1") -> str:
     tenant = f"(select tenant_id from domains where id = {domain})"
     kept = f"select value from tenant_rows where tenant_id = {tenant} and name = '{limit}'"
     return f"exists (select 1 from limits where name = '{limit}' and most < {rows} + coalesce(({kept}), 0))"
+
+
+def replace_limits(tx: Tx, limits: Mapping[str, int]) -> None:
+    """Replace the limits that the triggers read."""
+    tx.execute("delete from limits")
+    for name, most in limits.items():
+        tx.execute("insert into limits (name, most) values (:name, :most)", name=name, most=most)
 
 
 def _triggers(counted: CountedTable, *, is_history: bool) -> Iterator[str]:

@@ -19,7 +19,7 @@ from sallyport.base.wire import JSON
 EVENT = DomainEvent(
     7, 1_767_225_600_000_000, "ann", "192.0.2.1", "192.0.2.9", 3, "lobby", "aa-bb", "pap", "local", "reject", "accept",
     "reject", "not enrolled", 1500, 0, 0, "", 0, 0, None, None, None, None, "corp", "Gi1/0/1",
-    None, None, None, 1,
+    None, None, None, "f" * 32, 1,
 )  # fmt: skip
 RFC_5424 = re.compile(
     rb"<(\d{1,3})>1 (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z) ([\x21-\x7e]{1,255}) sallyport \d+ (?:login|audit) "
@@ -30,7 +30,7 @@ RFC_5424 = re.compile(
 
 CHANGE = NumberedRow(
     9, 1_767_225_600_000_000, 3, 1, "token", "ci", 4, "client.update", "client 5 vpn",
-    '{"name": ["vpn", "vpn-1"], "secret": ["********", "********"]}', 100, 7,
+    '{"name": ["vpn", "vpn-1"], "secret": ["********", "********"]}', "req-1", 100, 7,
 )  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def test_a_json_line_has_every_field() -> None:
     )  # fmt: skip
     assert record["latencyMs"] == 1.5
     assert (record["ssid"], record["port"], record["role"]) == ("corp", "Gi1/0/1", "")
+    assert record["traceId"] == "f" * 32 and json.loads(as_json(audit_fields(CHANGE, "", None)))["requestId"] == "req-1"
     assert record["time"] == "2026-01-01T00:00:00.000000Z"
 
 

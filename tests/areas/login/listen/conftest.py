@@ -63,7 +63,7 @@ class Wire:
             lambda reply, to: self._out.send_nowait((reply, to)),
             self.nursery,
             duplicate_window_s=WINDOW_S,
-            reject_delay_s=self._reject_delay_s,
+            reject_delay_s=lambda: self._reject_delay_s,
         )
 
     def _learn(self, client: Client, what: str) -> None:

@@ -94,7 +94,7 @@ async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -
             radsec.send,
             wire.nursery,
             duplicate_window_s=WINDOW_S,
-            reject_delay_s=0,
+            reject_delay_s=lambda: 0.0,
             label=LABEL,
         )
         for number, kind in enumerate(RadiusService, 2)

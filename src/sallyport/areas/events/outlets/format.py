@@ -31,6 +31,7 @@ holds less than 64 KiB."""
 _LOGIN: Final = (
     *("eventId", "time", "domain", "user", "ip_address", "client_ip", "device_name", "station", "method", "factor"),
     *("decision", "appliedDecision", "wouldHaveBeen", "reason", "detail", "latencyMs", "role", "ssid", "port"),
+    "traceId",
 )
 _OWN_NAMES: Final = {"device_name": "device"}
 _ESCAPED: Final = re.compile(r'(["\\\]])')
@@ -75,6 +76,7 @@ def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None)
         "action": entry.action,
         "target": entry.target if pseudonyms is None else pseudonyms.of(entry.target),
         "changes": changes if pseudonyms is None else {name: [HIDDEN, HIDDEN] for name in changes},
+        "requestId": entry.request_id or "",
     }
 
 

@@ -68,7 +68,8 @@ class LoginLog:
             # The log itself replaces names by pseudonyms.
             fields = login_fields(event, self._domain(event.domain_id), None)
             del fields["type"]
-            log.info("login", request_id=fields.pop("eventId"), at=fields.pop("time"), **fields)
+            event_id, trace_id = fields.pop("eventId"), fields.pop("traceId")
+            log.info("login", request_id=event_id, trace_id=trace_id, at=fields.pop("time"), **fields)
             if number % LINES_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         return newest

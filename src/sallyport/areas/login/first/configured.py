@@ -23,6 +23,7 @@ class FirstFactorKind(Kind[SetFirstFactor]):
     keeps = frozenset({"ldap", "radius"})
     destinations = frozenset({"servers", "host", "startTls", "caCertificate"})
     changed_by = MappingProxyType({"/ad/SetFirstFactor": "domainId"})
+    shown_by = MappingProxyType({"/ad/GetFirstFactor": "domainId"})
 
     def __init__(self, service: FirstFactorSettings) -> None:
         self._service = service

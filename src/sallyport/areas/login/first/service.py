@@ -13,6 +13,7 @@ from sallyport.areas.login.first.checker import AtOnce, Checker, Tell, silent
 from sallyport.areas.login.first.repo import FactorRow
 from sallyport.areas.login.login import FirstFactorResult, Login, Reason
 from sallyport.base.errors import SecretError
+from sallyport.base.trace import following
 from sallyport.store.snapshot import Configuration
 
 RESTART_S = 1.0
@@ -115,7 +116,8 @@ class FirstFactors:
         at_once = checker if isinstance(checker, AtOnce) else None
         ready = self._ready[row.domain_id] = _Ready(row, checker, at_once, trio.CancelScope())
         if ready.checker is not None:
-            self._nursery.start_soon(self._carry, ready, ready.checker)
+            with following(None):  # the task outlives the login that starts it
+                self._nursery.start_soon(self._carry, ready, ready.checker)
         return ready
 
     def retire(self, domain_id: int, row: FactorRow | None) -> None:

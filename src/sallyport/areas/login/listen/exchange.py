@@ -153,7 +153,7 @@ class Exchange:
         nursery: trio.Nursery,
         *,
         duplicate_window_s: float,
-        reject_delay_s: float,
+        reject_delay_s: Callable[[], float],
         label: str = "",
     ) -> None:
         self.number = number
@@ -175,7 +175,7 @@ class Exchange:
         self._round_budget = RoundBudget()
         self._just_decided: list[tuple[Login, Decision]] = []
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
-        self._tag_key, self._tagged = services.login_metrics.tag_key, services.login_metrics.tagged
+        self._metrics = services.login_metrics
 
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Load the answers of an earlier process, so that retransmissions get them again."""
@@ -382,14 +382,15 @@ class Exchange:
                 self._sightings.use(login.device, login.behind, login.network, client, login.method)
             if login.limit is None:
                 self._counts.decided(0 if login.domain is None else login.domain.id, decision)
-                if self._tag_key:
+                if self._metrics.tag_key:
                     self._count_tag(login, decision)
         self._journal.add(login)
 
     def _count_tag(self, login: Login, decision: Decision) -> None:
         """Count the final decision of a login by the tag of its device. An unproven sender names no device."""
         if login.counted:
-            self._tagged.cell(value_for(login.device.tags, self._tag_key) or "none", decision.outcome).count += 1
+            value = value_for(login.device.tags, self._metrics.tag_key) or "none"
+            self._metrics.tagged.cell(value, decision.outcome).count += 1
 
     def _note(self, login: Login) -> None:
         """Count a login in the inventory. If the sender of the login is not proven, do not count the login, but add the
@@ -440,7 +441,7 @@ class Exchange:
                 entry.ending.end(entry)
             if entry.limit is not None and entry.domain is not None:
                 self._counts.decided(entry.domain.id, entry.answer.decision)
-                if self._tag_key:
+                if self._metrics.tag_key:
                     self._count_tag(entry, entry.answer.decision)
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)

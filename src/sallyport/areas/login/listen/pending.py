@@ -17,6 +17,7 @@ from sallyport.areas.login.pipeline import Pipeline, show_unproven
 from sallyport.areas.login.second_step import SecondStep
 from sallyport.base.clock import Clock
 from sallyport.base.fair import FairShares, Room
+from sallyport.base.trace import following, new_trace
 from sallyport.radius.duplicates import Duplicates, Source
 from sallyport.radius.password import Method
 
@@ -24,11 +25,11 @@ from sallyport.radius.password import Method
 class Delayed:
     """Rejects that are sent a fixed time after their decision was stored.
 
-    release: a function that sends an answer. It is called with the answer, and with the time at which the answer was
-    ready, in microseconds.
+    seconds: a function that returns this time. release: a function that sends an answer. It is called with the answer,
+    and with the time at which the answer was ready, in microseconds.
     """
 
-    def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
+    def __init__(self, seconds: Callable[[], float], release: Callable[[Answered, int], None]) -> None:
         self._seconds = seconds
         self._release = release
         self._held: deque[tuple[float, Answered, int]] = deque()
@@ -41,9 +42,9 @@ class Delayed:
     def hold(self, entry: Answered, now: int) -> None:
         """Release an answer after its delay, or at once if there is no delay. now: the time at which it was ready, in
         microseconds."""
-        if self._seconds <= 0:
+        if (seconds := self._seconds()) <= 0:
             return self._release(entry, now)
-        self._held.append((trio.current_time() + self._seconds, entry, now))
+        self._held.append((trio.current_time() + seconds, entry, now))
         return self._some.set()
 
     async def run(self) -> None:
@@ -156,6 +157,11 @@ class PendingLogins:
         return True
 
     async def _decide_later(self, login: Login) -> None:
+        login.trace = new_trace()
+        with following(login.trace):
+            await self._decide_in_task(login)
+
+    async def _decide_in_task(self, login: Login) -> None:
         try:
             decision = await self._pipeline.check(login)
             if decision is None:
@@ -209,8 +215,17 @@ class PendingSlots:
     use the others. Unsigned requests can be forged, and a flood of them must not delay signed requests."""
 
     def __init__(self, limit: int) -> None:
-        self.unproven = Room(max(1, limit // 4))
-        self.proven = Room(max(1, limit - self.unproven.limit))
+        self.unproven, self.proven = map(Room, self._shares(limit))
+
+    def resize(self, limit: int) -> None:
+        """Change the number of slots."""
+        for room, share in zip((self.unproven, self.proven), self._shares(limit), strict=True):
+            room.resize(share)
+
+    @staticmethod
+    def _shares(limit: int) -> tuple[int, int]:
+        unproven = max(1, limit // 4)
+        return unproven, max(1, limit - unproven)
 
     @property
     def now(self) -> int:

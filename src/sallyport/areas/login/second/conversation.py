@@ -117,6 +117,7 @@ class Conversation:
         self.attached = attached
         self.tenant_id = login.arrival.client.tenant_id
         self.arrived_at = login.arrival.at
+        self.trace = login.trace
         self.session = session
         self.key = key
         self.deadline = deadline
@@ -164,6 +165,7 @@ class Conversation:
             before.superseded = True
             before.done.set()
         self.arrived_at = login.arrival.at
+        login.trace = self.trace
         self._newest = waiter = Waiter(login)
         if self.result is not None:
             waiter.done.set()

@@ -22,6 +22,7 @@ class RoleKind(Kind[WholeRole]):
     refers = "domain"
     removed_first = False
     listed_by = ("/ad/ListRoles", "roles")
+    shown_by = MappingProxyType({"/ad/ShowRole": "role"})
     changed_by = MappingProxyType({"/ad/SetRole": "role", "/ad/RemoveRole": "role"})
 
     def __init__(self, service: Roles) -> None:

@@ -17,6 +17,7 @@ class RuleKind(Kind[AddLoginRule]):
     name = "rule"
     body = AddLoginRule
     level = 2
+    weight = 3
     refers = "domain"
     mentioned = frozenset({"role", "provider"})
     names = "select id, domain_id as owner, name from login_rules"

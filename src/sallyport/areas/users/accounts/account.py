@@ -20,6 +20,8 @@ user or takes over the account."""
 DIRECTORY = "directory"
 """The source of a user that was added because a person of a directory or of the first factor has enrolled for codes.
 The source changes when an admin adds the user."""
+DIRECTORY_USER = "Directory User"
+"""The type of a user with the source DIRECTORY."""
 DIRECT, THROUGH_GROUP, FOUND = range(3)
 """The reasons why an instance is listed for a user: the user is assigned directly, an active group of the user is
 assigned, or the user's account was discovered on the instance."""

@@ -41,6 +41,7 @@ class UserKind(Kind[ImportedUser]):
     mentioned = frozenset({"instance", "group"})
     names = "select id, domain_id as owner, name from endpoint_users"
     listed_by = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
+    shown_by = MappingProxyType({"/api/v1/endpointUsers/getEpmUserDetail": "userId"})
     changed_by = MappingProxyType(
         {
             "/api/v1/endpointUsers/updateEpmUserInfo": "userId",

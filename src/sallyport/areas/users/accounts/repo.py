@@ -1,11 +1,13 @@
 """The SQL of endpoint users for admins. `users.repo` seals and stores their secrets."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sallyport.areas.users import repo as secrets
 from sallyport.areas.users.accounts.account import (
     DIRECT,
     DIRECTORY,
+    DIRECTORY_USER,
     DISCOVERED,
     FOUND,
     LISTED_LOCAL,
@@ -260,6 +262,8 @@ def _adopt(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int) -> in
     old = named(tx, domain_id, new.name or "")
     if old is None or old.source not in (DISCOVERED, DIRECTORY):
         raise Conflict(TAKEN)
+    if new.user_type is None and old.user_type == DIRECTORY_USER:
+        new = replace(new, user_type=LOCAL)
     update(tx, vault, old, new, at)
     set_source(tx, old, LOCAL)
     return old.id

@@ -43,6 +43,7 @@ class GroupKind(Kind[ConfiguredGroup]):
     mentioned = frozenset({"instance", "password_policy"})
     names = "select id, domain_id as owner, name from endpoint_groups"
     listed_by = ("/api/v1/instanceGroup/listEndpointGroup", "groups")
+    shown_by = MappingProxyType({"/api/v1/instanceGroup/fetchInstanceGroupDetail": "groupId"})
     changed_by = MappingProxyType(
         {
             "/api/v1/epmGroupManagement/editEPMGroupStatus": "groupId",

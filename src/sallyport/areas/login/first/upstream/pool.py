@@ -19,6 +19,7 @@ from sallyport.areas.login.first.upstream.health import CHECK_TIMEOUT_S, RANK, S
 from sallyport.areas.login.first.upstream.home import Check, HomeServer, Pending, Question
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import PacketError
+from sallyport.base.trace import following
 from sallyport.outgoing.errors import ProviderError
 from sallyport.radius.attributes import EAP_MESSAGE, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, push_attribute
 from sallyport.radius.packet import (
@@ -202,9 +203,10 @@ class Pool:
             return None
         channel, is_new = found
         if is_new:
-            self._nursery.start_soon(self._read, server, channel)
-            if server.link is not None and channel.far is not None:
-                self._nursery.start_soon(self._carry, server, server.link, channel.far)
+            with following(None):  # the tasks outlive the login that starts them
+                self._nursery.start_soon(self._read, server, channel)
+                if server.link is not None and channel.far is not None:
+                    self._nursery.start_soon(self._carry, server, server.link, channel.far)
         return channel
 
     async def _carry(self, server: HomeServer, link: Link, far: socket.socket) -> None:

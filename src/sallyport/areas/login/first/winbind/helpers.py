@@ -38,14 +38,14 @@ class Unanswered(Exception):
 class Helpers:
     """The ntlm_auth processes. `run` ends idle processes, and all processes when it is cancelled.
 
-    program: the path of ntlm_auth. most: the maximum number of processes. patience_s: the time limit of a question in
-    seconds, including the wait for a free process.
+    program: the path of ntlm_auth; a change applies to the next process. most: the maximum number of processes.
+    patience_s: the time limit of a question in seconds, including the wait for a free process.
     """
 
     def __init__(
         self, program: Path, *, most: int = MAX_HELPERS, patience_s: float = PATIENCE_S, idle_s: float = IDLE_S
     ) -> None:
-        self._program = program
+        self.program = program
         self._turns = trio.Semaphore(most)
         self._patience_s = patience_s
         self._idle_s = idle_s
@@ -68,18 +68,18 @@ class Helpers:
                 async with self._turns:
                     return await self._ask(question)
         except trio.TooSlowError:
-            raise Unanswered(f"{self._program} gave no answer within {self._patience_s:g} s") from None
+            raise Unanswered(f"{self.program} gave no answer within {self._patience_s:g} s") from None
         except Nonsense as error:
-            raise Unanswered(f"{self._program} does not speak the protocol ntlm-server-1: {error}") from None
+            raise Unanswered(f"{self.program} does not speak the protocol ntlm-server-1: {error}") from None
         except OSError as error:
-            raise Unanswered(f"{self._program} cannot be run: {error.strerror}") from None
+            raise Unanswered(f"{self.program} cannot be run: {error.strerror}") from None
         except (trio.BrokenResourceError, EOFError):
-            raise Unanswered(f"{self._program} ended before it sent an answer") from None
+            raise Unanswered(f"{self.program} ended before it sent an answer") from None
 
     async def ping(self) -> bool | None:
         """Return whether winbindd answers `wbinfo --ping`, or None if `wbinfo` cannot be run or does not end in time.
         `wbinfo` needs no privilege. It is expected in the directory of ntlm_auth."""
-        command = [str(self._program.with_name("wbinfo")), "--ping"]
+        command = [str(self.program.with_name("wbinfo")), "--ping"]
         with trio.move_on_after(PING_S):
             try:
                 ended = await trio.run_process(command, stdout=DEVNULL, stderr=DEVNULL, check=False, env=_environment())
@@ -106,7 +106,7 @@ class Helpers:
             if helper.is_alive:
                 return helper
             await helper.end()
-        return await _Helper.start(self._program)
+        return await _Helper.start(self.program)
 
     async def _end(self, *, before: float) -> None:
         """End the processes that have been idle since `before` or longer."""

@@ -1,0 +1,99 @@
+"""The explorer of the second factor: small instances keep every promise, and planted errors are found."""
+
+from pathlib import Path
+
+import pytest
+
+from sallyport.areas.login.journal import _Batch
+from sallyport.areas.login.listen.exchange import Exchange
+from sallyport.areas.login.second import repo, service, session, shared
+from tests.explore.node import Code
+from tests.explore.planted import with_error
+from tests.explore.search import Explored, Search
+from tests.explore.world import Instance
+
+ALONE = Instance(nodes=1, packets=1)
+PAGE = Path(__file__).parents[2] / "docs/architecture/second-factor.md"
+
+
+def explored(instance: Instance, most: int = 0) -> Explored:
+    """Explore an instance in a trio of its own."""
+    return Search(instance, most=most).run()
+
+
+def test_one_node_keeps_every_promise() -> None:
+    """All states of one node with a request and a retransmission are explored."""
+    found = explored(Instance(nodes=1, packets=1, copies=1))
+    assert found.is_complete and found.broken == []
+    assert len(found.paths) > 40
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        pytest.param(Instance(packets=1, copies=1, kills=1), id="kill"),
+        pytest.param(Instance(packets=2, shows_challenges=True), id="challenge"),
+    ],
+)
+def test_two_nodes_keep_every_promise(instance: Instance) -> None:
+    """The first states of two nodes; `make explore` looks at all."""
+    found = explored(instance, most=80)
+    assert found.broken == []
+    assert {"SharedCalls.claim", "answered", "_Batch.write"} <= found.used
+
+
+@pytest.mark.parametrize(
+    ("instance", "code", "promise"),
+    [
+        pytest.param(
+            Instance(packets=2),
+            with_error(repo, "key=new.key or None,\n        user_key", "key=None,\n        user_key"),
+            "a second prompt while one is pending",
+            id="a login does not join",
+        ),
+        pytest.param(
+            Instance(packets=2),
+            with_error(shared, "result.prompt, node):\n        return False", "result.prompt, node):\n        pass"),
+            "a second Accept for one approval",
+            id="a result is used twice",
+        ),
+        pytest.param(
+            ALONE,
+            with_error(
+                repo, "key = null where {_ROW} and consumed_by is null and waiter =", "key = null where waiter <>"
+            ),
+            "the approval of the user is lost",
+            id="a result cannot be used",
+        ),
+        pytest.param(
+            ALONE,
+            with_error(service, "        conversation.finish(result)\n        if not", "        if not"),
+            "a request waits for ever",
+            id="a request is not woken",
+        ),
+    ],
+)
+def test_a_planted_error_is_found(instance: Instance, code: Code, promise: str) -> None:
+    """Without a condition of a transaction, the promise that depends on it is broken."""
+    found = explored(Instance(**{**vars(instance), "code": code}), most=2000)
+    assert [text for text, _ in found.broken][:1] == [promise]
+
+
+def test_the_steps_are_named_in_the_code_and_in_the_documentation() -> None:
+    """Each step that runs a transaction or sends an answer is a function of the service, and stands on the page."""
+    found = explored(Instance(nodes=1, packets=1, copies=1))
+    page = PAGE.read_text()
+    places = (repo, shared, session)
+    for name in found.used:
+        assert f"`{name}`" in page, name
+        first, _, rest = name.partition(".")
+        owners = [place for place in (*places, _Owners) if hasattr(place, first)]
+        assert name.startswith("provider.") or owners, name
+        assert not rest or name.startswith("provider.") or hasattr(getattr(owners[0], first), rest), name
+
+
+class _Owners:
+    """Classes of other modules with steps."""
+
+    _Batch = _Batch
+    Exchange = Exchange

@@ -1,0 +1,143 @@
+"""Rows of prompts: who may join one, who may use its result, and that it is used once."""
+
+from dataclasses import replace
+
+import pytest
+
+from sallyport.areas.login.second import repo
+from sallyport.areas.login.second.prompts import OPEN
+from sallyport.areas.login.second.repo import Limit, NoCodeLeft, NoPrompt, Prompt
+from sallyport.areas.login.second.session import LIFETIME_US, ChallengeKind, Session
+from sallyport.areas.mfa.provider import Outcome, Question
+from sallyport.base.clock import SECOND
+from sallyport.store.postgres.engine import PostgresStore
+from tests.peers.postgres import needs_postgres
+
+pytestmark = needs_postgres
+USER = "ann's key"
+ROW = Prompt(
+    id="p", step=0, is_signed=True, key="login", owner="one", waiter="one", outcome=Outcome.WAITING, handle="h",
+    text="t", is_consumed=False, left_us=60 * SECOND, has_owner=False,
+)  # fmt: skip
+
+
+async def claim(
+    store: PostgresStore, new: Prompt, *, only_joins: bool = False, has_code: bool = False
+) -> Prompt | None:
+    return await store.write(lambda tx: repo.claim(tx, new, USER, only_joins=only_joins, has_code=has_code))
+
+
+@pytest.mark.parametrize(
+    ("found", "new", "is_same"),
+    [
+        (ROW, ROW, True),
+        (replace(ROW, is_consumed=True), ROW, False),
+        (ROW, replace(ROW, is_signed=False), False),
+        (replace(ROW, is_signed=False), ROW, True),
+        (replace(ROW, is_signed=False), replace(ROW, is_signed=False), True),
+        (ROW, replace(ROW, key="other"), True),
+        (replace(ROW, step=1), replace(ROW, step=1), True),
+        (replace(ROW, step=1), replace(ROW, step=1, key="other code"), False),
+    ],
+    ids=[
+        "the same", "used", "an unsigned copy", "a signed copy", "both unsigned", "another key of a push",
+        "the same code", "another code",
+    ],
+)  # fmt: skip
+def test_which_request_joins(found: Prompt, new: Prompt, is_same: bool) -> None:
+    """A request joins a prompt whose result is unused. It must have the same code, and be signed if the first was."""
+    assert repo.is_same(found, new) is is_same
+
+
+async def test_a_request_at_another_node_joins(store: PostgresStore) -> None:
+    """The first request inserts the prompt. The next one finds it by its id or by the key of the login, and its node
+    waits for the result."""
+    assert await claim(store, ROW) is ROW
+    found = await claim(store, replace(ROW, id="q", owner="two", waiter="two"))
+    assert found is not None
+    assert (found.id, found.owner, found.waiter, found.handle, found.text) == ("p", "one", "one", "h", "t")
+    moved = (await store.read(lambda tx: repo.read(tx, ["p"])))[0]
+    assert (moved.owner, moved.waiter) == ("one", "two")
+    by_id = await claim(store, replace(ROW, key="", waiter="three"))
+    assert by_id is not None and by_id.waiter == "two"
+
+
+async def test_an_unsigned_request_moves_nothing(store: PostgresStore) -> None:
+    """The login goes on at the node of the signed request."""
+    await claim(store, ROW)
+    await claim(store, replace(ROW, is_signed=False, waiter="two"))
+    assert (await store.read(lambda tx: repo.read(tx, ["p"])))[0].waiter == "one"
+
+
+async def test_an_expired_prompt_is_not_joined(store: PostgresStore) -> None:
+    """A login whose earlier prompt has expired gets a new one."""
+    await claim(store, replace(ROW, left_us=0))
+    new = replace(ROW, id="q")
+    assert await claim(store, new) is new
+
+
+async def test_a_request_that_only_joins(store: PostgresStore) -> None:
+    """Without a prompt of its login, it inserts none."""
+    with pytest.raises(NoPrompt):
+        await claim(store, ROW, only_joins=True)
+    assert not await store.read(lambda tx: repo.read(tx, ["p"]))
+    await claim(store, ROW)
+    found = await claim(store, ROW, only_joins=True)
+    assert found is not None and found.id == "p"
+
+
+async def test_a_user_has_few_open_prompts(store: PostgresStore) -> None:
+    """A prompt beyond the limit is not inserted. The next step of a login prompts nobody, and neither does a code with
+    the password."""
+    for number in range(OPEN):
+        assert await claim(store, replace(ROW, id=f"p{number}", key=f"login {number}")) is not None
+    beyond = replace(ROW, id="q", key="another login")
+    assert await claim(store, beyond) is None
+    assert not await store.read(lambda tx: repo.read(tx, ["q"]))
+    assert await claim(store, replace(beyond, step=1)) is not None
+    assert await claim(store, replace(beyond, id="r", key="with a code", outcome=""), has_code=True) is not None
+
+
+async def test_a_user_has_few_wrong_codes(store: PostgresStore) -> None:
+    """A code beyond the limit is not checked, and its prompt is not inserted."""
+    limit = Limit(1, 60 * SECOND)
+
+    async def check(number: int) -> Prompt | None:
+        new = replace(ROW, id=f"p{number}", key=f"code {number}", outcome="")
+        return await store.write(lambda tx: repo.claim(tx, new, USER, limit, has_code=True))
+
+    assert await check(1) is not None
+    with pytest.raises(NoCodeLeft):
+        await check(2)
+    assert not await store.read(lambda tx: repo.read(tx, ["p2"]))
+
+
+async def test_a_result_is_used_once(store: PostgresStore) -> None:
+    """Only the node at which the login waits may use the result, and no login joins it afterwards."""
+    await claim(store, ROW)
+
+    async def use(node: str) -> tuple[bool, bool]:
+        return await store.write(lambda tx: (repo.holds(tx, ROW, node), repo.consume(tx, ROW, node)))
+
+    assert await use("two") == (False, False)
+    moved = await store.write(lambda tx: repo.move(tx, ROW, "two"))
+    assert moved is not None and moved.waiter == "two"
+    assert await use("one") == (False, False)
+    assert await use("two") == (True, True)
+    assert await use("two") == (False, False)
+    assert await store.write(lambda tx: repo.move(tx, ROW, "one")) is None
+    assert (await store.read(lambda tx: repo.read(tx, ["p"])))[0].is_consumed
+    new = replace(ROW, id="q")
+    assert await claim(store, new) is new
+
+
+async def test_a_challenge_ends_by_the_clock_of_the_database(store: PostgresStore) -> None:
+    """A node whose clock is wrong sends challenges of the same length as others."""
+    question = Question("p", 1, "corp", "ann", "", "", "", 0)
+    session = Session(question, "", 1, 1, "", ChallengeKind.CODE, "", 1, 0, expires_at=0)
+    assert await store.read(lambda tx: repo.sent(tx, "p")) is None
+    await store.write(lambda tx: repo.send(tx, session))
+    found = await store.read(lambda tx: repo.sent(tx, "p"))
+    assert found is not None
+    assert found[0].id == "p"
+    assert LIFETIME_US - 60 * SECOND < found[1] <= LIFETIME_US
