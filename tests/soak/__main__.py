@@ -15,7 +15,7 @@ from typing import Final
 
 import click
 
-from tests.bench.machine import describe
+from sallyport.cli.benchmark.machine import describe
 from tests.bench.radload import compile_radload
 from tests.soak.programs import compile_shim, compiled
 from tests.soak.report import table

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from threading import Thread
+from threading import Event, Thread
 from typing import Final
 
 from sallyport.base.clock import SECOND
@@ -31,13 +31,15 @@ from tests.torture.probe import Answer, Probe
 START_S: Final = 60.0
 """Time within which a node must start once all faults are over."""
 _STATION: Final = re.compile("02(-[0-9A-F]{2}){5}")
+STALLED_S: Final = 2.0
+"""A machine that stands still for longer makes the checks of times meaningless."""
 BY_NAME: Final = {each.name: each for each in FAULTS}
 
 
 @dataclass
 class Figures:
     """What a campaign has done and found. faults: the number of each kind. delays: of the untouched tenant, in
-    seconds."""
+    seconds. starved: the number of rounds whose times were not judged, because the machine was busy otherwise."""
 
     faults: Counter[str] = field(default_factory=Counter)
     datagrams: int = 0
@@ -48,6 +50,7 @@ class Figures:
     rounds: int = 0
     delays: list[float] = field(default_factory=list)
     late: int = 0
+    starved: int = 0
     findings: list[str] = field(default_factory=list)
 
     @property
@@ -136,7 +139,7 @@ def run_round(site: Site, plan: Round, tools: Tools, figures: Figures, seconds: 
     written = [len(node.log()) for node in site.nodes]
     clients = _clients(turn, tools, seconds, errors)
     faults = _faults(site, plan, began, figures, errors)
-    with _probed(site, plan) as probe:
+    with _probed(site, plan) as probe, _Pulse(site.history):
         _run_all(faults, clients, turn, began + seconds)
         errors += _settled(site, began)
         turn.over.set()
@@ -162,6 +165,30 @@ def _faults(site: Site, plan: Round, began: float, figures: Figures, errors: lis
     for step in plan.steps:
         places[BY_NAME[step.fault].place].append(step)
     return [_thread(errors, place, partial(_break, site, steps, began, figures)) for place, steps in places.items()]
+
+
+class _Pulse:
+    """Measures in a thread for how long the machine does not run the campaign, which has the priority of the
+    service."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        last = time.monotonic()
+        while not self._over.wait(0.1):
+            now = time.monotonic()
+            self._history.stalled_s = max(self._history.stalled_s, now - last)
+            last = now
 
 
 @contextmanager
@@ -241,27 +268,29 @@ def check(site: Site, plan: Round, figures: Figures, answers: Sequence[Answer]) 
     """Hold the promises against the history of a round."""
     site.settle()
     _count_prompts(site)
-    history, may_repeat = site.history, site.is_shared
+    history, is_starved = site.history, site.history.stalled_s > STALLED_S
+    may_repeat, is_shared = site.is_shared or is_starved, site.is_shared or is_starved
+    figures.starved += is_starved
     figures.logins += len(history.logins) + sum(len(each.answers) for each in history.bulks if each.right != "stored")
     figures.records += sum(len(each.answers) for each in history.bulks if each.right == "stored")
     figures.requests += history.requests
-    figures.delays += [each.delay_s for each in answers]
-    figures.late += len(checks.undelayed(answers))
+    figures.delays += [] if is_starved else [each.delay_s for each in answers]
+    figures.late += 0 if is_starved else len(checks.undelayed(answers))
     prefix = station_prefix(plan.number)
     rows = _logins(site, prefix, f"{prefix[:-1]}.")
     of_logins = [
         *checks.stored(history.logins, rows, may_repeat=may_repeat),
         *checks.one_answer(history.logins),
-        *checks.one_accept(history.logins, rows, is_shared=site.is_shared),
-        *checks.one_prompt(history, rows, is_shared=site.is_shared),
+        *checks.one_accept(history.logins, rows, is_shared=is_shared),
         *checks.permitted(history.logins),
         *checks.admitted(history.logins),
     ]
+    if not is_starved:
+        of_logins += checks.one_prompt(history, rows, is_shared=is_shared)
     return [
         *(f"{text}; {_records_of(site, text)}" for text in of_logins),
-        *checks.served(history, grace_s=RECOVERY_S),
-        *checks.undelayed(answers),
-        *_check_bulks(site, plan, history.bulks, may_repeat=may_repeat),
+        *([] if is_starved else checks.served(history, grace_s=RECOVERY_S) + checks.undelayed(answers)),
+        *_check_bulks(site, plan, history.bulks, may_repeat=may_repeat, is_starved=is_starved),
     ]
 
 
@@ -281,14 +310,14 @@ def _records_of(site: Site, text: str) -> str:
     return f"records: {site.nodes[0].rows(sql, found[0])}" if found else ""
 
 
-def _check_bulks(site: Site, plan: Round, bulks: Sequence[Bulk], *, may_repeat: bool) -> list[str]:
+def _check_bulks(site: Site, plan: Round, bulks: Sequence[Bulk], *, may_repeat: bool, is_starved: bool) -> list[str]:
     first, end = (station(first_station(2 * number, 0)) for number in (plan.number, plan.number + 1))
     rows = {True: _records(site, plan.number), False: _logins(site, first, end)}
     findings = list[str]()
     for bulk in bulks:
         stored = [row for row in rows[bulk.right == "stored"] if row[0] in bulk.answers]
         findings += checks.bulk_stored(bulk, stored, may_repeat=may_repeat)
-        findings += checks.right_answers(bulk) + checks.answered(bulk)
+        findings += checks.right_answers(bulk) + ([] if is_starved else checks.answered(bulk))
     return findings
 
 
