@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from sallyport.areas.migration.devices import MAX_NOTE, Devices
+from sallyport.areas.migration.devices import Devices
 from sallyport.areas.migration.translation import Finding, Options, Translation, Weight
 from sallyport.base.errors import Invalid
+from sallyport.base.text import of_cell
 
 MAX_OCTETS: Final = 64 << 20
 MAX_ROWS: Final = 100_000
@@ -81,7 +82,9 @@ def _rows(path: Path) -> tuple[list[str], list[_Row]]:
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        header = [name.strip() for name in next(reader)]
+        header = [name.strip() for name in next(filter(any, reader), [])]
+        if twice := next((name for name in header if name and header.count(name) > 1), ""):
+            raise Invalid(f"the column {twice[:100]!r} is there twice: remove one")
         rows = list[_Row]()
         for cells in reader:
             if not any(cells):
@@ -101,6 +104,7 @@ def _translated(
     for line, row in rows:
         source = f"{path.name}:{line}"
         values = {field: row.get(column, "").strip() for field, column in columns.items()}
+        values = {field: value if field == "secret" else of_cell(value) for field, value in values.items()}
         name = values["name"]
         tags = [
             tag
@@ -109,12 +113,9 @@ def _translated(
             for tag in devices.tag(field.removeprefix(TAG), value, name, source)
         ]
         tags += _group_tags(devices, values.get("groups", ""), name, source)
-        note = values.get("note", "")
-        if len(note) > MAX_NOTE:
-            devices.find(Weight.NOTE, name, source, f"the note is cut after {MAX_NOTE} characters")
         for address in re.split(r"[|\s]+", values["address"]) if values["address"] else [""]:
             devices.add(
-                name, address, values["secret"], source, tags=tags, note=note[:MAX_NOTE],
+                name, address, values["secret"], source, tags=tags, note=values.get("note", ""),
                 product=values.get("product", ""),
             )  # fmt: skip
     return Translation(devices.items, [*devices.findings, *_unused(path, header, rows, columns)])
