@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tools that look at what is shipped, in an environment of their own.
 SUPPLY := build/supply/.ready
 
-.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore soak mutate lint docs deb deb-agent lock peers peers-system clean
+.PHONY: demo test test-postgres test-system test-lowest dist sbom audit bench explore fuzz soak mutate lint docs deb deb-agent lock peers peers-system clean
 
 demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -91,6 +91,14 @@ soak: $(READY) peers
 mutate: $(READY)
 	$(BIN)/python -m tests.mutants $(AREA) $(ARGS)
 
+# Gives the parsers inputs that reach new code, for MINUTES (10) in all. ARGS: targets of tests/fuzz, and `--seed N`.
+fuzz: .venv/.fuzz
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) $(ARGS)
+
+.venv/.fuzz: tests/fuzz/requirements.lock | $(READY)
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $<
+	@touch $@
+
 # The real programs of the other end: installed by root, named and skipped for anyone else.
 peers:
 	@tests/peers/install
@@ -121,7 +129,7 @@ deb-agent:
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
 # builds it; tests/requirements.lock the tools of the tests as well. The extra `postgres`, the agents alone, and the
-# tools of `make sbom` and `make audit` have files of their own.
+# tools of `make sbom`, `make audit` and `make fuzz` have files of their own.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header --no-annotate
 lock:
@@ -132,6 +140,7 @@ lock:
 	{ sed -n '/^\(dependencies\|directory\) = /,/^]/s/^    "\(.*\)",.*/\1/p' pyproject-agent.toml; echo hatchling; } | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-agent.lock
 	$(COMPILE) --upgrade --group pyproject.toml:supply -o tests/deploy/requirements.lock
+	$(COMPILE) --upgrade --group pyproject.toml:fuzz -o tests/fuzz/requirements.lock
 
 # Removes what the other targets have made. A data directory is not among them: only `sallyport server uninstall --purge`
 # removes data.

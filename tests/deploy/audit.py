@@ -19,6 +19,7 @@ LOCKS = (
     "requirements-agent.lock",
     "tests/requirements.lock",
     "tests/deploy/requirements.lock",
+    "tests/fuzz/requirements.lock",
 )
 LIMIT_S = 300
 

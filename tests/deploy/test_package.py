@@ -3,6 +3,7 @@ with systemd. The machine has only the declared dependencies and no network exce
 is found.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +14,10 @@ import pytest
 
 from sallyport import __version__
 from sallyport.host.systemd import BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, PACKAGE_UNITS, UNIT, UNITS, USER
+from tests.deploy.earlier import DOMAIN, FACTS, OBJECTS, TENANT, package_of
+from tests.deploy.test_debian import LOAD
 from tests.deploy.test_debian_postgres import start_postgres, write_settings
+from tests.deploy.test_upgrade import KEPT_FOR_A_TIME
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import SUITE, base
 from tests.peers.programs import needs
@@ -23,6 +27,15 @@ BUILD_S = 400
 NAME = "sallyport-radius"
 VENV = f"/opt/venvs/{NAME}"
 LATER = "99.0.0"
+LOGINS = 1000
+ROWS = """
+import json, sqlite3, sys
+connection = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+names = connection.execute("select name from sqlite_master where type = 'table' and sql not like '%using fts5%'")
+counts = {name: connection.execute(f'select count(*) from "{name}"').fetchone()[0] for name, in names.fetchall()}
+print(json.dumps(counts))
+"""
+"""A script with one argument, a database. It prints the number of rows of each table."""
 
 
 def release() -> str:
@@ -194,3 +207,50 @@ def test_a_broken_service_can_be_upgraded(host: BootedHost) -> None:
     upgraded = host.run("dpkg", "--install", "/srv/two.deb", check=False)
     assert "there is no backup of before this upgrade; it goes on without" in upgraded.stderr
     assert LATER in sallyport(host, "--version")
+
+
+def test_an_upgrade_from_an_earlier_package_loses_nothing(directory: Path, tmp_path: Path) -> None:
+    """The upgrade page, with the package of an earlier commit, under logins: each login is accepted, at the latest
+    after a retransmission, and each row is kept. The earlier package refuses the newer database, and the backup that
+    the upgrade has made brings it back.
+    """
+    try:
+        earlier = package_of(json.loads(FACTS.read_text(encoding="utf-8"))["commit"])
+    except subprocess.CalledProcessError:
+        pytest.skip("git does not have the commit of the earlier package")
+    with BootedHost(base(PACKAGES), tmp_path, {"/srv": directory, "/mnt": earlier.parent}) as host:
+        host.run("dpkg", "--install", f"/mnt/{earlier.name}")
+        version = sallyport(host, "--version")
+        secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", *TENANT)
+        for name, password in (("alice", "correct horse battery"), ("ann", "correct-horse")):
+            sallyport(host, "user", "add", name, *DOMAIN, "--password", "-", stdin=f"{password}\n")
+        for words in OBJECTS:
+            sallyport(host, *words)
+        assert "Access-Accept" in login(host, secret)
+        before = rows(host)
+        load = f"{VENV}/bin/python -c '{LOAD}' {secret} {LOGINS} 100 >/root/load"
+        host.shell(f"{load} & sleep 1; dpkg --install /srv/two.deb; wait")
+        assert host.shell("cat /root/load") == f"{LOGINS} of {LOGINS} logins accepted\n"
+        assert LATER in sallyport(host, "--version")
+        after = rows(host)
+        assert {name for name, count in before.items() if after.get(name, 0) < count} <= KEPT_FOR_A_TIME
+        assert after["events"] >= before["events"] + LOGINS
+        assert after["endpoint_users"] == 2 and after["domains"] == 2
+        (backup,) = host.run("ls", f"{DATA_DIR}/backups").stdout.split()
+        host.run("dpkg", "--install", f"/mnt/{earlier.name}", check=False)
+        assert sallyport(host, "--version") == version
+        assert state(host, UNIT, "ActiveState") != "active"
+        journal = host.shell(f"journalctl --unit {UNIT} --output cat")
+        assert "was written by a newer version of Sallyport" in journal
+        host.shell(f"systemctl stop {UNIT}; systemctl reset-failed {UNIT}")
+        host.shell(f"cd {DATA_DIR}; mkdir /root/away; mv sallyport.db* /root/away")
+        sallyport(host, "db", "restore", f"{DATA_DIR}/backups/{backup}", "--yes")
+        host.run("systemctl", "start", UNIT)
+        assert "Access-Accept" in login(host, secret)
+        assert rows(host)["endpoint_users"] == 2
+
+
+def rows(host: BootedHost) -> dict[str, int]:
+    """Return the number of rows of each table of the service's database."""
+    found: dict[str, int] = json.loads(host.run("python3", "-c", ROWS, f"{DATA_DIR}/sallyport.db").stdout)
+    return found

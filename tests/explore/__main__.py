@@ -1,4 +1,4 @@
-"""Explore the instances to the end, and print what was found."""
+"""Explore the instances to the end, and print the results."""
 
 import argparse
 import logging

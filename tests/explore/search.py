@@ -1,7 +1,7 @@
 """The search: run every order of the steps, recognize known states, and check the promises.
 
 A path is repeated from its beginning, because tasks cannot be copied. The order in which trio runs tasks is always the
-same. A path goes on until it reaches a known state, and leaves the other steps of its new states for later paths.
+same. A path continues until it reaches a known state, and leaves the other steps of its new states for later paths.
 """
 
 import hashlib
@@ -70,12 +70,12 @@ class Search:
         return found
 
     def _repeat(self, before: int, path: Path) -> None:
-        was, _run._ALLOW_DETERMINISTIC_SCHEDULING = _run._ALLOW_DETERMINISTIC_SCHEDULING, True
-        _run._r = Random(1)
+        was = _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r
+        _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r = True, Random(1)
         try:
             trio.run(self._walk, before, path, clock=MockClock())
         finally:
-            _run._ALLOW_DETERMINISTIC_SCHEDULING = was
+            _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r = was
 
     async def _walk(self, before: int, path: Path) -> None:
         clock = trio.lowlevel.current_clock()

@@ -100,7 +100,10 @@ def _lines(path: Path, top: Path, depth: int, left: _Left) -> Iterator[tuple[int
         if not text.strip() or text.lstrip().startswith("#"):
             continue
         if text.startswith("$INCLUDE"):
-            yield from _lines(path.parent / text.removeprefix("$INCLUDE").strip(), top, depth + 1, left)
+            name = text.removeprefix("$INCLUDE").strip()
+            if "\0" in name:
+                raise Invalid(f"{source}:{number}: the name of an included file has a NUL character")
+            yield from _lines(path.parent / name, top, depth + 1, left)
         else:
             yield number, text, source
 

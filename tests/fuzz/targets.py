@@ -1,0 +1,298 @@
+"""The targets. Each takes any octets, and returns if the parser keeps its promises: it raises its documented errors
+only, and what it accepts has the same meaning after it is written and read again.
+"""
+
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from joserfc import jwt as signed
+from joserfc.jwk import ECKey
+
+from sallyport.areas.clients import freeradius
+from sallyport.areas.did.crypto import jws
+from sallyport.areas.directory.entry import dn
+from sallyport.areas.directory.entry.ldif import EntryContent, LdifError, LdifParser
+from sallyport.areas.directory.reading import search
+from sallyport.areas.migration import freeradius_users, nps
+from sallyport.areas.migration.translation import Options, Translation
+from sallyport.base.errors import ClientsFileError, CredentialError, Invalid, PacketError
+from sallyport.outgoing.openid.id_token import TokenError, check_methods, check_time, identity, verified
+from sallyport.radius import packet as radius
+from sallyport.radius.attributes import pull_attributes, push_attribute
+from sallyport.radius.eap import packet as eap
+from sallyport.radius.eap.conversation import Conversation
+from sallyport.radius.eap.methods import Terms, offers
+from sallyport.radius.eap.model import Done
+from sallyport.radius.eap.packet import NAK, PEAP, RESPONSE, TLS, TTLS
+from sallyport.web.http1 import Malformed, Parser, common_head
+from tests.radius.eap.conftest import USER, Site
+from tests.radius.eap.users import EVERYTHING
+
+CPU_S: Final = 1.0
+"""Maximum CPU time for one input. The largest valid input of a target needs less than a tenth."""
+HEAD: Final = 8192
+SECRET: Final = radius.SharedSecret(b"a secret of the tests")
+ISSUER, CLIENT, NONCE, NOW = "https://idp.example.com", "client", "nonce", 1_767_225_600
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target. run: the function. most: the maximum size of an input in octets."""
+
+    run: Callable[[bytes], None]
+    most: int
+
+
+def check(target: Target, octets: bytes, cpu_s: float = CPU_S) -> None:
+    """Run a target, and limit its CPU time."""
+    began = time.thread_time()
+    target.run(octets)
+    took = time.thread_time() - began
+    assert took < cpu_s, f"{took:.1f} s for {len(octets)} octets"
+
+
+def pieces(octets: bytes, most: int = 12) -> list[bytes]:
+    """Split an input into parts: each begins with its size in one octet."""
+    found: list[bytes] = []
+    at = 0
+    while at < len(octets) and len(found) < most:
+        size = octets[at]
+        found.append(octets[at + 1 : at + 1 + size])
+        at += 1 + size
+    return found
+
+
+def joined(parts: list[bytes]) -> bytes:
+    """Return the input that `pieces` splits into these parts of at most 255 octets."""
+    return b"".join(bytes((len(each),)) + each for each in parts)
+
+
+def as_text(octets: bytes) -> str:
+    """Return a text of any characters."""
+    return octets.decode("utf-8", "surrogateescape")
+
+
+# --- RADIUS -------------------------------------------------------------------------------------------------------
+
+
+def packet(octets: bytes) -> None:
+    """A datagram is a request, or PacketError. Its attributes are the same octets when they are written again."""
+    with contextlib.suppress(PacketError):
+        radius.peek(octets)
+    with contextlib.suppress(PacketError):
+        radius.decode_reply(octets, bytes(20), SECRET)
+    with contextlib.suppress(PacketError):
+        request = radius.decode(octets, SECRET)
+        body = b"".join(push_attribute(kind, value) for kind, value in pull_attributes(request.data[20:]))
+        assert body == request.data[20:]
+        radius.decode_reply(
+            radius.encode_reply(radius.ACCESS_REJECT, request, SECRET),
+            request.data,
+            SECRET,
+        )
+
+
+def eap_packet(octets: bytes) -> None:
+    """An EAP packet is written as it was read; a conversation with any packets raises PacketError only."""
+    with contextlib.suppress(PacketError):
+        # octets after the length of the packet are ignored (RFC 3748 section 4.1)
+        assert eap.encode(eap.decode(octets)) == octets[: int.from_bytes(octets[2:4])]
+    conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
+    for piece in pieces(octets):
+        with contextlib.suppress(PacketError):
+            conversation.receive(_response(conversation, piece))
+
+
+@cache
+def _site() -> Site:
+    return Site(Path(tempfile.mkdtemp(prefix="fuzz")))
+
+
+def tls(octets: bytes) -> None:
+    """TLS records inside EAP end a conversation or raise PacketError. No client without a certificate or password is
+    accepted. The first octet chooses the method."""
+    site, parts = _site(), pieces(octets[1:])
+    kind = (PEAP, TLS, TTLS)[octets[0] % 3] if octets else PEAP
+    conversation = Conversation(offers(Terms(site.server, EVERYTHING)), now=0)
+    conversation.receive(eap.encode(eap.Packet(RESPONSE, 0, eap.IDENTITY, USER)))
+    if kind != PEAP:
+        conversation.receive(eap.encode(eap.Packet(RESPONSE, conversation.identifier, NAK, bytes((kind,)))))
+    for piece in parts:
+        with contextlib.suppress(PacketError):
+            outcome = conversation.receive(eap.encode(eap.Packet(RESPONSE, conversation.identifier, kind, piece)))
+            outcome = site.users.settle(conversation, outcome)
+            assert not (isinstance(outcome, Done) and outcome.success)
+
+
+def _response(conversation: Conversation, piece: bytes) -> bytes:
+    """Return a response to the last request. The first octet of the piece is its type."""
+    return eap.encode(eap.Packet(RESPONSE, conversation.identifier, piece[0] if piece else 0, piece[1:]))
+
+
+# --- HTTP ---------------------------------------------------------------------------------------------------------
+
+
+def http(octets: bytes) -> None:
+    """Requests are read, or Malformed. The size of the pieces in which they arrive makes no difference. The fast reader
+    of heads agrees with h11."""
+    whole = _read_http(octets, max(len(octets), 1))
+    assert _read_http(octets, 7) == whole
+    end = octets.find(b"\r\n\r\n") + 4
+    if 4 <= end <= HEAD and (quick := common_head(octets[:end])) is not None:
+        assert quick == Parser(HEAD)._begin(octets[:end])
+
+
+def _read_http(octets: bytes, step: int) -> list[object]:
+    parser, found = Parser(HEAD), list[object]()
+    body = bytearray()
+    try:
+        for at in range(0, len(octets), step):
+            parser.feed(octets[at : at + step])
+            while True:
+                if parser.body_due:
+                    taken = parser.take_body()
+                    body += taken
+                    if parser.body_due and not taken:
+                        break
+                elif (head := parser.head()) is not None:
+                    found.append(head)
+                else:
+                    break
+    except Malformed as error:
+        found.append(error.status)
+    return [*found, bytes(body)] if not found or not isinstance(found[-1], int) else found[-1:]
+
+
+# --- directories --------------------------------------------------------------------------------------------------
+
+
+def ldif(octets: bytes) -> None:
+    """A file has records, or LdifError; the size of the pieces in which it arrives makes no difference."""
+    assert _read_ldif(octets, max(len(octets), 1)) == _read_ldif(octets, 5)
+
+
+def _read_ldif(octets: bytes, step: int) -> list[object]:
+    parser, found = LdifParser(), list[object]()
+    try:
+        for at in range(0, len(octets), step):
+            found += parser.feed(octets[at : at + step])
+        found += parser.close()
+    except LdifError as error:
+        found.append(str(error))
+    for each in found:
+        assert not isinstance(each, EntryContent) or each.line > 0
+    return found
+
+
+def name(octets: bytes) -> None:
+    """A distinguished name is parsed, or Invalid. Its written form is the same name, and the normalized form does not
+    change any more."""
+    text = as_text(octets)
+    with contextlib.suppress(Invalid):
+        once = dn.normalized(text)
+        parsed = dn.parsed(text)
+        assert dn.parsed(dn.written(parsed)) == parsed
+        assert dn.normalized(dn.written(parsed)) == once
+        if len(once.encode()) <= dn.MAX_SIZE:
+            assert dn.normalized(once) == once
+
+
+def pattern(octets: bytes) -> None:
+    """A filter is accepted, or Invalid. It stays one filter inside another filter."""
+    text = as_text(octets)
+    with contextlib.suppress(Invalid):
+        once = search.checked(text)
+        assert search.checked(once) == once
+        if len(once) < search.MAX_LENGTH // 4:
+            with contextlib.suppress(Invalid):  # one level more
+                assert search.checked(search.all_of(once, "(a=b)")) == f"(&{once}(a=b))"
+    if len(text) < search.MAX_LENGTH // 4:
+        value = f"(cn={search.escaped(text)})"
+        assert search.checked(value) == value
+
+
+# --- files of other servers ---------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _file(octets: bytes, name: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:  # noqa: S108
+        path = Path(folder, name)
+        path.write_bytes(octets)
+        yield path
+
+
+def nps_export(octets: bytes) -> None:
+    """An export of NPS is translated, or Invalid. The translation passes the pipe between two processes unchanged."""
+    with _file(octets, "nps.xml") as path, contextlib.suppress(Invalid):
+        found = nps.translate(path, Options("corp", timezone="Europe/Berlin"))
+        sent = found.as_json()
+        assert Translation.parse(json.loads(json.dumps(sent))).as_json() == json.loads(json.dumps(sent))
+
+
+def clients_conf(octets: bytes) -> None:
+    """A clients.conf has clients, or ClientsFileError. Nothing outside its folder is read."""
+    with _file(octets, "clients.conf") as path, contextlib.suppress(ClientsFileError):
+        freeradius.findings(freeradius.read(path, within=path.parent))
+
+
+def users_file(octets: bytes) -> None:
+    """A users file of FreeRADIUS has entries, or Invalid. A file that it includes may not exist (OSError)."""
+    with _file(octets, "users") as path, contextlib.suppress(Invalid, OSError):
+        freeradius_users.entries(path, path.parent)
+
+
+# --- tokens and bodies --------------------------------------------------------------------------------------------
+
+
+@cache
+def _key() -> ECKey:
+    return ECKey.generate_key("P-256", {"kid": "k"})
+
+
+def token(octets: bytes) -> None:
+    """A credential is parsed, or CredentialError. An ID token is accepted, or TokenError: as any text, and as claims
+    that the provider has signed."""
+    text = octets.decode("utf-8", "replace")
+    with contextlib.suppress(CredentialError):
+        jws.parse(text)
+    with contextlib.suppress(ValueError, RecursionError):
+        claims = json.loads(text)
+        if isinstance(claims, dict):
+            text = signed.encode({"alg": "ES256", "kid": "k"}, claims, _key(), algorithms=["ES256"])
+    with contextlib.suppress(TokenError):
+        found = verified(text, (_key(),), issuer=ISSUER, client_id=CLIENT, nonce=NONCE, now=NOW)
+        assert (found["iss"], found["nonce"]) == (ISSUER, NONCE)
+        check_time(found, NOW - 60, is_required=False)
+        check_methods(found, amr={"mfa"}, acr={"high"})
+        identity(found, text, groups_claim="groups", name_claim="name")
+
+
+def body(octets: bytes) -> None:
+    """A body of any operation is read, or refused with an answer that can be sent."""
+    from tests.fuzz import bodies  # it imports the whole service
+
+    bodies.body(octets)
+
+
+TARGETS: Final = {
+    "packet": Target(packet, 4096),
+    "eap": Target(eap_packet, 3000),
+    "tls": Target(tls, 3000),
+    "http": Target(http, 4096),
+    "ldif": Target(ldif, 4096),
+    "dn": Target(name, 1024),
+    "filter": Target(pattern, 1024),
+    "nps": Target(nps_export, 8192),
+    "clients": Target(clients_conf, 4096),
+    "users": Target(users_file, 4096),
+    "token": Target(token, 4096),
+    "body": Target(body, 4096),
+}
