@@ -135,6 +135,86 @@ def test_a_wrong_mapping_is_refused(tmp_path: Path, columns: dict[str, str], rea
         tables.translate(written(tmp_path, "t.csv", "a,b,c\n1,2,3\n"), Options("corp", columns=columns))
 
 
+ODD: dict[str, tuple[str, str]] = {
+    "a byte order mark and CRLF": ("\ufeffname,ip,key\r\na,192.0.2.1,s\r\n", ""),
+    "carriage returns alone": ("name,ip,key\ra,192.0.2.1,s\r", ""),
+    "blank lines before the header": ("\n\nname,ip,key\na,192.0.2.1,s\n", ""),
+    "a cell that an export has disarmed": ("name,ip,key\n'=1+1,192.0.2.1,s\n", ""),
+    "a NUL in a name": ("name,ip,key\na\0b,192.0.2.1,s\n", "its name has control characters"),
+    "a line end in a name": ('name,ip,key\n"a\nb",192.0.2.1,s\n', "its name has control characters"),
+    "a terminal sequence in a note": ("name,ip,key,note\na,192.0.2.1,s,\x1b[31m\n", "its note has control characters"),
+    "a zone": ("name,ip,key\na,fe80::1%eth0,s\n", "'fe80::1%eth0' is no address"),
+    "a hidden secret": ("name,ip,key\na,192.0.2.1,********\n", "its secret is hidden by asterisks"),
+    "a missing cell": ("name,ip,key\na,192.0.2.1\n", "it has no secret in the file"),
+    "the same row twice": ("name,ip,key\na,192.0.2.1,s\na,192.0.2.1,s\n", "the client a has the same address"),
+    "a very long note": (f"name,ip,key,note\na,192.0.2.1,s,{'x' * 5000}\n", "the note is cut after 1000 characters"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_tables(tmp_path: Path, case: str) -> None:
+    """Each row is a client that can be stored, or a finding says why not."""
+    text, said = ODD[case]
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    columns = {"name": "name", "address": "ip", "secret": "key", **({"note": "note"} if "note" in text else {})}
+    found = tables.translate(path, Options("corp", columns=columns))
+    assert (said in texts(found)) if said else not found.findings
+    for item in found.items:
+        assert item.fields["name"] in ("a", "=1+1") and len(str(item.fields.get("note", ""))) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("\ufeff", "no field|no column|is empty"),
+        (",".join(f"c{number}" for number in range(100_000)), "the file has more than 500 columns"),
+        ("\0" * 5000, "no column 'name'; columns: .{0,1000}$"),
+        ("name,ip,key,key\na,192.0.2.1,s,other\n", "the column 'key' is there twice"),
+        (f"name,ip,key\n{'x' * 200_000},192.0.2.1,s\n", "line 2: field larger than field limit"),
+        ('name,ip,key\n"a,192.0.2.1,s\n', "line 2: unexpected end of data"),
+        ("name,ip,key\na,192.0.2.1,s,more\n", "line 2: too many cells"),
+    ],
+    ids=[
+        "nothing but a byte order mark",
+        "100,000 columns",
+        "nothing but NULs",
+        "a column twice",
+        "a very long cell",
+        "an open quote",
+        "too many cells",
+    ],
+)
+def test_a_table_that_cannot_be_read(tmp_path: Path, text: str, reason: str) -> None:
+    """Nothing is imported, and the error says where and why."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(Invalid, match=reason):
+        tables.translate(path, Options("corp", columns={"name": "name", "address": "ip", "secret": "key"}))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "said"),
+    [
+        ("coaPort", "99999", "coaPort '99999' is no port"),
+        ("coaPort", "9" * 5000, "is no port"),
+        ("coaPort", "none", "coaPort 'none' is no port"),
+        ("description", "x" * 5000, "the note is cut after 1000 characters"),
+        ("radiusSecret", "********", "its secret is hidden by asterisks"),
+        ("name", "a&#10;b", "its name has control characters"),
+    ],
+)
+def test_odd_devices_of_clearpass(tmp_path: Path, attribute: str, value: str, said: str) -> None:
+    """A value that cannot be stored is a finding, and stops no other device."""
+    given = {"name": "sw", "ipAddress": "192.0.2.1", "radiusSecret": "cp-secret-333", attribute: value}
+    one = " ".join(f'{name}="{each}"' for name, each in given.items())
+    other = '<NadClient name="b" ipAddress="192.0.2.2" radiusSecret="cp-secret-333"/>'
+    text = f"<TipsContents><NadClients><NadClient {one}/>{other}</NadClients></TipsContents>"
+    found = clearpass.translate(written(tmp_path, "cp.xml", text), OPTIONS)
+    assert said in texts(found)
+    assert found.items[-1].name == "b"
+
+
 def test_devices_of_clearpass(tmp_path: Path) -> None:
     """A device has its secret, its port for changes, and tags. Other elements and attributes are findings."""
     found = clearpass.translate(written(tmp_path, "cp.xml", CLEARPASS), OPTIONS)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sallyport.areas.migration.devices import MAX_NOTE, Devices
+from sallyport.areas.migration.devices import Devices
 from sallyport.areas.migration.translation import Options, Translation, Weight
 from sallyport.areas.migration.xml import Element, read
 from sallyport.base.errors import Invalid
@@ -55,8 +55,11 @@ def _add(devices: Devices, element: Element, source: str) -> None:
         if attribute not in _READ and value not in ("", "false"):
             devices.find(Weight.LEFT_OUT, name, source, f"the attribute {attribute} is not imported")
     port = given.get("coaPort", "")
-    coa = 0 if given.get("coaCapable") == "false" else int(port) if port.isdecimal() else None
+    is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 1 << 16
+    coa = 0 if given.get("coaCapable") == "false" else int(port) if is_port else None
+    if coa is None and port:
+        devices.find(Weight.NOTE, name, source, f"coaPort {port[:20]!r} is no port, so the client has the default")
     devices.add(
         name, given.get("ipAddress", ""), given.get("radiusSecret", ""), source,
-        tags=tags, note=given.get("description", "")[:MAX_NOTE], coaPort=coa,
+        tags=tags, note=given.get("description", ""), coaPort=coa,
     )  # fmt: skip

@@ -1,16 +1,29 @@
 """RADIUS clients of a file, with what cannot be imported."""
 
+import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from sallyport.areas.configuration.item import Item
 from sallyport.areas.migration.translation import Finding, Weight, unique
-from sallyport.base.addresses import parse_network
+from sallyport.base.addresses import Network, parse_network
 from sallyport.base.errors import Invalid
 from sallyport.base.tags import canonical_tag
 
 MAX_SECRET: Final = 128
 MAX_NOTE: Final = 1000
+
+
+def _is_allowed(character: str) -> bool:
+    return unicodedata.category(character) not in ("Cc", "Cs")
+
+
+def _network(address: str) -> Network | None:
+    """Return a network, or None if the address is none that a client may have: a client has no zone."""
+    with suppress(ValueError):
+        return None if "%" in address else parse_network(address)
+    return None
 
 
 class Devices:
@@ -30,9 +43,15 @@ class Devices:
     def add(self, name: str, address: str, secret: str, source: str, **fields: object) -> Item | None:
         """Add a client. Add a finding instead if it cannot be imported. fields: further fields of AddClient."""
         name, address = name.strip(), address.strip()
-        try:
-            network = parse_network(address)
-        except ValueError:
+        note = str(fields.get("note", ""))
+        if odd := [what for what, text in (("name", name), ("note", note)) if not all(map(_is_allowed, text))]:
+            self.find(Weight.LEFT_OUT, address, source, f"its {odd[0]} has control characters")
+            return None
+        if len(note) > MAX_NOTE:
+            self.find(Weight.NOTE, name, source, f"the note is cut after {MAX_NOTE} characters")
+            fields["note"] = note[:MAX_NOTE]
+        network = _network(address)
+        if network is None:
             hint = "names are not resolved: add the client with its address (sallyport client add)"
             self.find(Weight.LEFT_OUT, name, source, f"{address[:100]!r} is no address and no network; {hint}")
             return None
@@ -40,6 +59,9 @@ class Devices:
         if not 1 <= len(octets) <= MAX_SECRET:
             wrong = f"its secret has more than {MAX_SECRET} octets" if octets else "it has no secret in the file"
             self.find(Weight.LEFT_OUT, name or address, source, wrong)
+            return None
+        if set(secret) == {"*"}:
+            self.find(Weight.LEFT_OUT, name or address, source, "its secret is hidden by asterisks in the file")
             return None
         if not secret.isascii():
             text = "the secret has characters outside ASCII: test a login of this client"

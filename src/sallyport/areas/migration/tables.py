@@ -12,12 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from sallyport.areas.migration.devices import MAX_NOTE, Devices
+from sallyport.areas.migration.devices import Devices
 from sallyport.areas.migration.translation import Finding, Options, Translation, Weight
 from sallyport.base.errors import Invalid
+from sallyport.base.text import of_cell
 
 MAX_OCTETS: Final = 64 << 20
 MAX_ROWS: Final = 100_000
+MAX_COLUMNS: Final = 500
+MAX_LISTED: Final = 1000
+"""Maximum number of characters of the names of columns in an error."""
 FIELDS: Final = ("name", "address", "secret", "product", "note")
 TAG: Final = "tag."
 _ISE: Final = {
@@ -38,7 +42,7 @@ def translate(path: Path, options: Options) -> Translation:
     columns = {field: _column(header, name, field) for field, name in options.columns.items()}
     for field in ("name", "address", "secret"):
         if field not in columns:
-            raise Invalid(f"give --map {field}=COLUMN; the columns are {', '.join(header)}")
+            raise Invalid(f"give --map {field}=COLUMN; the columns are {_listed(header)}")
     return _translated(path, options, header, rows, columns)
 
 
@@ -63,8 +67,12 @@ def _column(header: Sequence[str], name: str, field: str) -> str:
         raise Invalid(f"--map: no field {field}; fields: {', '.join(FIELDS)}, {TAG}KEY")
     found = next((each for each in header if each.casefold() == name.casefold()), None)
     if found is None:
-        raise Invalid(f"--map {field}: no column {name!r}; columns: {', '.join(header)}")
+        raise Invalid(f"--map {field}: no column {name!r}; columns: {_listed(header)}")
     return found
+
+
+def _listed(header: Sequence[str]) -> str:
+    return ", ".join(header)[:MAX_LISTED]
 
 
 def _rows(path: Path) -> tuple[list[str], list[_Row]]:
@@ -81,7 +89,11 @@ def _rows(path: Path) -> tuple[list[str], list[_Row]]:
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        header = [name.strip() for name in next(reader)]
+        header = [name.strip() for name in next(filter(any, reader), [])]
+        if len(header) > MAX_COLUMNS:
+            raise Invalid(f"the file has more than {MAX_COLUMNS} columns")
+        if twice := next((name for name in header if name and header.count(name) > 1), ""):
+            raise Invalid(f"the column {twice[:100]!r} is there twice: remove one")
         rows = list[_Row]()
         for cells in reader:
             if not any(cells):
@@ -101,6 +113,7 @@ def _translated(
     for line, row in rows:
         source = f"{path.name}:{line}"
         values = {field: row.get(column, "").strip() for field, column in columns.items()}
+        values = {field: value if field == "secret" else of_cell(value) for field, value in values.items()}
         name = values["name"]
         tags = [
             tag
@@ -109,12 +122,9 @@ def _translated(
             for tag in devices.tag(field.removeprefix(TAG), value, name, source)
         ]
         tags += _group_tags(devices, values.get("groups", ""), name, source)
-        note = values.get("note", "")
-        if len(note) > MAX_NOTE:
-            devices.find(Weight.NOTE, name, source, f"the note is cut after {MAX_NOTE} characters")
         for address in re.split(r"[|\s]+", values["address"]) if values["address"] else [""]:
             devices.add(
-                name, address, values["secret"], source, tags=tags, note=note[:MAX_NOTE],
+                name, address, values["secret"], source, tags=tags, note=values.get("note", ""),
                 product=values.get("product", ""),
             )  # fmt: skip
     return Translation(devices.items, [*devices.findings, *_unused(path, header, rows, columns)])
