@@ -137,6 +137,8 @@ lock:
 	$(COMPILE) --constraints tests/requirements.lock --group build pyproject.toml -o requirements.lock
 	sed -n 's/^postgres = \["\(.*\)"\].*/\1/p' pyproject.toml | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-postgres.lock
+	sed -n 's/^otel = \["\(.*\)"\].*/\1/p' pyproject.toml | \
+		$(COMPILE) --constraints tests/requirements.lock - -o requirements-otel.lock
 	{ sed -n '/^\(dependencies\|directory\) = /,/^]/s/^    "\(.*\)",.*/\1/p' pyproject-agent.toml; echo hatchling; } | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-agent.lock
 	$(COMPILE) --upgrade --group pyproject.toml:supply -o tests/deploy/requirements.lock

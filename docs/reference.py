@@ -4,6 +4,7 @@ The pages are not committed, so that the declaration of a name, default, field o
 """
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -19,6 +20,7 @@ from prometheus_client.metrics_core import Metric
 from sphinx.application import Sphinx
 from tests.metrics.everything import labelled
 
+from sallyport import __version__
 from sallyport.base.secret import Secret
 from sallyport.cli.main import root
 from sallyport.deploy.settings_file import change, shown, without_default
@@ -53,7 +55,13 @@ _DEPTH: Final = 4  # levels of nested fields that a table shows
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the generator with Sphinx."""
     app.connect("builder-inited", lambda sphinx: write(Path(sphinx.srcdir) / "reference"))
+    app.connect("build-finished", lambda sphinx, _error: write_description(Path(sphinx.outdir)))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_description(folder: Path) -> None:
+    """Write the OpenAPI document, which is released beside the documentation."""
+    (folder / "openapi.json").write_text(json.dumps(api(__version__), ensure_ascii=False), encoding="utf-8")
 
 
 def write(folder: Path) -> None:
@@ -286,7 +294,7 @@ def attributes() -> str:
 
 
 @cache
-def api() -> Json:
+def api(version: str = "") -> Json:
     """Return the OpenAPI document, of a service that has an empty store and does not run."""
     with TemporaryDirectory() as directory:
         settings, registry = Settings(data_dir=Path(directory)), CollectorRegistry()
@@ -295,7 +303,7 @@ def api() -> Json:
         with closing(store):
             app = App(settings, store, Vault(Secret(bytes(32))), load_dictionary(), registry)
             declared = declared_operations(app, gate_of(app))
-    return document([each for group in declared for each in group.all], "")
+    return document([each for group in declared for each in group.all], version)
 
 
 def operations(described: Json, tag: str) -> str:

@@ -194,7 +194,7 @@ PROCESS: Final = Board(
             ),
             width=8,
         ),
-        Row("Events for a SIEM"),
+        Row("Events for a SIEM, and spans"),
         Graph(
             "Delivered",
             "Events that each outlet accepted.",
@@ -216,6 +216,19 @@ PROCESS: Final = Board(
                     "{{outlet}} {{type}}",
                 ),
             ),
+        ),
+        Graph(
+            "Exported logins",
+            "Logins whose spans the OpenTelemetry collector has taken (sent) or not taken (failed), or that found the "
+            "queue full (dropped).",
+            (
+                Query(
+                    "sum by (result) (rate(sallyport_exported_logins_total{$here}[$__rate_interval])) "
+                    "or on () vector(0)",
+                    "{{result}}",
+                ),
+            ),
+            unit="reqps",
         ),
         Row("Mail to people"),
         Graph(

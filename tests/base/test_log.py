@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import subprocess
 import sys
 import threading
 import warnings
@@ -36,7 +37,7 @@ def test_a_used_logger_gets_a_new_configuration() -> None:
 def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """Configure the log as JSON, and return what it writes. Restore everything afterwards."""
     before, root = structlog.get_config(), logging.getLogger()
-    kept = root.handlers[:], threading.excepthook, sys.unraisablehook
+    kept = root.handlers[:], threading.excepthook, sys.unraisablehook, sys.excepthook
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
     log.configure(form="json")
@@ -45,7 +46,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     finally:
         log.set_level("info", {})
         logging.captureWarnings(capture=False)
-        root.handlers[:], threading.excepthook, sys.unraisablehook = kept
+        root.handlers[:], threading.excepthook, sys.unraisablehook, sys.excepthook = kept
         structlog.configure(**before)
 
 
@@ -111,6 +112,23 @@ def test_messages_of_libraries_are_events(lines: io.StringIO) -> None:
     ]
     assert events[0]["message"] == "slow: 7\nsecond line" and events[1]["message"] == "%d"
     assert "ValueError: lost" in events[2]["exception"] and "old call" in events[3]["message"]
+
+
+def test_an_exception_that_ends_the_process_is_an_event() -> None:
+    """So does a crash of the event loop, with all its tracebacks in one line."""
+    code = (
+        "import trio; from sallyport.base import log\n"
+        "log.configure(form='json'); log.take_messages_of_libraries()\n"
+        "async def fail():\n raise ValueError('of a task')\n"
+        "async def main():\n"
+        " async with trio.open_nursery() as nursery:\n"
+        "  nursery.start_soon(fail); nursery.start_soon(fail)\n"
+        "trio.run(main)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (event,) = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (done.returncode, event["event"], event["where"]) == (1, "exception_not_caught", "the main thread")
+    assert event["exception"].count("ValueError: of a task") == 2
 
 
 def test_a_lost_exception_is_an_event(lines: io.StringIO) -> None:

@@ -372,7 +372,7 @@ static void read_option(int option) {
     case 'r': options.rate = number(optarg, 0.01, 1e6); break;
     case 'T': options.seconds = number(optarg, 0.1, 3600); break;
     case 't': options.timeout = number(optarg, 0.05, 60); break;
-    case 'R': options.max_tries = whole(optarg, 1, 100); break;
+    case 'R': options.max_tries = whole(optarg, 1, 1000); break;
     case 'k': options.sockets = whole(optarg, 1, MAX_SOCKETS); break;
     case 'u': options.users = whole(optarg, 1, MAX_REQUESTS); break;
     case 'f': options.first_user = whole(optarg, 0, MAX_REQUESTS); break;

@@ -16,6 +16,7 @@ from tests.deploy.distribution import ROOT
 LOCKS = (
     "requirements.lock",
     "requirements-postgres.lock",
+    "requirements-otel.lock",
     "requirements-agent.lock",
     "tests/requirements.lock",
     "tests/deploy/requirements.lock",

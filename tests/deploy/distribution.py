@@ -1,10 +1,12 @@
 """The program of `make dist`. It builds the wheel and the source distribution, checks both, and tests a login with the
-installed wheel. It also builds the wheel of the agents alone, from the same source with the same version. The version
-of a build is that of `build-version`, so that pip takes a later build as an upgrade.
+installed wheel. It also builds the wheel of the agents alone, from the same source with the same version, and writes
+the description of the API. The version of a build is that of `build-version`, so that pip takes a later build as an
+upgrade.
 
 python -m tests.deploy.distribution [DIRECTORY]    # default: dist/; earlier distributions in it are deleted
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -114,6 +116,7 @@ def check_wheel(wheel: Path) -> None:
         f"Version: {version_of(wheel)}",
         "Requires-Python: >=3.11",
         "Provides-Extra: postgres",
+        "Provides-Extra: otel",
     }
     assert wanted <= set(metadata), metadata
 
@@ -142,8 +145,9 @@ def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
     return directory / "bin" / "sallyport"
 
 
-def log_in(program: Path, directory: Path) -> None:
-    """Run the service with a program, and log in over RADIUS. directory: an empty directory."""
+def log_in(program: Path, directory: Path) -> bytes:
+    """Run the service with a program, and log in over RADIUS. Return the description of its API. directory: an empty
+    directory."""
     service = RunningService(directory, program=program)
     service.start()
     try:
@@ -153,9 +157,22 @@ def log_in(program: Path, directory: Path) -> None:
         login = ("--secret", client.stdout.strip(), "--user", "alice", "--password", PASSWORD)
         done = service.program("check", "radius", f"127.0.0.1:{service.ports.auth}", *login)
         assert (done.returncode, "Access-Accept" in done.stdout) == (0, True), done
+        described = service.request("GET", "/openapi.json").content
         service.stop()
+        return described
     finally:
         service.kill()
+
+
+def release_description(directory: Path, wheel: Path, octets: bytes) -> Path:
+    """Write the description of the API beside the distributions, and return its path. Older ones are removed."""
+    version = version_of(wheel)
+    assert json.loads(octets)["info"]["version"] == version
+    for old in directory.glob("sallyport-openapi-*.json"):
+        old.unlink()
+    path = directory / f"sallyport-openapi-{version}.json"
+    path.write_bytes(octets)
+    return path
 
 
 def main() -> None:
@@ -169,8 +186,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         program = install(wheel, Path(sys.executable), Path(name, "own"))
         Path(name, "service").mkdir()
-        log_in(program, Path(name, "service"))
-    print(f"{wheel}\n{source_of(wheel)}\n{agent}")
+        openapi = release_description(directory, wheel, log_in(program, Path(name, "service")))
+    print(f"{wheel}\n{source_of(wheel)}\n{agent}\n{openapi}")
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ def test_an_installation_has_the_versions_of_the_tests() -> None:
 def test_no_older_version_is_allowed_than_was_run() -> None:
     """The lower bound of each dependency is the beginning of the locked version, which the tests run with."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    locked = pinned("requirements.lock") | pinned("requirements-postgres.lock")
-    for each in (*project["dependencies"], *project["optional-dependencies"]["postgres"]):
+    locked = pinned("requirements.lock") | pinned("requirements-postgres.lock") | pinned("requirements-otel.lock")
+    extras = [each for extra in project["optional-dependencies"].values() for each in extra]
+    for each in (*project["dependencies"], *extras):
         (found,) = re.findall(r"^([a-z0-9-]+)(?:\[.*\])?>=([0-9.]+)", each)
         name, bound = found
         version = locked[name].partition(" ")[0]
@@ -39,6 +40,7 @@ def test_the_lock_file_has_every_dependency() -> None:
     for each in named:
         (name,) = re.findall(r"^[a-z0-9-]+", each)
         assert "--hash=sha256:" in lock[name]
-    for each in project["project"]["optional-dependencies"]["postgres"]:
-        (name,) = re.findall(r"^[a-z0-9-]+", each)
-        assert "--hash=sha256:" in pinned("requirements-postgres.lock")[name]
+    for extra, needed in project["project"]["optional-dependencies"].items():
+        for each in needed:
+            (name,) = re.findall(r"^[a-z0-9-]+", each)
+            assert "--hash=sha256:" in pinned(f"requirements-{extra}.lock")[name]

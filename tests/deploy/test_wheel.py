@@ -1,5 +1,6 @@
 """The distributions: the files in them, and the wheel in an environment of its own with each supported Python."""
 
+import json
 import os
 import re
 import shutil
@@ -43,6 +44,16 @@ def test_the_distributions_are_complete(wheel: Path) -> None:
     """
     distribution.check_wheel(wheel)
     distribution.check_source(source_of(wheel))
+
+
+def test_the_description_of_the_api_is_beside_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    """Its name and its text have the version of the wheel. That of an earlier build is removed."""
+    (tmp_path / "sallyport-openapi-0.0.1.json").touch()
+    version = distribution.version_of(wheel)
+    path = distribution.release_description(tmp_path, wheel, json.dumps({"info": {"version": version}}).encode())
+    assert [each.name for each in tmp_path.iterdir()] == [path.name] == [f"sallyport-openapi-{version}.json"]
+    with pytest.raises(AssertionError):
+        distribution.release_description(tmp_path, wheel, b'{"info": {"version": "0"}}')
 
 
 def test_pip_takes_a_later_build_as_an_upgrade(wheel: Path, tmp_path: Path) -> None:
@@ -105,5 +116,6 @@ def test_the_wheel_runs_under_each_supported_python(wheel: Path, version: str, t
     where = run(python, "-c", "import sallyport; print(sallyport.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(tmp_path)
     (tmp_path / "service").mkdir()
-    distribution.log_in(program, tmp_path / "service")
+    described = distribution.log_in(program, tmp_path / "service")
+    assert distribution.release_description(tmp_path, wheel, described).read_bytes() == described
     assert "MikroTik RouterOS" in run(program, "demo", "--once", cwd=tmp_path)

@@ -1,5 +1,6 @@
 """The documentation builds without warnings. It names only commands, variables and API paths that exist."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -11,6 +12,7 @@ import click
 import pytest
 
 from docs import reference
+from sallyport import __version__
 from sallyport.areas.did.public import RESOLVE
 from sallyport.areas.events.outlets.transport import targets_of
 from sallyport.cli.main import root
@@ -41,7 +43,8 @@ def shown_commands() -> list[tuple[str, str]]:
 
 
 def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
-    """A broken link, a page that is missing in the table of contents, and a log event without text are errors."""
+    """A broken link, a page that is missing in the table of contents, and a log event without text are errors. The
+    description of the API is beside the pages."""
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)],
         cwd=ROOT,
@@ -51,6 +54,8 @@ def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "reference" / "commands.html").exists()
+    described = json.loads((tmp_path / "openapi.json").read_text(encoding="utf-8"))
+    assert described["info"]["version"] == __version__ and "/ad/GetAllDomains" in described["paths"]
 
 
 @pytest.mark.parametrize(("page", "line"), shown_commands(), ids=str)

@@ -70,12 +70,12 @@ class Search:
         return found
 
     def _repeat(self, before: int, path: Path) -> None:
-        was, _run._ALLOW_DETERMINISTIC_SCHEDULING = _run._ALLOW_DETERMINISTIC_SCHEDULING, True
-        _run._r = Random(1)
+        was = _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r
+        _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r = True, Random(1)
         try:
             trio.run(self._walk, before, path, clock=MockClock())
         finally:
-            _run._ALLOW_DETERMINISTIC_SCHEDULING = was
+            _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r = was
 
     async def _walk(self, before: int, path: Path) -> None:
         clock = trio.lowlevel.current_clock()

@@ -36,6 +36,7 @@ def registered() -> CollectorRegistry:
     metrics.CertificateMetrics(registry, dict)
     metrics.RevocationMetrics(registry)
     metrics.OutletMetrics(registry)
+    metrics.SpanMetrics(registry)
     metrics.SpoolMetrics(registry).watch(lambda: 0, lambda: 0)
     metrics.HttpMetrics(registry)
     metrics.ConfigurationMetrics(registry)

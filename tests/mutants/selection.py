@@ -19,9 +19,11 @@ def tests_of(mutant: Mutant, tests: Sequence[RanTest], sources: Mapping[str, Sou
     """Return the tests that may notice a mutant: quick and specific ones first, as many as fit into MOST_S.
 
     These are the tests that run the statement. For a statement that runs at the import, they are the tests that use its
-    name or its module, or run a statement with its name, else all that run the file.
+    name or run a statement with its name, those in the file of its module that use the module, else all that run the
+    file.
     """
-    names = _names(mutant, sources)
+    names, module = _names(mutant, sources), Path(mutant.path).stem
+    own = f"/test_{module}.py::"
     for places in _places(mutant, names, sources):
         lines = {(path, line) for path, numbers in places.items() for line in numbers}
         found = [
@@ -29,6 +31,7 @@ def tests_of(mutant: Mutant, tests: Sequence[RanTest], sources: Mapping[str, Sou
             for test in tests
             if any((path, line) in lines for path, ran in test.ran.items() for line in ran)
             or names & names_in_test(root, test.nodeid)
+            or (mutant.at_import and own in test.nodeid and module in names_in_test(root, test.nodeid))
         ]
         if found:
             return list(_quick(_varied(found)))
@@ -36,21 +39,23 @@ def tests_of(mutant: Mutant, tests: Sequence[RanTest], sources: Mapping[str, Sou
 
 
 def _names(mutant: Mutant, sources: Mapping[str, Source]) -> set[str]:
-    """Return the names that depend on a statement that runs at the import, and that of its module."""
+    """Return the names that depend on a statement that runs at the import."""
     if not mutant.at_import:
         return set()
     names, before = {mutant.name} - {""}, set[str]()
     while names != before:
         before = names
         names = names.union(*(source.assigned_from(names) for source in sources.values()))
-    return names | {Path(mutant.path).stem}
+    return names
 
 
 def _places(mutant: Mutant, names: set[str], sources: Mapping[str, Source]) -> Iterator[dict[str, set[int]]]:
     """Yield the lines of each file that show that a test may notice a mutant, the best ones first."""
-    yield {mutant.path: {mutant.line}}
-    if mutant.at_import:
-        yield {path: source.lines_naming(names) for path, source in sources.items()}
+    if not mutant.at_import:
+        yield {mutant.path: {mutant.line}}
+    else:
+        naming = {path: source.lines_naming(names) for path, source in sources.items()}
+        yield {**naming, mutant.path: naming[mutant.path] | {mutant.line}}
         yield {mutant.path: {node.lineno for node in sources[mutant.path].statements}}
 
 

@@ -122,7 +122,12 @@ class Proxy:
             self.refused += 1
             client.close()
             return
-        pair = _Pair(client, socket.create_connection(("127.0.0.1", self.target)))
+        try:
+            server = socket.create_connection(("127.0.0.1", self.target))
+        except OSError:  # the server is down
+            client.close()
+            return
+        pair = _Pair(client, server)
         with self._changing:
             self._pairs.append(pair)
 

@@ -38,6 +38,7 @@ def test_the_numbers_of_attributes() -> None:
     numbers = {name: value for name, value in vars(attributes).items() if isinstance(value, int) and name not in limits}
     assert numbers
     assert numbers == {name: dictionary.attribute(name.replace("_", "-")).number for name in numbers}
+    assert attributes.VENDOR_SPECIFIC == 26  # dictionaries have the attributes in it instead
 
 
 @given(st.lists(FIELD, max_size=12), st.data())

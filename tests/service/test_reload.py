@@ -118,7 +118,11 @@ APPLIED: Final[dict[str, tuple[dict[str, object], Callable[[App], object], objec
         lambda app: (app.login.slots.proven.free, app.login.slots.unproven.limit),
         (30, 10),
     ),
-    "spool": ({"accounting_spool_mib": 3}, lambda app: app.login.spool and app.login.spool.limit, None),
+    "spool": (  # which only PostgreSQL has
+        {"accounting_spool_mib": 3},
+        lambda app: 3 << 20 if app.login.spool is None else app.login.spool.limit,
+        3 << 20,
+    ),
     "outlets": (
         {"event_outlets": ("tcp://192.0.2.1:601",), "audit_outlets": False},
         lambda app: (app.events.outlets._targets, len(app.events.outlets._queues)),

@@ -5,6 +5,7 @@ library of `shim.c` preloaded, which all processes inherit.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from typing import Final
 
 import click
 
-from tests.bench.machine import describe
+from sallyport.cli.benchmark.machine import describe
 from tests.bench.radload import compile_radload
 from tests.soak.programs import compile_shim, compiled
 from tests.soak.report import table
@@ -34,6 +35,8 @@ def main(hours: float, seed: int | None, engine: str, installation: int) -> None
     """Break an installation under load, and check what its clients receive."""
     if DISK not in os.environ:
         sys.exit(_run_inside())
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     seed = int.from_bytes(os.urandom(3)) if seed is None else seed
     disk = Path(os.environ[DISK])
     repeat = f"make soak HOURS={hours:g} SEED={seed} ENGINE={engine}"

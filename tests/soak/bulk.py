@@ -54,11 +54,11 @@ def _run(turn: Turn, program: Path, node: int, kind: str, number: int, seconds: 
     command = [
         program, "-S", SECRET, "-p", ports.acct if is_accounting else ports.auth, "-n", MOST, "-w", WINDOW,
         "-T", seconds,
-        "-t", 1, "-R", 100, "-N", 20, "-s", prefix, "-l", log, "-u", WRONG if kind == "wrong" else RIGHT,
+        "-t", 1, "-R", 300, "-N", 20, "-s", prefix, "-l", log, "-u", WRONG if kind == "wrong" else RIGHT,
         "-f", RIGHT if kind == "wrong" else 0,
         *(("-a",) if is_accounting else ("-m", "-o", first, "-b", 0 if is_right else 100)),
     ]  # fmt: skip
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=seconds + 120, check=False)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=seconds + 400, check=False)
     load = parse_load(done.stdout)
     right = {"right": "accept", "wrong": "reject", "accounting": "stored"}[kind]
     bulk = Bulk(kind, right, load.sent, load.lost, load.bad_replies)

@@ -82,7 +82,7 @@ def right_answers(bulk: Bulk) -> list[str]:
 
 
 def answered(bulk: Bulk) -> list[str]:
-    """All requests get an answer once the faults are over: a load generator repeats a request for half a minute."""
+    """All requests get an answer once the faults are over: a load generator repeats a request for five minutes."""
     return [f"{bulk.kind}: {bulk.lost} of {bulk.sent} requests were not answered"] if bulk.lost else []
 
 
@@ -91,25 +91,31 @@ def one_answer(logins: Sequence[Login]) -> list[str]:
     return [f"{each}: {each.answers} different answers" for each in logins if each.answers > 1]
 
 
-def one_accept(logins: Sequence[Login], rows: Iterable[Row]) -> list[str]:
-    """One login is admitted once, and one approval admits one login."""
+def one_accept(logins: Sequence[Login], rows: Iterable[Row], *, is_shared: bool) -> list[str]:
+    """One approval admits one login. On PostgreSQL (is_shared) a NAS may ask the next node in the moment in which the
+    first one answers: then that node prompts again, and each Accept has a prompt of its own."""
     accepted = defaultdict[str, list[float]](list)
     for station, decision, at in rows:
         if decision == "accept":
             accepted[station].append(at)
-    pushed = {each.station: each for each in logins if each.kind == "push"}
-    twice = [f"{each}: two Accepts are stored" for station, each in pushed.items() if repeats(accepted[station], 1)]
-    return twice + [f"{each}: {each.accepts} Accepts" for each in pushed.values() if each.accepts > 1]
+    findings = []
+    for each in logins:
+        times = accepted[each.station]
+        most = max(each.prompts, 1) if is_shared else 1
+        if each.kind == "push" and (each.accepts > most or repeats(times, most)):
+            findings.append(f"{each}: {each.accepts} Accepts, {len(times)} stored, {each.prompts} prompts")
+    return findings
 
 
-def one_prompt(history: History, *, is_shared: bool) -> list[str]:
+def one_prompt(history: History, rows: Iterable[Row], *, is_shared: bool) -> list[str]:
     """One login prompts its user once, within the window of retransmissions. A prompt of SQLite ends with its process,
-    so that a login over a kill is not judged there; on PostgreSQL another node takes it over. is_shared: whether the
-    store is PostgreSQL."""
+    so that a login over a kill is not judged there. On PostgreSQL (is_shared) another node takes it over; a request
+    that reaches the next node after the answer of the first one is another login, with a record of its own."""
+    records = Counter(station for station, _, _ in rows)
     return [
-        f"{each}: {each.prompts} prompts"
+        f"{each}: {each.prompts} prompts, {records[each.station]} records"
         for each in history.logins
-        if each.prompts > 1
+        if each.prompts > (max(records[each.station], 1) if is_shared else 1)
         and each.ended - each.began < WINDOW_S
         and (is_shared or not history.is_disturbed(each.began, each.ended))
     ]

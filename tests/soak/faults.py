@@ -12,9 +12,9 @@ from typing import ClassVar, Final
 from tests.peers.hook import Handler
 from tests.running_service import ServiceError
 from tests.soak.programs import READS, SYNCS, WRITES
-from tests.soak.site import ERRORS, PROVIDER_TIMEOUT_S, Site
+from tests.soak.site import ERRORS, Site
 
-Missing = (OSError, AssertionError, KeyError)
+Missing = (OSError, AssertionError, KeyError, ValueError)
 """What a request to a node raises that another fault has stopped."""
 
 
@@ -172,7 +172,7 @@ class BadProvider(Fault):
 
 
 def _be_silent(handler: Handler) -> None:
-    handler.server.hook.closing.wait(PROVIDER_TIMEOUT_S)
+    handler.server.hook.closing.wait(20)
 
 
 def _fail(handler: Handler) -> None:

@@ -67,13 +67,14 @@ class Failure:
 @dataclass
 class History:
     """The history of a round. disturbed: the times, in monotonic seconds, of faults that disturb all tenants of a
-    node."""
+    node. stalled_s: the longest time for which the machine gave the campaign no processor."""
 
     logins: list[Login] = field(default_factory=list)
     bulks: list[Bulk] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     disturbed: list[tuple[float, float]] = field(default_factory=list)
     requests: int = 0
+    stalled_s: float = 0.0
     _changing: Lock = field(default_factory=Lock)
 
     def add(self, entry: Login | Bulk | Failure) -> None:

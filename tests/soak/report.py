@@ -16,7 +16,10 @@ def table(figures: Figures, seconds: float, seed: int, engine: str) -> str:
     rows = [
         ("date", f"{datetime.now(UTC):%Y-%m-%d}"),
         ("engine, seed", f"{engine}, {seed}"),
-        ("duration", f"{seconds / 60:.0f} min, {figures.rounds} rounds"),
+        (
+            "duration",
+            f"{seconds / 60:.0f} min, {figures.rounds} rounds, of which {figures.starved} without checks of times",
+        ),
         ("kills", f"{figures.kills:,}"),
         ("datagrams", f"{figures.datagrams:,}, of which {figures.disturbed_datagrams:,} lost, repeated or delayed"),
         ("logins answered", f"{figures.logins:,}"),

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 ROUND_S: Final = 15.0
 ROUNDS: Final = 20
-"""Number of rounds of an installation. The first half is violent, the second one is calm."""
+"""Number of rounds of an installation: pairs of violent and of calm rounds take turns, and the last ones are calm."""
 PAUSE_S: Final = 2.0
 """The longest pause between two faults at one place."""
 
@@ -54,7 +54,7 @@ def rounds(
     random = Random(f"{seed}/{installation}")
     found = []
     for number in range(count):
-        is_calm = number >= count // 2
+        is_calm = number % 4 >= 2 or number >= count * 0.7
         usable = [kind for kind in kinds if not (is_calm and kind.disturbs_all)]
         steps: list[Step] = []
         for place in dict.fromkeys(kind.place for kind in usable):

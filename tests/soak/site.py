@@ -26,11 +26,13 @@ SECRET: Final = "a secret of the campaign"
 PASSWORD: Final = "the password of the campaign"
 RIGHT, WRONG = 50, 50
 """Numbers of users of the load generator: user0 on have the password pass0 on; the others send wrong passwords."""
-PUSHED: Final = 48
+PUSHED: Final = 80
+"""Number of users with a push."""
 QUIET: Final = "127.0.0.2"
 SOURCES: Final = {"default": "127.0.0.1", "push": "127.0.0.5", "gate": "127.0.0.6", "ldap": "127.0.0.8"}
 """The address of the client of each domain."""
-PROVIDER_TIMEOUT_S: Final = 5
+PROVIDER_TIMEOUT_S: Final = {False: 5, True: 15}
+"""The time limit of a prompt. On PostgreSQL it leaves another node the time to take over the prompt."""
 SETTINGS: Final = {
     "SALLYPORT_REJECT_DELAY_S": "0",
     "SALLYPORT_DISK_RESERVE_MIB": "4",
@@ -184,7 +186,7 @@ def _ask_by_push(site: Site) -> None:
     node = site.nodes[0]
     for number in range(PUSHED):
         node.add_user(f"push{number}", PASSWORD, "push")
-    fields = {"provider": "webhook", "timeoutSeconds": PROVIDER_TIMEOUT_S, **site.hook.fields}
+    fields = {"provider": "webhook", "timeoutSeconds": PROVIDER_TIMEOUT_S[site.is_shared], **site.hook.fields}
     node.run("/ad/SetMFAProvider", fields, domain="push")
     node.set_mode("push", "enforce")
 

@@ -12,10 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.bench.radload import compile_radload
 from tests.ports import free_port
 from tests.running_service import Ports
+from tests.soak.__main__ import main
 from tests.soak.faults import FAULTS, kinds
 from tests.soak.programs import SYNCS, WRITES, Relay, Shim, compile_shim, compiled
 from tests.soak.runner import Figures, Tools, check, run_round
@@ -50,6 +52,14 @@ def test_every_fault_comes_and_one_at_a_place(engine: str) -> None:
         for place in {by_name[step.fault].place for step in each.steps}:
             own = [step for step in each.steps if by_name[step.fault].place == place]
             assert all(before.at_s + before.lasts_s <= after.at_s + 0.01 for before, after in pairwise(own))
+
+
+def test_the_command_names_its_options() -> None:
+    """`python -m tests.soak --help` names the engine and the seed."""
+    shown = CliRunner().invoke(main, ["--help"])
+    assert shown.exit_code == 0
+    assert "--engine" in shown.output
+    assert "--seed" in shown.output
 
 
 # --- the helpers in C ---------------------------------------------------------------------------------------------

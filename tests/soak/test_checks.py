@@ -68,21 +68,26 @@ def test_another_answer_to_a_retransmission() -> None:
 
 
 def test_two_accepts() -> None:
-    """A login with a push has one Accept, at the clients and in the store."""
-    assert checks.one_accept([ACCEPTED], [(STATION, "accept", 1.0)]) == []
-    assert checks.one_accept([ACCEPTED], [(STATION, "accept", 1.0), (STATION, "accept", 1.0)])
-    assert checks.one_accept([replace(ACCEPTED, accepts=2)], [(STATION, "accept", 1.0)])
+    """A login with a push has one Accept, at the clients and in the store. On PostgreSQL each has its prompt."""
+    once, twice = [(STATION, "accept", 1.0)], [(STATION, "accept", 1.0), (STATION, "accept", 6.0)]
+    for is_shared in (False, True):
+        assert checks.one_accept([ACCEPTED], once, is_shared=is_shared) == []
+        assert checks.one_accept([ACCEPTED], twice, is_shared=is_shared)
+        assert checks.one_accept([replace(ACCEPTED, accepts=2)], once, is_shared=is_shared)
+    assert checks.one_accept([replace(ACCEPTED, prompts=2)], twice, is_shared=True) == []
 
 
 def test_two_prompts() -> None:
-    """A second prompt is permitted on SQLite only, and only if the process was disturbed meanwhile."""
-    twice = replace(ACCEPTED, prompts=2)
-    assert checks.one_prompt(History(logins=[ACCEPTED]), is_shared=False) == []
-    assert checks.one_prompt(History(logins=[twice]), is_shared=False)
-    assert checks.one_prompt(History(logins=[replace(twice, ended=40.0)]), is_shared=False) == []
-    killed = History(logins=[twice], disturbed=[(10.5, 10.6)])
-    assert checks.one_prompt(killed, is_shared=False) == []
-    assert checks.one_prompt(killed, is_shared=True)
+    """On SQLite a second prompt is permitted if the process was disturbed meanwhile, on PostgreSQL after an answer."""
+    once, twice = [(STATION, "accept", 1.0)], [(STATION, "accept", 1.0), (STATION, "accept", 6.0)]
+    again = replace(ACCEPTED, prompts=2)
+    assert checks.one_prompt(History(logins=[ACCEPTED]), once, is_shared=False) == []
+    assert checks.one_prompt(History(logins=[again]), once, is_shared=False)
+    assert checks.one_prompt(History(logins=[replace(again, ended=40.0)]), once, is_shared=False) == []
+    killed = History(logins=[again], disturbed=[(10.5, 10.6)])
+    assert checks.one_prompt(killed, once, is_shared=False) == []
+    assert checks.one_prompt(killed, once, is_shared=True)
+    assert checks.one_prompt(killed, twice, is_shared=True) == []
 
 
 def test_an_accept_that_the_policy_forbade() -> None:

@@ -139,11 +139,12 @@ class _Libraries(logging.Handler):
 
 
 def take_messages_of_libraries() -> None:
-    """Log warnings and errors of libraries, and exceptions that no code can catch, as events from now on. Without this,
-    Python writes them to standard error as plain lines."""
+    """Log warnings and errors of libraries, and exceptions that end a thread or the process, as events from now on.
+    Without this, Python writes them to standard error as plain lines."""
     root = logging.getLogger()
     root.handlers[:] = [_Libraries(logging.WARNING)]
     logging.captureWarnings(capture=True)
+    sys.excepthook = lambda _kind, error, _trace: _lost(error, "the main thread")
     threading.excepthook = lambda args: _lost(args.exc_value, f"thread {args.thread and args.thread.name}")
     sys.unraisablehook = lambda args: _lost(args.exc_value, str(args.err_msg or "a deleted object"))
 

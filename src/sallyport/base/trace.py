@@ -26,7 +26,7 @@ class Trace:
     """The trace of a request or login.
 
     id: 32 hexadecimal digits. span: the id of this service's part of the trace, 16 hexadecimal digits. parent: the
-    caller's part, or empty if the trace begins here. is_sampled: whether the caller records the trace. own_request_id:
+    caller's part, or empty if the trace begins here. is_sampled: whether somebody records the trace. own_request_id:
     the X-Request-Id of the caller, or empty.
     """
 
@@ -47,10 +47,10 @@ class Trace:
         return f"00-{self.id}-{self.span}-{self.is_sampled:02x}"
 
 
-def new_trace() -> Trace:
-    """Return a trace that begins here."""
+def new_trace(*, is_sampled: bool = False) -> Trace:
+    """Return a trace that begins here. is_sampled: whether this service records it."""
     octets = secrets.token_hex(24)
-    return Trace(octets[:32], octets[32:])
+    return Trace(octets[:32], octets[32:], is_sampled=is_sampled)
 
 
 def received(headers: Iterable[tuple[bytes, bytes]]) -> Trace:

@@ -14,7 +14,6 @@ import selectors
 import signal
 import socket
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -146,7 +145,7 @@ class Workers:
             self._selector.close()
             code = self._run(number, ToParent(messages, self._notifier.watchdog_s))
         except BaseException:
-            traceback.print_exc()
+            log.exception("worker_failed", worker=number)
         finally:
             os._exit(code)
 

@@ -208,6 +208,29 @@ class OutletMetrics:
         self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
+class SpanMetrics:
+    """Metrics of the export of spans. Label: result, `sent`, `failed` or `dropped`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._logins = Counter(
+            "sallyport_exported_logins",
+            "Logins whose spans the collector has taken (sent) or not taken (failed), or that found the queue full "
+            "(dropped).",
+            ["result"],
+            registry=registry,
+        )
+        for result in ("sent", "failed", "dropped"):
+            self._logins.labels(result)
+
+    def exported(self, logins: int, *, is_taken: bool) -> None:
+        """Count the logins of a request to the collector."""
+        self._logins.labels("sent" if is_taken else "failed").inc(logins)
+
+    def dropped(self, logins: int) -> None:
+        """Count logins that found the queue full."""
+        self._logins.labels("dropped").inc(logins)
+
+
 class SpoolMetrics:
     """Metrics of the accounting records that wait on the local disk while PostgreSQL cannot be reached. Label: outcome,
     which is `spooled`, `delivered` or `dropped`."""

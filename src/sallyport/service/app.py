@@ -64,12 +64,13 @@ from sallyport.base import log as logs
 from sallyport.base.clock import Clock, now_us
 from sallyport.certs.credentials import Credentials
 from sallyport.certs.expiry import certificates_of
-from sallyport.metrics import HttpMetrics, MailMetrics
+from sallyport.metrics import HttpMetrics, MailMetrics, SpanMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, SharedNotices
 from sallyport.nodes.service import Cluster, Nodes, SingleNode
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.mail import Mail
+from sallyport.outgoing.spans import SpanExporter
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.service.installation import CertificatesArea, InstallationArea
@@ -225,6 +226,7 @@ class App:
                 patience=overrides.patience,
                 kinds=overrides.first_factors,
                 ntlm_auth=overrides.ntlm_auth,
+                spans=_span_exporter(parts),
             )
         )
         self.server_certificates.service.on_replaced(self.login.eap.forget_certificates)
@@ -321,6 +323,12 @@ class App:
         self.proxies[:] = settings.trusted_proxies
         logs.set_level(settings.log_level, settings.log_levels)
         logs.hide_identities(self.parts.vault.pseudonyms if settings.log_identities == "hashed" else None)
+
+
+def _span_exporter(parts: Parts) -> SpanExporter | None:
+    """Return the exporter of spans, or None if the setting `otlp_url` is empty. Raises ConfigError."""
+    settings, metrics = parts.settings, SpanMetrics(parts.registry)
+    return SpanExporter(settings.otlp_url, settings.node, metrics) if settings.otlp_url else None
 
 
 def _cluster_of(

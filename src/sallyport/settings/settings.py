@@ -360,6 +360,12 @@ class Settings(BaseModel):
         json_schema_extra=unset("none"),
     )
     audit_outlets: Live[bool] = Field(True, description="whether the audit trail is sent to `event_outlets` too")
+    otlp_url: str = Field(
+        "",
+        description="address for traces of an OpenTelemetry collector, such as `http://127.0.0.1:4318/v1/traces`; it "
+        "gets the spans of each login, and needs the extra `otel`",
+        json_schema_extra=unset("no spans are exported"),
+    )
 
     @model_validator(mode="after")
     def _somebody_can_log_in(self) -> "Settings":
@@ -402,9 +408,9 @@ class Settings(BaseModel):
             raise unfit(f"must be a path, or a URL that begins with {POSTGRES}")
         return value
 
-    @field_validator("public_url", "did_url")
+    @field_validator("public_url", "did_url", "otlp_url")
     @classmethod
-    def _public_url_is_a_base(cls, value: str) -> str:
+    def _url_is_a_base(cls, value: str) -> str:
         return base_url(value)
 
     @property

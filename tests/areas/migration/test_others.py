@@ -168,12 +168,22 @@ def test_odd_tables(tmp_path: Path, case: str) -> None:
     ("text", "reason"),
     [
         ("\ufeff", "no field|no column|is empty"),
+        (",".join(f"c{number}" for number in range(100_000)), "the file has more than 500 columns"),
+        ("\0" * 5000, "no column 'name'; columns: .{0,1000}$"),
         ("name,ip,key,key\na,192.0.2.1,s,other\n", "the column 'key' is there twice"),
         (f"name,ip,key\n{'x' * 200_000},192.0.2.1,s\n", "line 2: field larger than field limit"),
         ('name,ip,key\n"a,192.0.2.1,s\n', "line 2: unexpected end of data"),
         ("name,ip,key\na,192.0.2.1,s,more\n", "line 2: too many cells"),
     ],
-    ids=["nothing but a byte order mark", "a column twice", "a very long cell", "an open quote", "too many cells"],
+    ids=[
+        "nothing but a byte order mark",
+        "100,000 columns",
+        "nothing but NULs",
+        "a column twice",
+        "a very long cell",
+        "an open quote",
+        "too many cells",
+    ],
 )
 def test_a_table_that_cannot_be_read(tmp_path: Path, text: str, reason: str) -> None:
     """Nothing is imported, and the error says where and why."""

@@ -1,6 +1,7 @@
 """The entrance of logins: the steps of a decision, the record of it, and the senders without an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from sallyport.areas.authorities.service import Authorities
 from sallyport.areas.clients.area import ClientsArea
@@ -38,6 +39,7 @@ from sallyport.areas.login.second.repo import Limit
 from sallyport.areas.login.second.service import SecondFactor
 from sallyport.areas.login.second.shared import SharedCalls, SharedChallenges
 from sallyport.areas.login.second.web_limits import WebLimits
+from sallyport.areas.login.spans import exports_to
 from sallyport.areas.login.spool import Spool, paths_of
 from sallyport.areas.login.stations import Stations
 from sallyport.areas.mfa.area import MfaArea
@@ -50,10 +52,12 @@ from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.service import Sessions
 from sallyport.areas.tenancy.area import TenancyArea
 from sallyport.areas.users.area import UsersArea
+from sallyport.base.trace import new_trace
 from sallyport.base.wire import Row
 from sallyport.certs.credentials import Credentials
 from sallyport.metrics import LoginMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
 from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
+from sallyport.outgoing.spans import SpanExporter
 from sallyport.radius.salted import hidden_places
 from sallyport.settings.settings import Settings
 from sallyport.store.erasure import Rows
@@ -67,9 +71,9 @@ class LoginArea(Area):
     """The path of a login, and its record.
 
     credentials: returns the files of the server's certificate for EAP. certificates: returns the server certificates of
-    a domain. patience: returns the time that a login may wait
-    for the second factor. kinds: the classes of first factors. ntlm_auth: returns the winbind helpers of a domain; the
-    default is the winbind of this host.
+    a domain. patience: returns the time that a login may wait for the second factor. spans: the exporter of spans, or
+    None. kinds: the classes of first factors. ntlm_auth: returns the winbind helpers of a domain; the default is the
+    winbind of this host.
     """
 
     erased_rows = (
@@ -105,6 +109,7 @@ class LoginArea(Area):
         patience: Callable[[Login, Attached], float],
         kinds: Mapping[FirstFactor, type[Fields]] | None,
         ntlm_auth: Callable[[int], Helpers | None] | None,
+        spans: SpanExporter | None,
     ) -> None:
         settings, store, clock = parts.settings, parts.store, parts.clock
         domains, users, providers = domains_area.service, users_area.service, mfa.service
@@ -189,10 +194,12 @@ class LoginArea(Area):
             cluster=parts.cluster,
             spool=self.spool,
             as_text=rules.translation.shown,
+            on_answered=exports_to(spans.offer) if spans else None,
         )
+        self.new_trace = partial(new_trace, is_sampled=spans is not None)
         self.senders = Senders()
         self.node_senders = self._senders_of_nodes()
-        self.node_tasks = (self.node_senders.run, self._winbind.run)
+        self.node_tasks = (self.node_senders.run, self._winbind.run, *([spans.run] if spans else []))
         self.leader_tasks = (self.journal.purge, self.limits.purge)
 
     def apply(self, settings: Settings) -> None:

@@ -69,7 +69,8 @@ class Journal:
     were not stored because of a limit. on_accounted: a function that is called after a commit with the number of
     accounting records of each Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool:
     the local file for accounting records while the store accepts no writes, or None. as_text: a function that returns
-    the text of encoded attributes, without secrets. It is called in a thread.
+    the text of encoded attributes, without secrets. It is called in a thread. on_answered: a function that is called
+    with answered entries and the time in microseconds, or None.
     """
 
     def __init__(
@@ -83,10 +84,12 @@ class Journal:
         cluster: Cluster | None = None,
         spool: Spool | None = None,
         as_text: Callable[[bytes], str],
+        on_answered: Callable[[Sequence[Answered], int], None] | None = None,
     ) -> None:
         self._store = store
         self._spool = spool
         self._as_text = as_text
+        self._on_answered = on_answered
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
@@ -197,6 +200,8 @@ class Journal:
                 entry.exchange.committed(entry, now)
             except Exception:  # one failure must not prevent the other answers
                 log.exception("answer_not_sent", client=entry.arrival.client.name)
+        if self._on_answered is not None:
+            self._on_answered(entries, now)
 
     async def drained(self) -> None:
         """Wait until every added entry is written or dropped."""

@@ -19,6 +19,9 @@ from sallyport.base.text import of_cell
 
 MAX_OCTETS: Final = 64 << 20
 MAX_ROWS: Final = 100_000
+MAX_COLUMNS: Final = 500
+MAX_LISTED: Final = 1000
+"""Maximum number of characters of the names of columns in an error."""
 FIELDS: Final = ("name", "address", "secret", "product", "note")
 TAG: Final = "tag."
 _ISE: Final = {
@@ -39,7 +42,7 @@ def translate(path: Path, options: Options) -> Translation:
     columns = {field: _column(header, name, field) for field, name in options.columns.items()}
     for field in ("name", "address", "secret"):
         if field not in columns:
-            raise Invalid(f"give --map {field}=COLUMN; the columns are {', '.join(header)}")
+            raise Invalid(f"give --map {field}=COLUMN; the columns are {_listed(header)}")
     return _translated(path, options, header, rows, columns)
 
 
@@ -64,8 +67,12 @@ def _column(header: Sequence[str], name: str, field: str) -> str:
         raise Invalid(f"--map: no field {field}; fields: {', '.join(FIELDS)}, {TAG}KEY")
     found = next((each for each in header if each.casefold() == name.casefold()), None)
     if found is None:
-        raise Invalid(f"--map {field}: no column {name!r}; columns: {', '.join(header)}")
+        raise Invalid(f"--map {field}: no column {name!r}; columns: {_listed(header)}")
     return found
+
+
+def _listed(header: Sequence[str]) -> str:
+    return ", ".join(header)[:MAX_LISTED]
 
 
 def _rows(path: Path) -> tuple[list[str], list[_Row]]:
@@ -83,6 +90,8 @@ def _rows(path: Path) -> tuple[list[str], list[_Row]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [name.strip() for name in next(filter(any, reader), [])]
+        if len(header) > MAX_COLUMNS:
+            raise Invalid(f"the file has more than {MAX_COLUMNS} columns")
         if twice := next((name for name in header if name and header.count(name) > 1), ""):
             raise Invalid(f"the column {twice[:100]!r} is there twice: remove one")
         rows = list[_Row]()

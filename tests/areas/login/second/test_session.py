@@ -19,7 +19,6 @@ from sallyport.areas.login.second.session import (
     ChallengeKind,
     Session,
     delete,
-    deny,
     new_session,
     open_state,
     purge,
@@ -47,8 +46,10 @@ MAC = b"00-11-22-33-44-55"
 
 
 def a_login(listener: FakeListener, *, signed: bool = True, **values: bytes) -> Login:
-    """Return ann's login from a device, with a right password. values: further attributes of the request."""
-    login = listener.login(pap("ann", "hello", attributes(**{"CALLING_STATION_ID": ADDRESS, **values}), signed=signed))
+    """Return ann's login from a device, with a right password. values: further attributes of the request; an empty one
+    is left out."""
+    values = {name: value for name, value in {"CALLING_STATION_ID": ADDRESS, **values}.items() if value}
+    login = listener.login(pap("ann", "hello", attributes(**values), signed=signed))
     login.domain = listener.areas.domains.table.by_id[listener.areas.domain]
     login.user, login.method, login.station = "ann", Method.PAP, login.arrival.request.text(31)
     login.device = Device(login.domain.id, "192.0.2.1", "10.0.0.1", "switch-1", login.arrival.at)
@@ -121,6 +122,8 @@ async def test_who_may_answer(listener: FakeListener) -> None:
     assert session.is_of(a_login(listener, CALLING_STATION_ID=b"001122334455"))
     assert not session.is_of(a_login(listener, CALLING_STATION_ID=b"001122334456"))
     assert not replace(session, client_id=session.client_id + 1).is_of(login)
+    assert not session_of(a_login(listener, CALLING_STATION_ID=b"")).is_of(login)
+    assert session_of(a_login(listener, CALLING_STATION_ID=b"")).station == ""
     login.user = "ANN"
     assert session.is_of(login)
     login.user = "bob"
@@ -168,6 +171,10 @@ async def test_logins_of_other_people_differ(listener: FakeListener) -> None:
     assert same_login(other, ASKED) != key
     other.user = "ANN"
     assert same_login(other, ASKED) == key
+    other.arrival = other.arrival._replace(source=("192.0.2.1", 40001))
+    assert same_login(other, ASKED) == key
+    other.arrival = other.arrival._replace(source=("192.0.2.2", 40000))
+    assert same_login(other, ASKED) != key
     other.domain = None
     assert same_login(other, ASKED) is None
 
@@ -237,6 +244,7 @@ async def test_a_session_in_the_store(areas: Areas, listener: FakeListener) -> N
     later = replace(session, step=1, expires_at=session.expires_at + 1)
     await areas.store.write(lambda tx: write(tx, later))
     assert await in_store(areas, session) == later
+    assert (await in_store(areas, session)).kind is ChallengeKind.APPROVAL
     assert await areas.store.write(lambda tx: purge(tx, later.expires_at)) == 0
     assert await areas.store.write(lambda tx: purge(tx, later.expires_at + 1)) == 1
     assert await areas.store.read(lambda tx: read(tx, session.id)) is None
@@ -268,10 +276,10 @@ async def test_the_sessions_of_a_user(areas: Areas, listener: FakeListener, user
 async def test_a_denial(areas: Areas, listener: FakeListener) -> None:
     """After a denial, no answer to the user's challenges is accepted, in the store or in memory. Others stay."""
     ann, bob = await stored(areas, listener), await stored(areas, listener, user="bob")
-    await areas.store.write(lambda tx: deny(tx, areas.domain, "ANN", areas.clock()))
+    challenges = Challenges(areas.store, areas.vault, areas.clock)
+    await areas.store.write(lambda tx: challenges.deny(tx, areas.domain, "ANN"))
     kinds = [(await in_store(areas, each)).kind for each in (ann, bob)]
     assert kinds == [ChallengeKind.DENIED, ChallengeKind.APPROVAL]
-    challenges = Challenges(areas.store, areas.vault, areas.clock)
     elsewhere = replace(ann, question=replace(ann.question, challenge_id="1" * 32, domain_id=areas.domain + 1))
     for each in (ann, bob, elsewhere):
         challenges.sent(each, 1)
