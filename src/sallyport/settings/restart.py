@@ -23,6 +23,7 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "duplicate_window_s": "the answers in memory are kept for the time of the start",
         "node_name": "other nodes know this node by its name",
         "workers": "the processes are started once",
+        "otlp_url": "the export of spans begins at the start",
         "disk_reserve_mib": "the reserve file is made before the database is opened",
     }
 )

@@ -5,8 +5,8 @@ ids must belong to the token's tenant.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -133,6 +133,9 @@ class ManagedCheck(Protocol):
         body, or of each entry. Raises Conflict if there are such objects, unless `override` is set. Raises
         StoreError."""
 
+    async def follow(self, overridden: Overrides) -> None:
+        """Let files manage objects under their present names. Raises StoreError."""
+
     def shown_in(self, path: str) -> str | None:
         """Return the field with the listed objects in the answer of an operation, an empty text if the answer is one
         object, or None if it has none that files may manage. path: the first path of the operation."""
@@ -155,6 +158,9 @@ class NothingManaged:
     ) -> Overrides | None:
         return None
 
+    async def follow(self, overridden: Overrides) -> None:
+        pass
+
     def shown_in(self, path: str) -> str | None:
         return None
 
@@ -167,13 +173,18 @@ class NothingManaged:
 NOTHING_MANAGED: Final[ManagedCheck] = NothingManaged()
 
 
+@asynccontextmanager
 async def acting_on(
     managed: ManagedCheck, tenant_id: int, path: str, bodies: Sequence[Mapping[str, object]], *, override: bool
-) -> acting_as:
-    """Return the context manager in which the acting person changes objects as operations would. path, bodies,
-    override: as for `ManagedCheck.check`, whose errors it raises."""
+) -> AsyncIterator[None]:
+    """An asynchronous context manager in which the acting person changes many objects as operations would. Files manage
+    renamed objects under their new names afterwards: to look after each object would take the square of the time. path,
+    bodies, override: as for `ManagedCheck.check`, whose errors it raises."""
     overridden = await managed.check(tenant_id, path, bodies, override=override)
-    return acting_as(replace(acting(), overrides=overridden))
+    with acting_as(replace(acting(), overrides=Overrides(overridden.names) if overridden else None)):
+        yield
+    if overridden:
+        await managed.follow(overridden)
 
 
 class Gate:

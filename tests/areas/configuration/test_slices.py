@@ -13,15 +13,18 @@ from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.configured import ClientKind
 from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Prune
-from sallyport.areas.configuration.service import LATE_S, WHOLE, Engine
+from sallyport.areas.configuration.service import LATE_S, Engine
+from sallyport.areas.configuration.transactions import WHOLE
 from sallyport.areas.configured import Change
 from sallyport.base.errors import Conflict, StoreError
 from sallyport.store.model import Tx, Work
 from tests.areas import ENGINE, Areas, SetClock, running_engine
 from tests.areas.configuration.test_apply import CLIENT, engine_of, export, items, signs
+from tests.areas.users.test_totp import enrolled, has_totp
 from tests.peers.postgres import database_in
 
 MANY = WHOLE + 10
+DOMAIN = ("domain", {"domainName": "corp"})
 TAKEN = ("client", {**CLIENT, "name": "taken", "address": "203.0.113.77"})
 Folder = list[tuple[str, Mapping[str, object]]]
 
@@ -68,7 +71,8 @@ def stopping_engine(areas: Areas, stop: Callable[[], None]) -> Engine:
 async def begin(areas: Areas, folder: Folder, prune: Prune = Prune.NOTHING) -> list[Work[None]]:
     """Write the first three transactions of an apply, as a process that stops then, and return the others."""
     engine = engine_of(areas)
-    parts = engine._parts(await engine.plan(areas.tenant, items(folder), prune=prune), token_hex())
+    plan = await engine.plan(areas.tenant, items(folder), prune=prune)
+    parts = [each.write for each in engine.transactions.of(plan, token_hex())]
     for part in parts[:3]:
         await areas.store.write(part)
     return parts[3:]
@@ -113,6 +117,46 @@ async def test_the_next_apply_undoes_an_unfinished_one(areas: Areas) -> None:
     areas.clock.pass_by(LATE_S + 1)  # until then, another node may still be applying
     await engine_of(areas).run(areas.tenant, items(clients(last=5)))
     assert len(areas.clients.of_tenant(areas.tenant)) == 5
+
+
+USER = ("user", {"domain": "corp", "userName": "Ann"})
+"""The endpoint user with a password and a one-time-password seed."""
+
+
+async def enrolled_user(areas: Areas) -> None:
+    """Let files manage an endpoint user with a password and a one-time-password seed."""
+    await areas.add_user(areas.domain, "Ann", b"hello")
+    await enrolled(areas)
+    await engine_of(areas).run(areas.tenant, items([DOMAIN, USER]))
+
+
+async def test_a_refused_apply_takes_no_factors(areas: Areas) -> None:
+    """The files have a RADIUS client whose address another tenant has, and a user no more. The apply is refused, and
+    the user keeps password and seed."""
+    await enrolled_user(areas)
+    other = await areas.tenancy.ensure_tenant(1, 9)
+    await engine_of(areas).run(other, items([("client", {**TAKEN[1], "domains": []})]))
+    with pytest.raises(Conflict, match="address is not available"):
+        await engine_of(areas).run(areas.tenant, items([DOMAIN, TAKEN]), prune=Prune.ALL)
+    areas.users.forget()
+    assert await has_totp(areas)
+    assert not await areas.store.read(repo.is_unfinished)
+
+
+async def test_an_outdated_apply_takes_no_factors(areas: Areas) -> None:
+    """The configuration changes between the plan and the apply that would remove a user. The user keeps password and
+    seed, and the next apply removes the user."""
+    await enrolled_user(areas)
+    plan = await engine_of(areas).plan(areas.tenant, items([DOMAIN]), prune=Prune.ALL)
+    await areas.domains.add(areas.tenant, "branch")
+    with pytest.raises(repo.Outdated):
+        await engine_of(areas).apply(plan)
+    areas.users.forget()
+    assert await has_totp(areas)
+    await engine_of(areas).run(areas.tenant, items([DOMAIN, ("domain", {"domainName": "branch"})]), prune=Prune.ALL)
+    areas.users.forget()
+    assert await areas.users.load(areas.domain, "ann") is None
+    assert not await areas.store.read(repo.is_unfinished)
 
 
 async def test_a_clock_that_was_set_back_delays_no_start(areas: Areas) -> None:

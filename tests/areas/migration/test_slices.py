@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.areas.configuration.service import SLICE, WHOLE
+from sallyport.areas.configuration.transactions import SLICE, WHOLE
 from tests.areas import Areas, areas, clock
 from tests.areas.configuration.test_apply import engine_of, items
 
@@ -22,8 +22,8 @@ async def test_a_transaction_has_at_most_a_slice(areas: Areas, kind: str) -> Non
     folder = [("domain", {"domainName": "lab"}), *((kind, fields(n)) for n in range(number))]
     plan = await engine.plan(areas.tenant, items(folder))
     sizes, before = list[int](), 0
-    for part in engine._parts(plan, "a run"):
-        await areas.store.write(part)
+    for part in engine.transactions.of(plan, "a run"):
+        await areas.store.write(part.write)
         now = await areas.store.read(lambda tx: tx.value(int, f"select count(*) from {table}") or 0)  # noqa: S608
         sizes.append(now - before)
         before = now
@@ -36,4 +36,4 @@ async def test_a_usual_import_is_one_transaction(areas: Areas) -> None:
     clients = [("client", {"name": f"c{n}", "address": f"10.0.{n // 250}.{n % 250}"}) for n in range(WHOLE)]
     folder = [(kind, {**fields, "secret": {"hex": "61" * 16}}) for kind, fields in clients]
     engine = engine_of(areas)
-    assert len(engine._parts(await engine.plan(areas.tenant, items(folder)), "a run")) == 1
+    assert len(engine.transactions.of(await engine.plan(areas.tenant, items(folder)), "a run")) == 1

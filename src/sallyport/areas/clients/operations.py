@@ -255,7 +255,7 @@ def local_operations(
         steps, shown, whole = await trio.to_thread.run_sync(plan)
         if wanted.apply and whole:
             changed = [{"clientId": step.client_id} for step in steps if step.action is Action.CHANGED]
-            with await acting_on(managed, tenant_id, UPDATE, changed, override=wanted.override):
+            async with acting_on(managed, tenant_id, UPDATE, changed, override=wanted.override):
                 await service.carry_out(tenant_id, steps)
         return {"applied": wanted.apply and whole, "clients": shown}
 

@@ -87,6 +87,10 @@ class ManagedObjects:
             raise ManagedByFiles(found[0].kind.name, found[0].shown)
         return Overrides(few([each.shown for each in found]), partial(_follow, tenant_id=tenant_id, before=found))
 
+    async def follow(self, overridden: Overrides) -> None:
+        """Let files manage objects under their present names. overridden: of `check`. Raises StoreError."""
+        await self._store.write(overridden.follow)
+
     @cached_property
     def _listed_by(self) -> Mapping[str, AnyKind]:
         return {kind.listed_by[0]: kind for kind in self._kinds() if kind.listed_by[0]}

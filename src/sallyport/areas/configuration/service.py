@@ -7,13 +7,11 @@ If a transaction fails, or the service stops in between, all of them are undone:
 another node. One apply is written at a time; the others wait for its end.
 """
 
-import json
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias, cast
+from typing import Final
 
 import structlog
 import trio
@@ -23,21 +21,16 @@ from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Item, Plan, Prune, Sign, Step
 from sallyport.areas.configuration.managed import ManagedByFiles, few, shown
 from sallyport.areas.configuration.planning import Present, plan, undoing
-from sallyport.areas.configured import AnyChange, AnyKind, Change, Fields, Stored
+from sallyport.areas.configuration.transactions import Part, Transactions, placed, with_domains
+from sallyport.areas.configured import AnyChange, AnyKind, Fields, Stored
 from sallyport.base.actor import Overrides, acting, acting_as
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import Conflict, Contradiction, NotFound, Refused, StoreError
-from sallyport.base.text import counted, existing, fold
-from sallyport.store import audit
-from sallyport.store.model import Tx, Work
+from sallyport.base.errors import Contradiction, NotFound, StoreError
+from sallyport.base.text import existing, fold
+from sallyport.store.model import Tx
 from sallyport.store.snapshot import LOOK_S, POLL_S, Configuration
 from sallyport.store.vault import Vault
 
-WHOLE: Final = 500
-"""Maximum number of changes that are written in one transaction, if each takes as long as that of a RADIUS client: 0.1
-to 0.3 ms."""
-SLICE: Final = 50
-"""Maximum number of such changes in one of several transactions. A login waits for at most one of them."""
 LATE_S: Final = 20.0
 """Time in seconds after the last transaction of an apply of several after which its node has stopped."""
 PAUSE_S: Final = 2 * POLL_S
@@ -46,8 +39,6 @@ ADMITTED: Final = 100
 """Number of steps of a plan after which other tasks run."""
 ATTEMPTS: Final = 5
 """Maximum number of plans, if the configuration changes while it is applied."""
-
-Batches: TypeAlias = Sequence[tuple[AnyKind, Sequence[Step]]]
 
 log = structlog.get_logger()
 
@@ -70,7 +61,7 @@ class Engine:
     ) -> None:
         self._configuration = configuration
         self._kinds = kinds
-        self._vault = vault
+        self.transactions = Transactions(kinds, vault, clock)
         self._clock = clock
         self._late_us = int(LATE_S * SECOND) if is_shared else 0
         self._pause_s = PAUSE_S if is_shared else 0.0
@@ -132,7 +123,7 @@ class Engine:
             if not number % ADMITTED:
                 await trio.lowlevel.checkpoint()
             if step.domains and step.change is not None and step.change.body is not None:
-                with _placed(step.kind, [step]):
+                with placed(step.kind, [step]):
                     await step.kind.admit(step.change.body, tenant_id, ids.get(fold(step.domains[0]), 0))
         if manages:
             return made
@@ -156,7 +147,7 @@ class Engine:
             raise ManagedByFiles(plan.overridden[0].kind.name, names[0])
         actor = replace(acting(), overrides=Overrides(few(names)) if names else None)
         run = _new_run()
-        parts = await trio.to_thread.run_sync(self._parts, plan, run)
+        parts = await trio.to_thread.run_sync(self.transactions.of, plan, run)
         try:
             with acting_as(actor):
                 await self._write(plan, parts)
@@ -212,45 +203,39 @@ class Engine:
         kinds = [kind for kind in self._kinds() if kind.name in {each.kind for each in noted}]
         present = await self._configuration.store.read(lambda tx: _present(tx, tenant_id, kinds, {}))
 
-        def planned() -> tuple[Plan, list[Work[None]]]:
+        def planned() -> tuple[Plan, list[Part]]:
             former = dict[str, dict[str, Fields | None]]()
             for each in noted:
-                former.setdefault(each.kind, {}).setdefault(each.name, self._opened(tenant_id, each))
+                former.setdefault(each.kind, {}).setdefault(each.name, self.transactions.former(tenant_id, each))
             made = undoing(tenant_id, kinds, former, present)
-            return made, self._parts(made, run, undoes=True)
+            return made, self.transactions.of(made, run, undoes=True)
 
         made, parts = await trio.to_thread.run_sync(planned)
         await self._write(made, parts)
         log.warning("configuration_undone", tenant=tenant_id, changes=len(made.changes))
 
-    def _opened(self, tenant_id: int, noted: repo.Noted) -> Fields | None:
-        if noted.fields is None:
-            return None
-        octets = self._vault.open(noted.fields, repo.identity(tenant_id, noted.number))
-        return cast(Fields, json.loads(octets))
-
-    async def _write(self, plan: Plan, parts: Sequence[Work[None]]) -> None:
+    async def _write(self, plan: Plan, parts: Sequence[Part]) -> None:
         if not parts:
             return
-        await self._release(plan)
         if len(parts) > 1:
             await trio.sleep_until(self._paused_until)
-        for part in parts[:-1]:
-            await self._configuration.store.write(part)
-        await self._configuration.change(parts[-1])
+        for part in parts:
+            await self._release(plan.tenant_id, part.removed)
+            await (self._configuration.change if part is parts[-1] else self._configuration.store.write)(part.write)
         if len(parts) > 1:
             self._paused_until = trio.current_time() + self._pause_s
         for kind in {step.kind for step in plan.changes}:
             kind.written()
 
-    async def _release(self, plan: Plan) -> None:
-        domains = await self._configuration.store.read(lambda tx: repo.domains(tx, plan.tenant_id))
+    async def _release(self, tenant_id: int, removed: Sequence[Step]) -> None:
+        if not removed:
+            return
+        domains = await self._configuration.store.read(lambda tx: repo.domains(tx, tenant_id))
         ids = {fold(name): number for number, name in domains.items()}
-        present = dict[AnyKind, list[AnyChange]]()
-        for step in plan.changes:
-            if step.change is not None and step.change.before is not None:
-                present.setdefault(step.kind, []).append(_with_domains(step, ids))
-        for kind, changes in present.items():
+        by_kind = dict[AnyKind, list[AnyChange]]()
+        for step in removed:
+            by_kind.setdefault(step.kind, []).append(with_domains(step, ids))
+        for kind, changes in by_kind.items():
             await kind.release(changes)
 
     async def run(
@@ -290,87 +275,6 @@ class Engine:
                 break
         return planned
 
-    def _parts(self, plan: Plan, run: str, *, undoes: bool = False) -> list[Work[None]]:
-        """Return the transactions of a plan; none if nothing changes. run: a text of its own. undoes: whether it undoes
-        an unfinished apply."""
-        is_whole = sum(step.kind.weight for step in plan.changes) <= WHOLE
-        most = WHOLE if is_whole else SLICE
-        batches = _batches(plan.changes, most)
-        if not batches and not any(plan.managed.values()) and not plan.released and not undoes:
-            return []
-        groups, size = [list[tuple[AnyKind, Sequence[Step]]]()], 0
-        for kind, steps in batches:
-            weight = len(steps) * kind.weight
-            if size + weight > most and groups[-1]:
-                groups.append([])
-                size = 0
-            groups[-1].append((kind, steps))
-            size += weight
-        found, count = list[Work[None]](), 0
-        for group in groups[:-1]:
-            found.append(self._slice(plan, run, group, count, undoes=undoes))
-            count += sum(len(steps) for _, steps in group)
-        return [*found, self._end(plan, run, groups[-1], count, undoes=undoes)]
-
-    def _slice(self, plan: Plan, run: str, group: Batches, count: int, *, undoes: bool) -> Work[None]:
-        """Return a transaction that is not the last. count: the number of changes in those before."""
-        steps = [] if undoes else [step for _, own in group for step in own]
-        noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(steps, count)]
-
-        def write(tx: Tx) -> None:
-            self._check(tx, plan, run, count, undoes=undoes)
-            _write_steps(tx, plan.tenant_id, group)
-            repo.note(tx, plan.tenant_id, run, noted, self._clock())
-
-        return write
-
-    def _noted(self, tenant_id: int, number: int, step: Step) -> repo.Noted:
-        """Return what the object of a step is before it."""
-        before, sealed = step.change.before if step.change else None, None
-        if before is not None:
-            sealed = self._vault.seal(json.dumps(before.fields).encode(), repo.identity(tenant_id, number))
-        return repo.Noted(number, step.kind.name, step.identity, sealed)
-
-    def _end(self, plan: Plan, run: str, group: Batches, count: int, *, undoes: bool) -> Work[None]:
-        """Return the last transaction. count: the number of changes in those before."""
-        at = self._clock()
-
-        def write(tx: Tx) -> None:
-            self._check(tx, plan, run, count, undoes=undoes)
-            _write_steps(tx, plan.tenant_id, group)
-            for kind in self._kinds() if plan.changes else ():
-                kind.verify(tx, plan.tenant_id)
-            repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
-            repo.forget_noted(tx, plan.tenant_id, run)
-            if plan.changes:
-                action = "configuration.undo" if undoes else "configuration.apply"
-                target = counted(len(plan.changes), "object")
-                audit.record(tx, action, at=at, tenant_id=plan.tenant_id, target=target)
-
-        return write
-
-    def _check(self, tx: Tx, plan: Plan, run: str, count: int, *, undoes: bool) -> None:
-        """Check before each transaction that the configuration is that of the plan, or that the undo is still that of
-        this run. count: the number of changes in the transactions before. Raises Outdated."""
-        if undoes:
-            repo.continue_undo(tx, plan.tenant_id, run, self._clock())
-        elif count:
-            repo.check_noted(tx, plan.tenant_id, run, count)
-        else:
-            repo.check_version(tx, plan)
-
-
-def _new_run() -> str:
-    """Return a text that no other apply or undo has."""
-    return secrets.token_hex(16)
-
-
-def _write_steps(tx: Tx, tenant_id: int, group: Batches) -> None:
-    for kind, steps in group:
-        ids = {fold(name): number for number, name in repo.domains(tx, tenant_id).items()}
-        with _placed(kind, steps):
-            kind.write(tx, tenant_id, [_with_domains(step, ids) for step in steps])
-
 
 def _present(tx: Tx, tenant_id: int, kinds: Sequence[AnyKind], managed: Mapping[str, Collection[str]]) -> Present:
     domains = repo.domains(tx, tenant_id)
@@ -383,39 +287,6 @@ def _plain(stored: Stored) -> Stored:
     return Stored(stored.id, to_jsonable_python(stored.fields), stored.is_implied)
 
 
-@contextmanager
-def _placed(kind: AnyKind, steps: Sequence[Step]) -> Iterator[None]:
-    """Add the place of steps to an error: that of the object if there is only one."""
-    try:
-        yield
-    except Refused as error:
-        one = f"{steps[0].source or '--prune'}: {kind.name} {steps[0].name}"
-        error.args = (f"{one if len(steps) == 1 else f'{kind.name}.toml'}: {error}", *error.args[1:])
-        raise
-
-
-def _with_domains(step: Step, ids: dict[str, int]) -> AnyChange:
-    """Return the change of a step with the ids of its domains. Raises Conflict if a domain does not exist any more."""
-    change = step.change or Change(None, None)
-    try:
-        domains = tuple(ids[fold(name)] for name in step.domains)
-    except KeyError as error:
-        raise Conflict(f"there is no domain {error.args[0]} any more") from None
-    return Change(change.before, change.body, change.fields, domains)
-
-
-def _batches(steps: Iterable[Step], most: int) -> list[tuple[AnyKind, Sequence[Step]]]:
-    """Return the steps by kind in the order in which they are written. `_batches` keeps the order of the kinds, and
-    reverses it for removals. most: the maximum weight of a batch."""
-    gone, kept, last = (dict[AnyKind, list[Step]](), dict[AnyKind, list[Step]](), dict[AnyKind, list[Step]]())
-    for step in steps:
-        removes = step.sign is Sign.REMOVED
-        group = kept if not removes else gone if step.kind.removed_first else last
-        group.setdefault(step.kind, []).append(step)
-    ordered = [*reversed(gone.items()), *kept.items(), *reversed(last.items())]
-    return [
-        (kind, several[start : start + size])
-        for kind, several in ordered
-        for size in (most // kind.weight,)
-        for start in range(0, len(several), size)
-    ]
+def _new_run() -> str:
+    """Return a text that no other apply or undo has."""
+    return secrets.token_hex(16)

@@ -57,7 +57,7 @@ def local_operations(
             {"domainId": domain_id, field: each.id, **dict.fromkeys(each.changes, True)} for each in planned if each.id
         ]
         tenant_id = domains.tenant_of(domain_id) or 0
-        with await acting_on(managed, tenant_id, path, changed, override=wanted.override):
+        async with acting_on(managed, tenant_id, path, changed, override=wanted.override):
             if wanted.apply:
                 planned = await run(apply=True)
         return [each.row() for each in planned]
