@@ -225,12 +225,14 @@ async def test_a_hostile_settings_file(areas: Areas, tmp_path: Path, text: str, 
 
 
 async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:
-    """If a certificate cannot be used, the new log level does not apply either."""
+    """If a certificate cannot be used, the new log level and the new limits do not apply either."""
     areas.app.tls = Tls(Path("/there/is/no.pem"), Path("/there/is/no.key"))
-    before = logs.level()
+    before, limits = logs.level(), {**areas.settings.limits, "domains": 1}
     with pytest.raises(ConfigError, match="tls_certificate"):
-        await reload(areas.app, lambda: areas.settings.model_copy(update={"log_level": "debug"}))
+        await reload(areas.app, lambda: areas.settings.model_copy(update={"log_level": "debug", "limits": limits}))
     assert logs.level() == before != "debug"
+    sql = "select most from limits where name = 'domains'"
+    assert await areas.store.read(lambda tx: tx.value(int, sql)) == areas.settings.limits["domains"]
 
 
 async def test_a_failed_reload_keeps_the_certificate(areas: Areas, tmp_path: Path) -> None:
@@ -313,6 +315,7 @@ def test_a_command_reloads_the_settings(tmp_path: Path) -> None:
             "event_days": ("applied", ""),
             "duplicate_window_s": ("needs a restart", REASONS["duplicate_window_s"]),
         }
+        assert REASONS["duplicate_window_s"] in service.ok("server", "reload")
         file.write_text("event_days = 0\n")
         done = service.cli("server", "reload")
         assert done.returncode == 1

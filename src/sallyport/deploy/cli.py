@@ -96,7 +96,7 @@ def reload(line: CommandLine, *, form: Form | None) -> None:
     if form is None and not rows:
         line.note("no setting has changed; certificates and the configuration were read again")
     else:
-        line.print_rows(rows, ("setting", "state"), form)
+        line.print_rows(rows, ("setting", "state", "reason"), form)
 
 
 def _checked() -> Path:

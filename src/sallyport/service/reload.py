@@ -59,10 +59,10 @@ async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
     settings = present.model_copy(update={name: getattr(wanted, name) for name in applied})
     targets_of(settings)  # raises ConfigError before anything is applied
     await app.parts.configuration.reload()
-    if "limits" in applied:
-        await app.parts.store.write(partial(replace_limits, limits=settings.limits))
     if app.tls is not None:
         app.tls.reload(settings.tls_certificate, settings.tls_key)
+    if "limits" in applied:  # after all that may refuse the settings, because they are in the store for all nodes
+        await app.parts.store.write(partial(replace_limits, limits=settings.limits))
     app.apply(settings)
     app.installation.metrics.loaded()
     return Reloaded(applied, waiting)
