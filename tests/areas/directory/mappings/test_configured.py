@@ -69,7 +69,7 @@ async def test_a_mapping_of_a_group_belongs_to_the_directory_of_files(areas: Are
     (ops,) = await areas.directory.mappings.groups_named(directory, "ops")
     bodies = [{"groupID": ops.id}, {"groupID": None, "directoryName": "ldif", "domainId": areas.domain}]
     for body in bodies:
-        assert await check(areas.tenant, "/api/v1/reConfigure", [body], override=False) == ""
+        assert await check(areas.tenant, "/api/v1/reConfigure", [body], override=False) is None
     await apply(areas, OPS)
     for body in bodies:
         with pytest.raises(ManagedByFiles, match=r"directory\.toml manages the directory corp/ldif"):
