@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.areas.configuration.item import Item
 from sallyport.areas.migration import clearpass, freeradius, tables
-from sallyport.areas.migration.child import LIMITS, ReaderLimits, translate
+from sallyport.areas.migration.child import ReaderLimits, translate
 from sallyport.areas.migration.translation import Decision, Options, Translation, Weight
 from sallyport.base.errors import Invalid
 from tests.areas.migration import client, export, policy, profile, rules, texts
@@ -307,11 +307,12 @@ def test_a_child_process_reads_two_thousand_clients(tmp_path: Path) -> None:
 
 
 def test_a_file_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
-    """The limits of the child process hold, and the error says what to do."""
+    """The limits of the child process hold, and the error says what to do. Beside the limit of memory, each allocation
+    may become so slow that the limit of processor time ends the process."""
     given = [client(f"switch {number}", "192.0.2.1") for number in range(20_000)]
     path = written(tmp_path, "nps.xml", export(given))
     with pytest.raises(Invalid, match=r"export it in parts"):
-        translate("nps", path, OPTIONS, ReaderLimits(LIMITS.cpu_s, 60 << 20))
+        translate("nps", path, OPTIONS, ReaderLimits(10, 60 << 20))
 
 
 @pytest.mark.system
