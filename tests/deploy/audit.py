@@ -46,7 +46,7 @@ def _line(package: dict[str, str], vulnerability: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Check all lock files, and print what was found. Return the exit status."""
+    """Check all lock files, and print the findings. Return the exit status."""
     failed = 0
     for name in LOCKS:
         try:

@@ -255,7 +255,7 @@ def test_the_master_key_can_be_a_credential(host: BootedHost) -> None:
 
 def test_systemd_reloads_the_settings(host: BootedHost) -> None:
     """`systemctl reload` waits for its end. The status names the setting that applies and the one that needs a restart.
-    With a wrong file the reload fails, the journal has the reason, and the service goes on."""
+    With a wrong file the reload fails, the journal has the reason, and the service keeps running."""
     installed(host, "--start")
     secret = set_up(host)
     process = host.shell(f"systemctl show --property MainPID --value {UNIT}")

@@ -1,4 +1,4 @@
-"""The kinds of faults: which nodes of the syntax tree may stand in the place of a node."""
+"""The kinds of faults: the nodes of the syntax tree that may replace a node."""
 
 import ast
 from collections.abc import Iterator, Sequence

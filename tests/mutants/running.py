@@ -161,7 +161,7 @@ class _UntilFailure:
 
 
 def _control(job: Job) -> None:
-    """Check that tests pass without a fault in the way in which they run with one."""
+    """Run tests without a fault, as they run with one, and check that they pass."""
     for _, end, said in run_all([job], at_once=1):
         if end is not End.PASSED:
             raise RuntimeError(f"without a fault, a test has {end}: {said[-1:]}")

@@ -111,7 +111,7 @@ async def test_the_other_node_undoes_what_a_stopped_one_has_left(pair: Pair) -> 
 
 async def test_a_stopped_node_does_not_write_on(pair: Pair) -> None:
     """A node is stopped in the middle of an apply. The other node undoes the part, and is in the middle of an apply of
-    its own when the first goes on. That one writes nothing more, although both have noted as many objects."""
+    its own when the first node runs again. That one writes nothing more, although both have noted as many objects."""
     left = await begin(pair.one, clients("one"))
     pair.two.clock.pass_by(LATE_S + 1)
     await pair.two.app.configured.engine.undo_unfinished()
@@ -125,7 +125,7 @@ async def test_a_stopped_node_does_not_write_on(pair: Pair) -> None:
 
 
 async def test_a_stopped_node_does_not_write_into_an_undo(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node that was stopped goes on while another one undoes its part. It writes nothing more."""
+    """A node that was stopped runs again while another one undoes its part. It writes nothing more."""
     left = await begin(pair.one, clients(last=700))
     pair.two.clock.pass_by(LATE_S + 1)
     write, refused = pair.two.store.write, list[repo.Outdated]()

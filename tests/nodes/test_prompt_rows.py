@@ -1,4 +1,4 @@
-"""Rows of prompts: who may join one, who may use its result, and that it is used once."""
+"""Rows of prompts: the logins that may join one, the login that may use its result, and that it is used once."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ async def test_a_request_at_another_node_joins(store: PostgresStore) -> None:
 
 
 async def test_an_unsigned_request_moves_nothing(store: PostgresStore) -> None:
-    """The login goes on at the node of the signed request."""
+    """The login continues at the node of the signed request."""
     await claim(store, ROW)
     await claim(store, replace(ROW, is_signed=False, waiter="two"))
     assert (await store.read(lambda tx: repo.read(tx, ["p"])))[0].waiter == "one"
@@ -87,8 +87,8 @@ async def test_a_request_that_only_joins(store: PostgresStore) -> None:
 
 
 async def test_a_user_has_few_open_prompts(store: PostgresStore) -> None:
-    """A prompt beyond the limit is not inserted. The next step of a login prompts nobody, and neither does a code with
-    the password."""
+    """A prompt beyond the limit is not inserted. The next step of a login sends no prompt, and neither does a code
+    with the password."""
     for number in range(OPEN):
         assert await claim(store, replace(ROW, id=f"p{number}", key=f"login {number}")) is not None
     beyond = replace(ROW, id="q", key="another login")

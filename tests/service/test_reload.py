@@ -215,7 +215,7 @@ def test_sighup_reloads_the_settings(tmp_path: Path) -> None:
     ("text", "why"), [("[" * 9000, "nested too deeply"), ("9" * 9000, "too many digits")], ids=["nested", "digits"]
 )
 async def test_a_hostile_settings_file(areas: Areas, tmp_path: Path, text: str, why: str) -> None:
-    """It changes nothing, and the reason is told."""
+    """It changes nothing, and the error has the reason."""
     file, before = tmp_path / "sallyport.toml", areas.app.parts.settings
     file.write_text(f'log_level = "debug"\nevent_days = {text}\n')
     reloads = Reloads(areas.app, Notifier({}), lambda: load(file, {}))

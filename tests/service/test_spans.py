@@ -237,7 +237,7 @@ def test_the_parts_of_a_login(login: FinishedLogin, parts: list[tuple[int, int]]
 
 
 def test_the_extra_is_needed_only_with_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the setting, nothing of the extra is imported. With it and without the extra, the service says so."""
+    """Without the setting, nothing of the extra is imported. With it, the error names the extra that is missing."""
     code = (
         "import sys, sallyport.service.serve; "
         "print([each for each in sys.modules if each.startswith(('opentelemetry', 'google.protobuf'))])"

@@ -220,7 +220,7 @@ async def test_what_is_in_memory_stands_while_the_store_fails(
 
 
 def is_partial(tx: Tx) -> bool:
-    """Return whether `part` is stored, which stands for an unfinished apply."""
+    """Return whether `part` is stored. The tests use it as an unfinished apply."""
     return "part" in names(tx)
 
 

@@ -193,7 +193,7 @@ class EventRow:
         str | None,
         Wire(
             "Trace id of the login (W3C Trace Context), which log lines and the requests to the MFA provider have too. "
-            "Empty if the login has waited for no other system.",
+            "Empty if the login was decided at once, or by its first factor alone.",
             "traceId",
             empty=True,
             after="revocation",
