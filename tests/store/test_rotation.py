@@ -33,7 +33,7 @@ SEALING = {
     "areas/users/repo.py",
     "areas/certificates/service.py",
     "areas/clients/repo.py",
-    "areas/configuration/service.py",
+    "areas/configuration/transactions.py",
     "areas/policy/bypass/service.py",
     "areas/login/first/settings.py",
     "areas/login/second/session.py",  # devices keep a State for two minutes
