@@ -9,14 +9,18 @@ from secrets import token_hex
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.configured import ClientKind
+from sallyport.areas.clients.service import NewClient
 from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.service import LATE_S, Engine
 from sallyport.areas.configuration.transactions import WHOLE
 from sallyport.areas.configured import Change
+from sallyport.areas.domains.domain import Fallback, Mode
+from sallyport.areas.domains.enforcement import Switch
 from sallyport.base.errors import Conflict, StoreError
 from sallyport.store.model import Tx, Work
 from tests.areas import ENGINE, Areas, SetClock, running_engine
@@ -253,6 +257,29 @@ async def test_a_clock_that_was_set_back_delays_no_start(areas: Areas) -> None:
     assert not areas.clients.of_tenant(areas.tenant)
     await engine_of(areas).run(areas.tenant, items(clients(last=3)))
     assert len(areas.clients.of_tenant(areas.tenant)) == 3
+
+
+async def test_a_command_does_not_wait_for_an_apply(areas: Areas) -> None:
+    """Without a service, `sallyport break-glass` has effect in the middle of the apply of a node that has stopped."""
+    await begin(areas, clients())
+    await areas.configuration.restored()
+    await areas.app.configured.prepare()
+    await areas.domains.break_glass()
+    assert areas.domains.table.present(areas.domain).glass_mode is not None
+
+
+async def test_changes_that_wait_are_answered(areas: Areas, autojump_clock: MockClock) -> None:
+    """An apply does not end within the time for which changes wait for it. Their answers show them."""
+    await begin(areas, clients())
+    present = await areas.domains.add(areas.tenant, "branch")
+    assert (await areas.domains.changed(present)).name == "branch"
+    assert present not in areas.domains.table.by_id
+    switched = await areas.enforcement.switch(areas.domain, Switch(Mode.ENFORCE, Fallback.DENY))
+    assert (switched.domain.mode, areas.domains.table.present(areas.domain).mode) == (Mode.ENFORCE, Mode.MONITOR)
+    client_id, _ = await areas.clients.add(areas.tenant, NewClient("beside", "203.0.113.5/32"))
+    changed = await areas.clients.update(areas.tenant, client_id, {"note": "new"})
+    assert (changed.name, changed.note) == ("beside", "new")
+    assert client_id not in areas.clients.table.by_id
 
 
 async def test_a_restore_undoes_the_part_of_its_backup(areas: Areas) -> None:

@@ -51,9 +51,9 @@ class ConfigurationArea(Area):
 
     async def prepare(self) -> None:
         """End an apply whose process has stopped, and wait for the end of one of another node, before logins are
-        answered."""
+        answered. A command that has not joined, such as `break-glass`, answers none and does not wait."""
         await self.engine.finish_unfinished()
-        while self._parts.configuration.has_partial:
+        while self._parts.configuration.has_partial and self._parts.cluster.has_joined:
             with trio.move_on_after(UNDO_S):
                 await self._parts.configuration.reload()
             await self.engine.finish_unfinished()
