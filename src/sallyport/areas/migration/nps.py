@@ -33,10 +33,10 @@ from sallyport.areas.migration.translation import (
     Finding,
     Options,
     Translation,
+    UniqueNames,
     Weight,
     last_rule,
     listed_domain,
-    unique,
 )
 from sallyport.areas.migration.xml import Element, read
 from sallyport.base.errors import Invalid
@@ -84,7 +84,7 @@ def _policies(found: NpsImport, service: Element, clients: Sequence[ClientOfFile
     """Add the rules of the network policies, and the last rule."""
     profiles = {each.name: each for each in _children(container(service, "RadiusProfiles"))}
     policies = sorted(_children(container(service, "NetworkPolicy")), key=_sequence)
-    rules, number = list[Item](), 0
+    names, number = UniqueNames(), 0
     read_ = [_Policy(found, element, profiles, clients) for element in policies]
     for policy in read_:
         policy.limit_methods(requests.checked)
@@ -93,13 +93,11 @@ def _policies(found: NpsImport, service: Element, clients: Sequence[ClientOfFile
         for rule in each.rules(read_[position:]):
             if rule["action"] == "allow" and not admits:
                 rule["enabled"] = False
-            name = unique(str(rule["name"]), [each.name for each in rules])
+            name = names.take(str(rule["name"]))
             fields = {**rule, "name": name, "domain": found.options.domain, "priority": FIRST_PRIORITY + number * STEP}
-            rules.append(Item("rule", name, fields, found.at(element)))
+            found.items.append(Item("rule", name, fields, found.at(element)))
             number += 1
-    found.items += rules
-    name = unique(LAST, [each.name for each in rules])
-    found.items.append(last_rule(found.options.domain, name, FIRST_PRIORITY + number * STEP, found.source))
+    found.items.append(last_rule(found.options.domain, names.take(LAST), FIRST_PRIORITY + number * STEP, found.source))
 
 
 def _are_refused(found: NpsImport, requests: str) -> bool:
