@@ -37,6 +37,7 @@ from sallyport.areas.migration.translation import (
     Weight,
     last_rule,
     listed_domain,
+    with_fields,
 )
 from sallyport.areas.migration.xml import Element, read
 from sallyport.base.errors import Invalid
@@ -71,7 +72,8 @@ def translate(path: Path, options: Options) -> Translation:
     found.findings += requests.findings
     domains = [options.domain, *(each.name for each in requests.items if each.kind == "domain")]
     clients, of_file = clients_of_file(found, root, service, domains)
-    found.items += [listed_domain(options, found.source), *requests.items, *clients]
+    own = listed_domain(options, found.source)
+    found.items += [with_fields(own, realms=requests.realms) if requests.realms else own, *requests.items, *clients]
     _policies(found, service, of_file, requests)
     _rest(found, root)
     return Translation(found.items, found.findings)
