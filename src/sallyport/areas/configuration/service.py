@@ -10,6 +10,7 @@ service stops then, the rest is removed in the same way. One apply is written at
 
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -234,8 +235,9 @@ class Engine:
         for part in parts:
             await self._release(plan.tenant_id, part.released)
             await (self._configuration.change if part.ends else self._configuration.store.write)(part.write)
-        for kind in {step.kind for step in plan.changes}:
-            kind.written()
+        with ExitStack() as reactions:  # a defect in one of them does not stop the others
+            for kind in {step.kind for step in plan.changes}:
+                reactions.callback(kind.written)
 
     async def _release(self, tenant_id: int, released: Sequence[Step]) -> None:
         if not released:

@@ -78,17 +78,17 @@ class Transactions:
         """Return a transaction that is not the last. steps: the changes that it notes. count: the number of changes
         that those before note."""
         own = [] if undoes else steps
-        noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(own, count)]
 
         def write(tx: Tx) -> None:
             self._check(tx, plan, run, count, undoes=undoes)
             _write_steps(tx, plan.tenant_id, group)
+            noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(own, count)]
             repo.note(tx, plan.tenant_id, run, noted, self._clock())
 
         return write
 
     def _noted(self, tenant_id: int, number: int, step: Step) -> repo.Noted:
-        """Return what the object of a step is before it."""
+        """Return what the object of a step is before it, sealed under the key of now: it may have been rotated."""
         before, sealed = step.change.before if step.change else None, None
         if before is not None:
             sealed = self._vault.seal(json.dumps(before.fields).encode(), repo.identity(tenant_id, number))
