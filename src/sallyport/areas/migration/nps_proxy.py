@@ -191,7 +191,7 @@ class RequestPolicies:
         if rewriting.removes_all or (rewriting.realms and not is_whole and not rewriting.others):
             text = (
                 "removes realms from names. Logins with another realm than those of the domain are refused until the "
-                "domain has it (sallyport domain update --realm)"
+                "domain has it (sallyport domain set --realm)"
             )
             self._find(Weight.LEFT_OUT, policy, text)
 
