@@ -1,6 +1,7 @@
 """Fuzz the targets one after the other, and print executions, coverage and findings."""
 
 import argparse
+import ctypes
 import os
 import re
 import sys
@@ -67,7 +68,7 @@ def _in_child(log: Path, name: str, arguments: Sequence[str]) -> int:
             traceback.print_exc()
         finally:
             sys.stderr.flush()
-            os._exit(1)
+            ctypes.CDLL(None).exit(1)  # libFuzzer writes the input of a finding when the process ends
     return os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
 
 

@@ -164,7 +164,7 @@ def http(octets: bytes) -> None:
 
 def _read_http(octets: bytes, step: int) -> list[object]:
     parser, found = Parser(HEAD), list[object]()
-    body = bytearray()
+    body, head = bytearray(), None
     try:
         for at in range(0, len(octets), step):
             parser.feed(octets[at : at + step])
@@ -174,6 +174,8 @@ def _read_http(octets: bytes, step: int) -> list[object]:
                     body += taken
                     if parser.body_due and not taken:
                         break
+                elif head is not None and not head.keeps_alive:
+                    return [*found, bytes(body)]  # the connection ends, so the rest of its octets is not read
                 elif (head := parser.head()) is not None:
                     found.append(head)
                 else:

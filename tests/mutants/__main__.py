@@ -56,7 +56,8 @@ def _options() -> argparse.Namespace:
 
 def mutants_of(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
     """Return all mutants of an area."""
-    mutants = [mutant for source in sources.values() for mutant in source.mutants]
+    every = (mutant for source in sources.values() for mutant in source.mutants)
+    mutants = [mutant for mutant in every if mutant.is_role is area.has_roles]
     return [
         each for each in mutants if not area.functions or {*each.function.split("."), each.name} & {*area.functions}
     ]
