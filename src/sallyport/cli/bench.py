@@ -113,9 +113,9 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 def _check_empty(url: str) -> None:
     """Check that the measurement cannot change existing data. Raises ConfigError, StoreError."""
-    from sallyport.store.postgres import check_extra
+    from sallyport.store.postgres import check_driver
 
-    check_extra()
+    check_driver()
     from sallyport.store.postgres.connection import connect
 
     if not url.startswith(POSTGRES):
