@@ -41,7 +41,7 @@ test-postgres: $(READY) peers
 	SALLYPORT_TEST_ENGINE=postgres $(BIN)/pytest -n 3 -m 'not serial and not system' $(or $(ARGS),$(ON_BOTH))
 
 # Tests that need whole installations (an Active Directory domain, a Debian, other packages, other Pythons, clusters), and
-# long ones: full and failing disks, a crash at each step of a removal, a browser on every page.
+# long ones: full and failing disks, a crash at each step of a removal, a browser on every page, the larger benchmarks.
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
 

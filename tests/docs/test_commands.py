@@ -206,7 +206,7 @@ WALKS = [
         typed={"sallyport db restore": "y"},
         skip=["sudo systemctl", "sudo apt-get", "sudo install", "docker compose"],
     ),
-    Walk("docs/operate/capacity.md", replace={"sallyport bench": "sallyport bench --seconds 1"}),
+    Walk("docs/operate/capacity.md", replace={"sallyport bench": "sallyport bench --seconds 1 --yes"}),
     *(Walk(f"docs/operate/{name}.md") for name in ("data", "lockouts", "running", "sessions")),
     Walk(
         "docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}, skip=["git pull", "sudo systemctl restart"]
