@@ -20,7 +20,8 @@ from tests.deploy.test_locks import pinned
 def run_audit(tmp_path: Path, output: str, status: int) -> subprocess.CompletedProcess[str]:
     """Run `make audit` with a pip-audit that answers the same for each lock."""
     program = tmp_path / "pip-audit"
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {status}\n")
+    stream = "" if output.startswith("{") else " >&2"
+    program.write_text(f"#!/bin/sh\ncat <<'END'{stream}\n{output}\nEND\nexit {status}\n")
     program.chmod(0o755)
     command = (sys.executable, "-m", "tests.deploy.audit", program)
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -44,7 +45,10 @@ def test_a_vulnerability_fails_the_audit(tmp_path: Path) -> None:
     ("output", "status"),
     [
         (dependencies({"name": "h11", "skip_reason": "Dependency not found on PyPI"}), 0),
-        ("ConnectionError: no route to host", 1),
+        ("requests.exceptions.ConnectionError: HTTPSConnectionPool(host='pypi.org', port=443): ...", 1),
+        ("requests.exceptions.ProxyError: HTTPSConnectionPool(host='pypi.org', port=443): ...", 1),
+        ("requests.exceptions.HTTPError: 503 Server Error\npip_audit._service.interface.ServiceError", 1),
+        ("ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed\nERROR:pip_audit._cli:Tip: ...", 1),
     ],
 )
 def test_an_audit_without_a_database_says_so(tmp_path: Path, output: str, status: int) -> None:
@@ -52,6 +56,22 @@ def test_an_audit_without_a_database_says_so(tmp_path: Path, output: str, status
     done = run_audit(tmp_path, output, status)
     assert done.returncode == 0
     assert done.stdout.count("NOT CHECKED, the database cannot be reached\n") == len(audit.LOCKS)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "ERROR:pip_audit._cli:invalid requirements input: requirements.lock",
+        "pip-audit: error: unrecognized arguments: --disable-pip",
+        "Traceback (most recent call last):\nKeyError: 'vulns'",
+    ],
+)
+def test_a_failure_of_pip_audit_fails_the_audit(tmp_path: Path, output: str) -> None:
+    """A wrong lock, a wrong option or a crash does not look as if there were no network."""
+    done = run_audit(tmp_path, output, 1)
+    assert done.returncode == 1
+    assert done.stdout.count("NOT CHECKED, pip-audit has failed\n") == len(audit.LOCKS)
+    assert output.rpartition("\n")[2] in done.stdout
 
 
 def test_a_clean_lock_passes_the_audit(tmp_path: Path) -> None:
