@@ -50,7 +50,7 @@ LOWEST := build/lowest
 test-lowest: peers
 	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
 	uv pip install --quiet --python $(LOWEST) --no-deps -r tests/requirements.lock
-	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres pyproject.toml | \
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres --extra otel pyproject.toml | \
 		uv pip install --quiet --python $(LOWEST) --no-deps -r -
 	uv pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation --editable .
 	$(LOWEST)/bin/python -m pytest -n 3 -m 'not serial and not system' $(ARGS)
