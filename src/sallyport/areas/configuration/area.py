@@ -58,7 +58,7 @@ class ConfigurationArea(Area):
                 await self._parts.configuration.reload()
             await self.engine.undo_unfinished()
 
-    async def restored(self) -> None:
+    async def completed(self) -> None:
         """Undo what an apply had changed that had not reached its end when the backup was made."""
         await self.engine.undo_unfinished(at_once=True)
 
