@@ -28,7 +28,9 @@ def main() -> int:
     folder = root / "build" / "mutants" / area.name
     folder.mkdir(parents=True, exist_ok=True)
     sources = {path: Source(path, file) for path, file in area.files(root).items()}
-    mutants = _sample(_mutants(area, sources), area.sample if options.sample is None else options.sample, options.seed)
+    mutants = _sample(
+        mutants_of(area, sources), area.sample if options.sample is None else options.sample, options.seed
+    )
     results = Results(area, root, folder)
     _Run(area, root, folder, sources, results, options.jobs).finish(mutants)
     found = list(results.of(mutants).values())
@@ -52,10 +54,12 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _mutants(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
+def mutants_of(area: Area, sources: Mapping[str, Source]) -> list[Mutant]:
     """Return all mutants of an area."""
     mutants = [mutant for source in sources.values() for mutant in source.mutants]
-    return [each for each in mutants if not area.functions or each.function.rpartition(".")[2] in area.functions]
+    return [
+        each for each in mutants if not area.functions or {*each.function.split("."), each.name} & {*area.functions}
+    ]
 
 
 def _sample(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:

@@ -12,7 +12,7 @@ SKIPPED = ("cli.py", "examples.py")
 @dataclass(frozen=True, slots=True)
 class Area:
     """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all.
-    functions: names of the functions that are changed; empty for all, and for the code outside of functions.
+    functions: names of the functions and constants that are changed; empty for all.
     has_postgres: whether tests use the shared PostgreSQL server, which then starts before the processes fork."""
 
     name: str
@@ -75,7 +75,8 @@ AREAS = {
             "consumption",
             "areas/login/second/shared.py areas/login/second/repo.py",
             "nodes/test_prompts.py nodes/test_eap.py nodes/test_guesses.py nodes/test_prompt_rows.py",
-            functions="claim is_same move return_here once consume _use holds keep send sent",
+            functions="claim is_same move return_here once consume _use holds keep send sent take_over _take_over "
+            "answered give_up deny outcome _ROW _PENDING",
             sample=0,
             has_postgres=True,
         ),

@@ -94,6 +94,25 @@ def written(tmp_path: Path, name: str, text: str, encoding: str = "utf-8") -> Pa
     return path
 
 
+def test_many_devices_with_one_name(tmp_path: Path) -> None:
+    """Each gets a number. The search for a free one does not begin at 2 for each of them."""
+    rows = "".join(f"SW,10.{n >> 16}.{n >> 8 & 255}.{n & 255},testing123\n" for n in range(20_000))
+    columns = {"name": "name", "address": "ip", "secret": "secret"}
+    path = written(tmp_path, "t.csv", f"name,ip,secret\nsw (3),192.0.2.1,testing123\n{rows}")
+    names = [item.name for item in tables.translate(path, Options("corp", columns=columns)).items]
+    assert names[:5] == ["sw (3)", "SW", "SW (2)", "SW (4)", "SW (5)"]
+    assert names[-1] == "SW (20001)" and len(set(names)) == 20_001
+
+
+@pytest.mark.parametrize("first", ["sep=;\n", '"sep=;"\r\n', "SEP=;\n"])
+def test_a_table_for_excel(tmp_path: Path, first: str) -> None:
+    """The first line may name the separator. It is a line of the file."""
+    columns = {"name": "name", "address": "ip", "secret": "secret"}
+    path = written(tmp_path, "t.csv", f"{first}name;ip;secret\nsw,1;192.0.2.1;testing123\n")
+    (item,) = tables.translate(path, Options("corp", columns=columns)).items
+    assert (item.name, item.source) == ("sw,1", "t.csv:3")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_devices_of_ise(tmp_path: Path, encoding: str) -> None:
     """Each subnet is a client. Groups of devices become tags, without their roots. Columns without a place are

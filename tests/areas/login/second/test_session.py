@@ -19,6 +19,7 @@ from sallyport.areas.login.second.session import (
     ChallengeKind,
     Session,
     delete,
+    deny,
     new_session,
     open_state,
     purge,
@@ -34,7 +35,7 @@ from sallyport.areas.mfa.provider import Code, Question
 from sallyport.base.clock import SECOND
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE, pull_attributes
 from sallyport.radius.password import Method
-from sallyport.store.model import Tx
+from sallyport.store.model import Store, Tx
 from tests.areas import Areas
 from tests.areas.login.conftest import FakeListener
 from tests.packets import access_request, attributes, pap
@@ -222,11 +223,11 @@ async def test_a_state(areas: Areas, listener: FakeListener) -> None:
     assert len(state) == 46
 
 
-async def stored(areas: Areas, listener: FakeListener, **fields: object) -> Session:
-    """Return a new session in the store, of a user of `fields` or of ann."""
+async def stored(areas: Areas, listener: FakeListener, *, life_us: int = LIFETIME_US, **fields: object) -> Session:
+    """Return a new session in the store, of a user of `fields` or of ann. life_us: the time until its end."""
     session = session_of(a_login(listener))
     question = replace(session.question, **fields)  # type: ignore[arg-type]
-    session = replace(session, question=question, expires_at=areas.clock() + LIFETIME_US)
+    session = replace(session, question=question, expires_at=areas.clock() + life_us)
     await areas.store.write(lambda tx: write(tx, session))
     return await in_store(areas, session)
 
@@ -271,6 +272,39 @@ async def test_the_sessions_of_a_user(areas: Areas, listener: FakeListener, user
     assert not await challenges.sessions_of(areas.domain + 1, user)
     areas.clock.pass_by(LIFETIME_US / SECOND)
     assert not await challenges.sessions_of(areas.domain, user)
+
+
+async def test_the_limit_counts_the_sessions_of_the_user(areas: Areas, listener: FakeListener) -> None:
+    """The earlier sessions of other users, whose names begin alike, take no place of the user's."""
+    at = areas.clock()
+    for number, user in enumerate(("anx", "a", "ann")):
+        await stored(areas, listener, user=user, life_us=(number + 1) * SECOND)
+    found = await areas.store.read(lambda tx: sessions_of_user(tx, areas.domain, "ann", at, 1))
+    assert [each.question.user for each in found] == ["ann"]
+
+
+async def test_a_denial_leaves_expired_challenges(areas: Areas, listener: FakeListener) -> None:
+    """The cost of a denial has a limit, so it writes no challenge that has expired."""
+    expired = await stored(areas, listener, life_us=-1)
+    await areas.store.write(lambda tx: deny(tx, areas.domain, "ann", areas.clock()))
+    assert (await in_store(areas, expired)).kind is ChallengeKind.APPROVAL
+
+
+async def test_an_answered_challenge_is_not_read_again(areas: Areas, listener: FakeListener) -> None:
+    """The store is not asked for a challenge that was answered on this node."""
+    session = await stored(areas, listener)
+    reads = list[object]()
+
+    class Counting:
+        async def read(self, transaction: object) -> Session | None:
+            reads.append(transaction)
+            return session
+
+    challenges = Challenges(cast(Store, Counting()), areas.vault, areas.clock)
+    assert await challenges.find(session.id) == session
+    challenges.ended(session, 1)
+    assert await challenges.find(session.id) is None
+    assert len(reads) == 1
 
 
 async def test_a_denial(areas: Areas, listener: FakeListener) -> None:
