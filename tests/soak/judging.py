@@ -100,7 +100,8 @@ def _check_bulks(
     for bulk in history.bulks:
         first, last = (min(bulk.answers), max(bulk.answers)) if bulk.answers else ("", "")
         rows = records if bulk.right == "stored" else _logins(site, first, f"{last}.", domains, numbers)
-        findings += checks.bulk_stored(history, bulk, [row for row in rows if row.key in bulk.answers])
+        found = checks.bulk_stored(history, bulk, [row for row in rows if row.key in bulk.answers])
+        findings += [f"{text}; {_records_of(site, text)}" for text in found]
         findings += checks.right_answers(bulk) + ([] if is_starved else checks.answered(bulk))
     return findings
 
