@@ -41,7 +41,7 @@ test-postgres: $(READY) peers
 	SALLYPORT_TEST_ENGINE=postgres $(BIN)/pytest -n 3 -m 'not serial and not system' $(or $(ARGS),$(ON_BOTH))
 
 # Tests that need whole installations (an Active Directory domain, a Debian, other packages, other Pythons, clusters), and
-# long ones: full and failing disks, a crash at each step of a removal, a browser on every page.
+# long ones: full and failing disks, a crash at each step of a removal, a browser on every page, the larger benchmarks.
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
 
@@ -50,7 +50,7 @@ LOWEST := build/lowest
 test-lowest: peers
 	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
 	uv pip install --quiet --python $(LOWEST) --no-deps -r tests/requirements.lock
-	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres pyproject.toml | \
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra postgres --extra otel pyproject.toml | \
 		uv pip install --quiet --python $(LOWEST) --no-deps -r -
 	uv pip install --quiet --python $(LOWEST) --no-deps --no-build-isolation --editable .
 	$(LOWEST)/bin/python -m pytest -n 3 -m 'not serial and not system' $(ARGS)

@@ -55,13 +55,16 @@ _DEPTH: Final = 4  # levels of nested fields that a table shows
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the generator with Sphinx."""
     app.connect("builder-inited", lambda sphinx: write(Path(sphinx.srcdir) / "reference"))
-    app.connect("build-finished", lambda sphinx, _error: write_description(Path(sphinx.outdir)))
+    app.connect("build-finished", release_description)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def write_description(folder: Path) -> None:
-    """Write the OpenAPI document, which is released beside the documentation."""
-    (folder / "openapi.json").write_text(json.dumps(api(__version__), ensure_ascii=False), encoding="utf-8")
+def release_description(sphinx: Sphinx, error: Exception | None) -> None:
+    """Write the OpenAPI document beside the pages of a build that has not failed."""
+    if error is None and sphinx.builder.format == "html":
+        described = {**api(), "info": {**api()["info"], "version": __version__}}
+        text = json.dumps(described, ensure_ascii=False)
+        Path(sphinx.outdir, "openapi.json").write_text(text, encoding="utf-8")
 
 
 def write(folder: Path) -> None:
@@ -294,8 +297,8 @@ def attributes() -> str:
 
 
 @cache
-def api(version: str = "") -> Json:
-    """Return the OpenAPI document, of a service that has an empty store and does not run."""
+def api() -> Json:
+    """Return the OpenAPI document without its version, of a service that has an empty store and does not run."""
     with TemporaryDirectory() as directory:
         settings, registry = Settings(data_dir=Path(directory)), CollectorRegistry()
         place = settings.database_path
@@ -303,7 +306,7 @@ def api(version: str = "") -> Json:
         with closing(store):
             app = App(settings, store, Vault(Secret(bytes(32))), load_dictionary(), registry)
             declared = declared_operations(app, gate_of(app))
-    return document([each for group in declared for each in group.all], version)
+    return document([each for group in declared for each in group.all], version="")
 
 
 def operations(described: Json, tag: str) -> str:

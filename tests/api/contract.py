@@ -1,4 +1,5 @@
-"""What programs rely on in /openapi.json: one line for each operation, field, type and limit.
+"""What programs rely on in /openapi.json: one line for each operation, field, type, limit, status, header and way to
+authenticate.
 
 `contract.txt` has these lines as of the last release; before the first release, as of a commit of the source. A line
 that a program relies on must not disappear. `python -m tests.api.contract` writes the file anew, which a release does.
@@ -23,9 +24,12 @@ Schema = dict[str, Any]
 
 def facts(document: Schema) -> set[str]:
     """Return the lines of a description. A line begins with `takes` if it is about requests, and with `gives` if it is
-    about answers.
+    about answers. The place of an answer has its status, unless the status is 200.
     """
-    schemas, found = document["components"]["schemas"], set[str]()
+    components, found = document["components"], set[str]()
+    schemas = components["schemas"]
+    for name, scheme in components["securitySchemes"].items():
+        found.add(f"takes scheme {name}: " + " ".join(scheme[key] for key in sorted(scheme) if key != "description"))
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             name = f"{method.upper()} {path}"
@@ -35,8 +39,13 @@ def facts(document: Schema) -> set[str]:
                 found |= {f"takes {name} {each['in']} {each['name']} required"} if each.get("required") else set()
             for kind, body in operation.get("requestBody", {}).get("content", {}).items():
                 found |= set(_facts(schemas, body["schema"], "takes", f"{name} {kind}", set()))
-            for kind, body in operation["responses"].get("200", {}).get("content", {}).items():
-                found |= set(_facts(schemas, body.get("schema", {}), "gives", f"{name} {kind}", set()))
+            for each in operation.get("security") or [{}]:
+                found.add(f"takes {name} with {' and '.join(sorted(each)) or 'no authentication'}")
+            for status, answer in operation["responses"].items():
+                place = name if status == "200" else f"{name} {status}"
+                found |= {f"gives {place}"} | {f"gives {place} header {header}" for header in answer.get("headers", ())}
+                for kind, body in answer.get("content", {}).items():
+                    found |= set(_facts(schemas, body.get("schema", {}), "gives", f"{place} {kind}", set()))
     return found
 
 
@@ -73,7 +82,8 @@ def breaks(before: set[str], after: set[str]) -> list[str]:
     """Return the differences between two contracts that can break a program.
 
     A request may be given what it took before: no field, type or value disappears, no limit becomes narrower, and no
-    field becomes required. An answer has what it had before: no field and no promise that it is present disappears.
+    field becomes required. An answer has what it had before: no status, header, field and no promise that it is present
+    disappears. A program may authenticate as before.
     """
     limits = {_name(line): _value(line) for line in after if _is_limit(line)}
     owners, limited = {_parent(line) for line in before}, {_name(line) for line in before if _is_limit(line)}

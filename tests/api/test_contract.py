@@ -34,7 +34,12 @@ def _of(name: str) -> Callable[[Schema], Schema]:
     return model
 
 
-DOMAIN, MODE, DEVICE = _of("AddDomain"), _of("Mode"), _of("DeviceEntry")
+def _operation(document: Schema) -> Schema:
+    found: Schema = document["paths"]["/ad/AddDomain"]["post"]
+    return found
+
+
+DOMAIN, MODE, DEVICE, ERROR = _of("AddDomain"), _of("Mode"), _of("DeviceEntry"), _of("RadiusProblem")
 BREAKING: dict[str, tuple[Change, str]] = {
     "an operation is removed": (lambda it: it["paths"].pop("/ad/AddDomain"), "gone: takes POST /ad/AddDomain"),
     "a field of a request is removed": (
@@ -70,6 +75,34 @@ BREAKING: dict[str, tuple[Change, str]] = {
         lambda it: DEVICE(it)["required"].remove("device_name"),
         "gone: gives DeviceEntry.device_name required",
     ),
+    "a field of an error is removed": (
+        lambda it: ERROR(it)["properties"].pop("error"),
+        "gone: gives RadiusProblem.error: string",
+    ),
+    "an error has another body": (
+        lambda it: _operation(it)["responses"]["429"]["content"]["application/json"].update(schema={"type": "string"}),
+        "gone: gives POST /ad/AddDomain 429 application/json: RadiusProblem",
+    ),
+    "a status is removed": (
+        lambda it: _operation(it)["responses"].pop("429"),
+        "gone: gives POST /ad/AddDomain 429",
+    ),
+    "a header is removed": (
+        lambda it: _operation(it)["responses"]["429"]["headers"].pop("Retry-After"),
+        "gone: gives POST /ad/AddDomain 429 header Retry-After",
+    ),
+    "a header of each answer is removed": (
+        lambda it: _operation(it)["responses"]["200"]["headers"].pop("X-Request-Id"),
+        "gone: gives POST /ad/AddDomain header X-Request-Id",
+    ),
+    "a token is sent in another header": (
+        lambda it: it["components"]["securitySchemes"]["X-Authorization"].update(name="Token"),
+        "gone: takes scheme X-Authorization: header X-Authorization apiKey",
+    ),
+    "an operation needs another authentication": (
+        lambda it: _operation(it).update(security=[{"Bearer": []}]),
+        "gone: takes POST /ad/AddDomain with X-Authorization",
+    ),
 }
 
 
@@ -83,7 +116,9 @@ def test_a_breaking_change_is_found(document: Schema, change: str) -> None:
 
 
 def test_additions_break_nothing(document: Schema) -> None:
-    """A new operation, an optional field, a further value and a wider limit are no breaking changes."""
+    """A new operation, an optional field, a further value, status or header, a wider limit, and another way to
+    authenticate are no breaking changes.
+    """
     changed = copy.deepcopy(document)
     changed["paths"]["/ad/New"] = json.loads(json.dumps(changed["paths"]["/ad/AddDomain"]))
     DOMAIN(changed)["properties"]["x"] = {"type": "string", "maxLength": 9}
@@ -91,4 +126,8 @@ def test_additions_break_nothing(document: Schema) -> None:
     MODE(changed)["enum"].append("observe")
     DEVICE(changed)["properties"]["x"] = {"type": "string"}
     DEVICE(changed)["required"].append("x")
+    _operation(changed)["responses"]["409"] = {**_operation(changed)["responses"]["400"]}
+    _operation(changed)["responses"]["400"]["headers"]["X-New"] = {}
+    _operation(changed)["security"].append({"Bearer": []})
+    changed["components"]["securitySchemes"]["Basic"] = {"type": "http", "scheme": "basic"}
     assert breaks(facts(document), facts(changed)) == []

@@ -351,9 +351,9 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
         "reason": "no provider", "openPrompts": [], "warnings": [], "role": "", "roleSource": "", "attributes": [],
         "maxSessions": 0, "parallelSessions": None, "sessionLimit": "", "strength": "any",
     }  # fmt: skip
-    other = world.tenant()
-    world.service.add_client("theirs", "203.0.113.77", org=other.org, tenant=other.number)
-    for client in ("theirs", "203.0.113.77", "nothing"):
+    other, theirs = world.tenant(), world.address()
+    world.service.add_client("theirs", theirs, org=other.org, tenant=other.number)
+    for client in ("theirs", theirs, "nothing"):
         status, text = tenant.refused("/ad/TestLoginRules", **asked, client=client)
         assert (status, text.partition(":")[0]) == (404, "RADIUS client not found")
 

@@ -8,6 +8,7 @@ from .agents import measure
 
 
 @pytest.mark.bench
+@pytest.mark.system
 def test_a_few_agents(tmp_path: Path) -> None:
     """The agents enrol, wait, report, and receive changes."""
     told = measure(tmp_path, agents=5, seconds=6)

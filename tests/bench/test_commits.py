@@ -19,6 +19,7 @@ def test_bare_writes_are_measured(tmp_path: Path) -> None:
     assert (tmp_path / "bare").stat().st_size == 4 << 20
 
 
+@pytest.mark.system
 def test_logins_are_compared_with_bare_writes(tmp_path: Path) -> None:
     """The report has both measurements and both aims."""
     settings = Settings(directory=tmp_path, rounds=1, seconds=0.4, requests=1000, servers=())

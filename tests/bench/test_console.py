@@ -16,6 +16,7 @@ FEW = Size(
 
 
 @pytest.mark.bench
+@pytest.mark.system
 def test_each_page_is_measured(tmp_path: Path) -> None:
     """Each page of the console is requested without an error, and logins are measured beside it."""
     told = measure(tmp_path, FEW, Settings(tmp_path, rounds=1, seconds=0.4, requests=0, servers=()))

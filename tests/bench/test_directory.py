@@ -10,6 +10,7 @@ from .directory import measure
 
 
 @pytest.mark.bench
+@pytest.mark.system
 @pytest.mark.peer
 @needs("slapd", "slapadd", "ldapsearch")
 def test_a_few_people(tmp_path: Path) -> None:

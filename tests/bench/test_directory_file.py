@@ -8,6 +8,7 @@ from .directory_file import measure
 
 
 @pytest.mark.bench
+@pytest.mark.system
 def test_a_few_people(tmp_path: Path) -> None:
     """The people are imported twice while logins are answered."""
     told = measure(tmp_path, entries=300)

@@ -11,6 +11,7 @@ from tests.peers.test_pam_radius import may_mount, module
 
 
 @pytest.mark.bench
+@pytest.mark.system
 def test_logins_are_measured_beside_the_pages(tmp_path: Path) -> None:
     """Logins are measured alone and beside the people, and each person proves."""
     told = pages.measure(tmp_path, Settings(tmp_path, rounds=1, seconds=1, requests=0, servers=()), 4, 0.3)
@@ -18,6 +19,7 @@ def test_logins_are_measured_beside_the_pages(tmp_path: Path) -> None:
 
 
 @pytest.mark.bench
+@pytest.mark.system
 @needs("chromium", "pamtester")
 @pytest.mark.skipif(module() is None or not may_mount(), reason="pam_radius_auth, or a mount namespace, is missing")
 def test_a_login_and_an_enrolment_are_measured(tmp_path: Path) -> None:

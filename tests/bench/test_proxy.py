@@ -10,7 +10,7 @@ from tests.peers.programs import needs
 from . import proxy
 from .settings import Settings
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.system]
 
 
 @pytest.mark.peer

@@ -99,6 +99,7 @@ def test_the_last_users_wait_is_not_counted() -> None:
     assert Turn("at once", asked, load()).rate == pytest.approx(10 / (ANSWER_S + 1))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("key", ["freeradius", "sallyport", "sallyport-held"])
 def test_users_are_asked(provider: httpx.Client, tmp_path: Path, key: str) -> None:
     """user0 to user99 are accepted at once, and all others after the answer of the provider."""

@@ -8,6 +8,7 @@ from .steady import PARTS, measure
 
 
 @pytest.mark.bench
+@pytest.mark.system
 def test_a_few_seconds(tmp_path: Path) -> None:
     """Each kind of work is done, and the table has a line for each tenth of the time."""
     told = measure(tmp_path, seconds=6, agents=3, entries=50)

@@ -4,12 +4,15 @@ import json
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sallyport.cli.benchmark.capacity import figures
 from sallyport.cli.benchmark.measure import KINDS
+from sallyport.cli.benchmark.processes import process_tree
 from sallyport.cli.benchmark.traffic import HOST, AccountingRecords, LoadError, PapLogins, drive
 from tests.cli import Service, add_client, add_user
 from tests.cli.test_json import FIELDS
@@ -38,8 +41,9 @@ def test_the_answer_has_all_kinds_of_load(stopped: RunningService, tmp_path: Pat
     assert answer.keys() == FIELDS["bench"]["plus"].keys()
     assert answer["phases"].keys() == KINDS.keys() >= figures().phases.keys()
     for phase in answer["phases"].values():
-        assert phase["rate"] > 0 and 0 < phase["p50Ms"] <= phase["p99Ms"]
-    assert answer["people"] > 0 and answer["memoryMib"] > 0
+        assert phase["rate"] > 0 and phase["p50Ms"] > 0
+        assert phase["p99Ms"] is None or phase["p50Ms"] <= phase["p99Ms"]
+    assert answer["stations"] > 0 and answer["memoryMib"] > 0
     assert list(folder.iterdir()) == []
     assert not stopped.data_dir.exists()
 
@@ -52,6 +56,7 @@ def test_two_workers_with_postgresql(stopped: RunningService, tmp_path: Path) ->
     assert done.returncode == 0, done
     answer = json.loads(done.stdout)
     assert (answer["engine"], answer["workers"]) == ("PostgreSQL", 2)
+    assert all(phase["databaseMs"] > 0 for phase in answer["phases"].values())
     assert "dropdb" in done.stderr
     again = run(stopped, "--database-url", url)
     assert again.returncode == 1
@@ -76,22 +81,59 @@ def test_workers_need_postgresql(stopped: RunningService) -> None:
     assert "add --database-url" in done.stderr
 
 
-def test_a_signal_removes_the_data(stopped: RunningService, tmp_path: Path) -> None:
-    """SIGTERM in the middle of the measurement ends the service and removes its data."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = [PROGRAM, "bench", "--seconds", "600", "--directory", folder]
-    with (tmp_path / "output").open("wb") as output:
-        process = subprocess.Popen(command, env=stopped.environ, cwd=tmp_path, stdout=output, stderr=output)
+@contextmanager
+def measuring(stopped: RunningService, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run `sallyport bench` with its data in a folder, until the block ends. Its service is ready."""
+    command = [PROGRAM, "bench", "--seconds", "300", "--directory", folder]
+    with (folder.parent / "output").open("wb") as output:
+        process = subprocess.Popen(command, env=stopped.environ, cwd=folder.parent, stdout=output, stderr=output)
     try:
         eventually(lambda: any(b'"event": "ready"' in log.read_bytes() for log in folder.glob("*/log")))
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        yield process
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_removes_the_data(stopped: RunningService, tmp_path: Path, number: signal.Signals) -> None:
+    """SIGTERM, or the end of the terminal, in the middle of the measurement ends the service and removes its data."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with measuring(stopped, folder) as process:
+        process.send_signal(number)
+        process.wait(60)
+    assert process.returncode == 128 + number
     assert list(folder.iterdir()) == []
+
+
+def test_a_killed_measurement_leaves_no_service(stopped: RunningService, tmp_path: Path) -> None:
+    """The kernel ends the service with the command."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with measuring(stopped, folder) as process:
+        services = process_tree(process.pid)[1:]
+        process.kill()
+    assert services
+    eventually(lambda: not any(_runs(each) for each in services))
+
+
+def _runs(process_id: int) -> bool:
+    """Return whether the process exists and has not ended."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_running_service_is_named(service: Service) -> None:
+    """The measurement would slow down the logins of a service on this machine, so it needs the option `--yes`."""
+    done = run(service, "--database-url", "mysql://")
+    assert done.returncode == 1
+    assert "a service runs on this machine" in done.stderr
+    assert "--yes" in done.stderr
+    allowed = run(service, "--database-url", "mysql://", "--yes")
+    assert "the URL must begin with" in allowed.stderr
 
 
 def test_a_refused_login_ends_the_measurement(service: Service) -> None:

@@ -1,6 +1,7 @@
 """`sallyport check radius` prints the reply with its round-trip time, or the reason why there is no reply."""
 
 import json
+import os
 import re
 import socket
 import threading
@@ -12,7 +13,15 @@ import pytest
 
 from sallyport.areas.login.login import Reason
 from sallyport.cli.diagnosis import NOT_ENROLLED, REMEDIES, remedy_for
-from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
+from sallyport.radius.attributes import STATE, push_attribute
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    SharedSecret,
+    decode,
+    encode_reply,
+    response_authenticator,
+)
 from tests.cli import SECRET, Service, add_client, add_user
 from tests.mail_server import mail_server
 from tests.ports import free_port
@@ -143,6 +152,17 @@ def test_a_check_may_be_of_a_station(service: Service, server: str) -> None:
     assert events[0]["station"] == "02-00-00-00-00-09"
 
 
+@pytest.mark.parametrize("option", ["--user", "--nas-identifier", "--station"])
+def test_a_value_that_fits_into_no_attribute_is_refused(service: Service, server: str, option: str) -> None:
+    """The message names the option and the limit. Octets that are no UTF-8 are sent as they are."""
+    too_long = service.program("check", "radius", server, "--secret", SECRET, *LOGIN, option, "x" * 254)
+    assert (too_long.returncode, "Traceback" in too_long.stderr) == (2, False)
+    assert option in too_long.stderr and "has 254 octets, more than 253" in too_long.stderr
+    odd = service.program("check", "radius", server, "--secret", SECRET, *LOGIN, option, os.fsdecode(b"\xff"))
+    assert odd.returncode == (1 if option == "--user" else 0), odd.stderr
+    assert "Traceback" not in odd.stderr
+
+
 @pytest.mark.parametrize("name", [(), ("--nas-identifier", "gate")])
 def test_a_check_does_not_latch_the_client(service: Service, server: str, name: tuple[str, ...]) -> None:
     """After a check the client may still send unsigned packets. The doctor does not report the packets of the check as
@@ -164,20 +184,39 @@ def test_a_closed_port_is_reported_at_once(service: Service) -> None:
 
 
 @contextmanager
-def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
-    """Yield the address of a server that sends one reply. answer: makes the reply from the octets of the request."""
+def answering(answer: Callable[[bytes], bytes], requests: int = 1) -> Iterator[str]:
+    """Yield the address of a server that sends a reply to each of some requests. answer: makes the reply from the
+    octets of the request.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.settimeout(10)
 
         def serve() -> None:
-            datagram, source = sock.recvfrom(4096)
-            sock.sendto(answer(datagram), source)
+            for _ in range(requests):
+                datagram, source = sock.recvfrom(4096)
+                sock.sendto(answer(datagram), source)
 
         thread = threading.Thread(target=serve)
         thread.start()
         yield f"127.0.0.1:{sock.getsockname()[1]}"
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [((), "The server asks for a code: add --code"), (("--code", "000001"), "has not accepted the code, and asks for")],
+)
+def test_a_challenge_says_what_to_do(service: Service, code: tuple[str, ...], message: str) -> None:
+    """Who has given no code is told the option. Who has given a wrong one is told that."""
+
+    def challenge(datagram: bytes) -> bytes:
+        secret = SharedSecret(SECRET.encode())
+        return encode_reply(ACCESS_CHALLENGE, decode(datagram, secret), secret, push_attribute(STATE, b"state"))
+
+    with answering(challenge, 2 if code else 1) as server:
+        done = service.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *code)
+    assert (done.returncode, message in done.stderr.splitlines()[-1]) == (1, True)
 
 
 def accept(datagram: bytes, secret: bytes) -> bytes:

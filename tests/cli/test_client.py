@@ -6,10 +6,11 @@ from contextlib import closing
 
 import pytest
 
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_REQUEST
 from tests.cli import OTHER_TENANT, SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.running_service import RunningService
+from tests.waiting import eventually
 
 
 def listed(service: RunningService, name: str) -> dict[str, object]:
@@ -315,6 +316,17 @@ def test_an_unknown_sender_is_listed_and_added(service: Service) -> None:
     assert listed(service, "lobby")["address"] == "127.66.0.1"
     assert answers(service, secret, "127.66.0.1")
     assert "127.66.0.1" not in service.ok("client", "unknown")
+
+
+def test_a_remedy_is_printed_once(service: Service) -> None:
+    """Two kinds of packets of one sender with the same cause have two lines, and one remedy."""
+    add_client(service, "twice", "127.66.0.2", "default")
+    send_login(service, "127.66.0.2", "a wrong secret")
+    with RadiusClient(service.ports.acct, SECRET, source="127.66.0.2") as client:
+        client.send(bytes((ACCOUNTING_REQUEST, 1, 0, 20)) + bytes(16))
+    eventually(lambda: service.ok("client", "unknown", "--json").count('"127.66.0.2"') == 2)
+    notes = [line for line in service.cli("client", "unknown").stderr.splitlines() if line.startswith("127.66.0.2:")]
+    assert len(notes) == 1
 
 
 def test_only_a_listed_sender_can_be_added(service: Service) -> None:

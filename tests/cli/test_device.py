@@ -227,12 +227,20 @@ def test_a_device_is_deleted(service: Service, domain: str) -> None:
 
 
 def test_a_deletion_at_a_terminal_asks(service: Service, domain: str) -> None:
-    """Without a yes, the device stays. The option --yes asks nothing."""
+    """The question names the device, also if its id was given, and what is deleted with it. Without a yes, the device
+    stays. The option --yes asks nothing. A terminal gets no control characters from a name.
+    """
     with RadiusClient(service.ports.auth, SECRET, source="127.8.0.1") as client:
         assert client.login("ann", "hello", NAS_IDENTIFIER=b"asked") == ACCESS_ACCEPT
+    ids = {str(each["nas_identifier"]): str(each["device_id"]) for each in devices(service, "--domain", domain)}
+    question = f'Delete device {ids["asked"]} "asked" with its stations, learned values, tags and note? [y/N]'
+    by_id = at_terminal(service, "device", "delete", ids["asked"], typed="n\n")
+    assert (by_id.returncode, question in by_id.stderr) == (1, True)
+    hostile = at_terminal(service, "device", "delete", ids[HOSTILE], typed="n\n")
+    assert hostile.returncode == 1 and not any(sign in hostile.stderr.encode() for sign in RED)
     words = ("device", "delete", "asked", "--domain", domain)
     refused = at_terminal(service, *words, typed="n\n")
-    assert (refused.returncode, "learned values and its stations? [y/N]" in refused.stderr) == (1, True)
+    assert (refused.returncode, question in refused.stderr) == (1, True)
     assert devices(service, "--search", "asked", "--domain", domain)
     done = at_terminal(service, *words, "--yes", typed="")
     assert (done.returncode, done.stderr) == (0, "1 device deleted\n")

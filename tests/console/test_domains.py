@@ -157,7 +157,8 @@ async def test_an_unbound_factor_is_a_warning(site: Site, admin: Visitor) -> Non
         page = f"{at}/provider?provider=own"
         assert (await admin.send(f"{at}/provider", {**fields, "binding": binding}, page=page)).status_code == 303
         assert ("The binding is unbound" in text_of(await admin.get(at))) == is_warned
-    assert any("unbound" in each for each in site.areas.domains.warnings(site.areas.domain))
+    found = site.areas.domains.table.present(site.areas.domain)
+    assert any("unbound" in each for each in site.areas.domains.warnings(found))
 
 
 async def test_a_provider_beside_the_default_one(site: Site, admin: Visitor) -> None:

@@ -233,7 +233,7 @@ async def test_a_search_in_a_common_filter(site: Site) -> None:
         ("nothing", 0, [], 0),
     ):
         query = DeviceQuery(areas.domain, search, "nas_port_type", "Ethernet", offset=offset, limit=2)
-        rows, found = await areas.devices.page(query)
+        rows, found, _ = await areas.devices.page(query)
         assert ([row.device_name for row in rows], int(found)) == (names, total)
 
 

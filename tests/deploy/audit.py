@@ -2,17 +2,18 @@
 
 python -m tests.deploy.audit PIP_AUDIT    # the path of pip-audit
 
-The exit status is 1 if a version has one. Where the database cannot be reached, it says so, and the exit status is 0.
+The exit status is 1 if a version has one, or if pip-audit fails. Where the database cannot be reached, it says so, and
+the exit status is 0.
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.distribution import ROOT
-
+ROOT = Path(__file__).parents[2]
 LOCKS = (
     "requirements.lock",
     "requirements-postgres.lock",
@@ -23,17 +24,25 @@ LOCKS = (
     "tests/fuzz/requirements.lock",
 )
 LIMIT_S = 300
+UNREACHABLE = re.compile(
+    r"requests\.exceptions\.(?:ConnectionError|ProxyError|\w*Timeout|HTTPError: 5\d\d)|Could not connect to \w+'s vuln"
+)
+"""How pip-audit ends if there is no connection, or if the server of the database fails."""
 
 
 def audit(pip_audit: Path, lock: Path) -> tuple[int, list[str]]:
     """Check a lock file. Return the number of versions that the database knows, and a line for each vulnerability.
 
-    Raises ConnectionError if the database cannot be reached.
+    Raises ConnectionError if the database cannot be reached, and RuntimeError if pip-audit fails.
     """
     command = (pip_audit, "--disable-pip", "--require-hashes", "--progress-spinner", "off", "-f", "json", "-r", lock)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ConnectionError(f"pip-audit has not ended after {LIMIT_S} s") from error
     if not done.stdout.startswith("{"):
-        raise ConnectionError(done.stderr.strip().rpartition("\n")[2])
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise (ConnectionError if UNREACHABLE.search(done.stderr) else RuntimeError)(last)
     found = json.loads(done.stdout)["dependencies"]
     known = [each for each in found if "skip_reason" not in each]
     lines = [f"{lock.name}: {_line(each, one)}" for each in known for one in each["vulns"]]
@@ -49,14 +58,17 @@ def main() -> int:
     """Check all lock files, and print the findings. Return the exit status."""
     failed = 0
     for name in LOCKS:
+        result = "NOT CHECKED, the database cannot be reached"
         try:
             known, lines = audit(Path(sys.argv[1]).absolute(), ROOT / name)
         except ConnectionError as error:
-            known, lines = 0, [str(error)]
+            lines = [str(error)]
+        except RuntimeError as error:
+            failed, lines, result = 1, [str(error)], "NOT CHECKED, pip-audit has failed"
         else:
             failed |= bool(lines)
-        print(*lines, sep="\n", end="\n" if lines else "")
-        print(f"{name}: {known} versions checked" if known else f"{name}: NOT CHECKED, the database cannot be reached")
+            result = f"{known} versions checked" if known else result
+        print(*lines, f"{name}: {result}", sep="\n")
     return failed
 
 

@@ -4,7 +4,9 @@ is found.
 """
 
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,9 +17,11 @@ import pytest
 from sallyport import __version__
 from sallyport.host.systemd import BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, PACKAGE_UNITS, UNIT, UNITS, USER
 from tests.deploy.earlier import DOMAIN, FACTS, OBJECTS, TENANT, package_of
+from tests.deploy.test_ansible import changed, play
 from tests.deploy.test_debian import LOAD
 from tests.deploy.test_debian_postgres import start_postgres, write_settings
 from tests.deploy.test_upgrade import KEPT_FOR_A_TIME
+from tests.docs.commands import blocks
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import SUITE, base
 from tests.peers.programs import needs
@@ -209,11 +213,47 @@ def test_a_broken_service_can_be_upgraded(host: BootedHost) -> None:
     assert LATER in sallyport(host, "--version")
 
 
-def test_an_upgrade_from_an_earlier_package_loses_nothing(directory: Path, tmp_path: Path) -> None:
-    """The upgrade page, with the package of an earlier commit, under logins: each login is accepted, at the latest
-    after a retransmission, and each row is kept. The earlier package refuses the newer database, and the backup that
-    the upgrade has made brings it back.
+@needs("ansible-playbook")
+def test_the_playbook_of_ansible_installs_and_configures(directory: Path, tmp_path: Path) -> None:
+    """On a clean Debian, `--check` changes nothing, and the playbook gives the host its key, its settings, the package
+    and the objects of the files. A second run changes nothing. With another package, a check shows the plan of the
+    files.
     """
+    with BootedHost(base(f"{PACKAGES},python3-apt"), tmp_path, {}) as host:
+        ssh, folder = tmp_path / "ssh", tmp_path / "office"
+        ssh.write_text(f'#!/bin/sh\nfor last; do :; done\nexec {shlex.join(host.entrance)} sh -c "$last"\n')
+        ssh.chmod(0o755)
+        folder.mkdir()
+        (folder / "client.toml").write_text('[[client]]\nname = "vpn"\naddress = "192.0.2.1"\nsecret = "file:word"\n')
+        for name, text in (("office/word", "a long secret"), ("key", "ab" * 32), ("settings", "event_days = 7")):
+            (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
+        variables = {"configuration": str(folder), "settings": str(tmp_path / "settings")}
+        variables |= {"master_key": str(tmp_path / "key"), "package": str(directory / "one.deb")}
+        variables |= {"ansible_ssh_executable": str(ssh), "ansible_ssh_transfer_method": "piped"}
+        environ = {"PATH": f"/usr/sbin:/usr/bin:/sbin:/bin:{os.environ['PATH']}"}
+        changed(play(tmp_path, environ, variables, "--check"))
+        assert [is_there(host, path) for path in (CONFIG_DIR, "/usr/bin/sallyport")] == [False, False]
+        assert changed(play(tmp_path, environ, variables)) > 0
+        assert state(host, UNIT, "ActiveState") == "active"
+        (client,) = json.loads(sallyport(host, "client", "list", "--json"))
+        assert client["managedBy"] == "file"
+        assert "from /etc/sallyport/credentials/master.key" in sallyport(host, "doctor")
+        assert changed(play(tmp_path, environ, variables)) == 0
+        (folder / "client.toml").write_text('[[client]]\nname = "vpn"\naddress = "192.0.2.2"\nsecret = "file:word"\n')
+        planned = play(tmp_path, environ, variables | {"package": str(directory / "two.deb")}, "--check")
+        assert changed(planned) == 2 and "~ client vpn" in planned.stdout
+        assert LATER not in sallyport(host, "--version")
+
+
+def test_an_upgrade_from_an_earlier_package_loses_nothing(directory: Path, tmp_path: Path) -> None:
+    """The commands of the upgrade page, with the package of an earlier commit, under logins: each login is accepted, at
+    the latest after a retransmission, and each row is kept. The earlier package refuses the newer database, and the
+    backup of the page's first step brings it back.
+    """
+    backup, install, _wheel, restart, restore = blocks("docs/install/upgrade.md")
+    steps = [each.text for each in (*backup, *install, *restart) if each.text not in ("git pull", "make deb")]
+    steps = [text.removeprefix("sudo ") for text in steps]
+    assert [text.split()[0] for text in steps] == ["sallyport", "apt-get", "systemctl"]
     try:
         earlier = package_of(json.loads(FACTS.read_text(encoding="utf-8"))["commit"])
     except subprocess.CalledProcessError:
@@ -228,15 +268,17 @@ def test_an_upgrade_from_an_earlier_package_loses_nothing(directory: Path, tmp_p
             sallyport(host, *words)
         assert "Access-Accept" in login(host, secret)
         before = rows(host)
+        host.shell(f"mkdir -p /root/dist && cp /srv/two.deb /root/dist/{NAME}_{LATER}_all.deb")
         load = f"{VENV}/bin/python -c '{LOAD}' {secret} {LOGINS} 100 >/root/load"
-        host.shell(f"{load} & sleep 1; dpkg --install /srv/two.deb; wait")
+        host.shell(f"cd /root; {load} & sleep 1; {' && '.join(steps)} || exit 1; wait")
         assert host.shell("cat /root/load") == f"{LOGINS} of {LOGINS} logins accepted\n"
         assert LATER in sallyport(host, "--version")
         after = rows(host)
         assert {name for name, count in before.items() if after.get(name, 0) < count} <= KEPT_FOR_A_TIME
         assert after["events"] >= before["events"] + LOGINS
         assert after["endpoint_users"] == 2 and after["domains"] == 2
-        (backup,) = host.run("ls", f"{DATA_DIR}/backups").stdout.split()
+        assert len(host.run("ls", f"{DATA_DIR}/backups").stdout.split()) == 1
+        sallyport(host, "doctor", "--json")
         host.run("dpkg", "--install", f"/mnt/{earlier.name}", check=False)
         assert sallyport(host, "--version") == version
         assert state(host, UNIT, "ActiveState") != "active"
@@ -244,7 +286,7 @@ def test_an_upgrade_from_an_earlier_package_loses_nothing(directory: Path, tmp_p
         assert "was written by a newer version of Sallyport" in journal
         host.shell(f"systemctl stop {UNIT}; systemctl reset-failed {UNIT}")
         host.shell(f"cd {DATA_DIR}; mkdir /root/away; mv sallyport.db* /root/away")
-        sallyport(host, "db", "restore", f"{DATA_DIR}/backups/{backup}", "--yes")
+        host.run("sh", "-c", f"cd /root; {restore[0].text}", stdin="y\n")
         host.run("systemctl", "start", UNIT)
         assert "Access-Accept" in login(host, secret)
         assert rows(host)["endpoint_users"] == 2

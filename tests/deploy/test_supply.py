@@ -1,5 +1,6 @@
 """The distributions are reproducible, `make sbom` lists what they contain, and `make audit` checks the locks."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -19,7 +20,8 @@ from tests.deploy.test_locks import pinned
 def run_audit(tmp_path: Path, output: str, status: int) -> subprocess.CompletedProcess[str]:
     """Run `make audit` with a pip-audit that answers the same for each lock."""
     program = tmp_path / "pip-audit"
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {status}\n")
+    stream = "" if output.startswith("{") else " >&2"
+    program.write_text(f"#!/bin/sh\ncat <<'END'{stream}\n{output}\nEND\nexit {status}\n")
     program.chmod(0o755)
     command = (sys.executable, "-m", "tests.deploy.audit", program)
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -43,7 +45,10 @@ def test_a_vulnerability_fails_the_audit(tmp_path: Path) -> None:
     ("output", "status"),
     [
         (dependencies({"name": "h11", "skip_reason": "Dependency not found on PyPI"}), 0),
-        ("ConnectionError: no route to host", 1),
+        ("requests.exceptions.ConnectionError: HTTPSConnectionPool(host='pypi.org', port=443): ...", 1),
+        ("requests.exceptions.ProxyError: HTTPSConnectionPool(host='pypi.org', port=443): ...", 1),
+        ("requests.exceptions.HTTPError: 503 Server Error\npip_audit._service.interface.ServiceError", 1),
+        ("ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed\nERROR:pip_audit._cli:Tip: ...", 1),
     ],
 )
 def test_an_audit_without_a_database_says_so(tmp_path: Path, output: str, status: int) -> None:
@@ -51,6 +56,22 @@ def test_an_audit_without_a_database_says_so(tmp_path: Path, output: str, status
     done = run_audit(tmp_path, output, status)
     assert done.returncode == 0
     assert done.stdout.count("NOT CHECKED, the database cannot be reached\n") == len(audit.LOCKS)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "ERROR:pip_audit._cli:invalid requirements input: requirements.lock",
+        "pip-audit: error: unrecognized arguments: --disable-pip",
+        "Traceback (most recent call last):\nKeyError: 'vulns'",
+    ],
+)
+def test_a_failure_of_pip_audit_fails_the_audit(tmp_path: Path, output: str) -> None:
+    """A wrong lock, a wrong option or a crash does not look as if there were no network."""
+    done = run_audit(tmp_path, output, 1)
+    assert done.returncode == 1
+    assert done.stdout.count("NOT CHECKED, pip-audit has failed\n") == len(audit.LOCKS)
+    assert output.rpartition("\n")[2] in done.stdout
 
 
 def test_a_clean_lock_passes_the_audit(tmp_path: Path) -> None:
@@ -78,12 +99,12 @@ def test_the_documents_list_what_is_shipped(tmp_path: Path) -> None:
     documents = sbom.write(tmp_path, ROOT / "build" / "supply" / "bin" / "cyclonedx-py")
     wheel, deb, image, agent = (json.loads(path.read_text(encoding="utf-8")) for path in documents)
     shipped = pinned("requirements.lock").keys() - set(sbom.builders())
-    postgres = pinned("requirements-postgres.lock").keys()
+    extras = pinned("requirements-postgres.lock").keys() | pinned("requirements-otel.lock").keys()
     of_agent = pinned("requirements-agent.lock").keys() - set(sbom.builders(sbom.AGENT))
     for document, subject, wanted in (
         (wheel, "sallyport-radius", shipped),
-        (deb, "sallyport-radius", shipped | postgres | {"python3", "passwd"}),
-        (image, "sallyport-radius", shipped | postgres | {"python3", "ca-certificates", "docker.io/library/debian"}),
+        (deb, "sallyport-radius", shipped | extras | {"python3", "passwd"}),
+        (image, "sallyport-radius", shipped | extras | {"python3", "ca-certificates", "docker.io/library/debian"}),
         (agent, "sallyport-agent", of_agent | {"python3", "passwd"}),
     ):
         assert document["bomFormat"] == "CycloneDX"
@@ -100,7 +121,7 @@ def test_nothing_that_only_builds_is_shipped() -> None:
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     ours, build = project["project"], project["dependency-groups"]["build"]
-    needed = names([*ours["dependencies"], *ours["optional-dependencies"]["postgres"]])
+    needed = names([*ours["dependencies"], *itertools.chain(*ours["optional-dependencies"].values())])
     assert set(sbom.builders()) - {"setuptools"} == names(build) - needed
     assert set(sbom.builders(sbom.AGENT)) - {"setuptools", "pip"} == names(build) - names(
         (*PROJECT["dependencies"], *EXTRA)

@@ -16,6 +16,7 @@ import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.deploy.earlier import DATABASE, FACTS, KEY, PASSWORD, code_of, program_of
+from tests.docs.commands import blocks
 from tests.running_service import PROGRAM, RunningService
 from tests.waiting import eventually
 
@@ -90,6 +91,7 @@ def test_no_login_is_lost_by_an_upgrade(service: RunningService, tmp_path: Path)
     """The steps of docs/install/upgrade.md under logins: a backup, another program at the same path, a restart, and the
     doctor. A NAS that repeats its request until it gets an answer gets one to each login, and each answer is stored.
     """
+    ((backup,), *_) = blocks("docs/install/upgrade.md")
     facts, program = json.loads(FACTS.read_text(encoding="utf-8")), tmp_path / "sallyport"
     program.symlink_to(earlier_program(tmp_path / "old"))
     upgraded = RunningService(tmp_path, SETTINGS, program=program)
@@ -107,7 +109,7 @@ def test_no_login_is_lost_by_an_upgrade(service: RunningService, tmp_path: Path)
             nas = threads.submit(log_in)
             try:
                 eventually(lambda: len(answers) > ENOUGH)
-                assert upgraded.program("db", "backup", "before-upgrade.db").returncode == 0
+                assert upgraded.program(*backup.text.split()[1:]).returncode == 0
                 program.unlink()
                 program.symlink_to(PROGRAM)
                 upgraded.stop()

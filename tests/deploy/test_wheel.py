@@ -102,6 +102,21 @@ def test_no_text_installs_another_project() -> None:
 
 
 @pytest.mark.system
+def test_the_program_of_make_dist_runs_to_its_end(tmp_path: Path) -> None:
+    """It prints the paths of both wheels, of the source distribution and of the description of the API. They are there,
+    with one version."""
+    printed = run(sys.executable, "-m", "tests.deploy.distribution", tmp_path, cwd=ROOT).splitlines()[-4:]
+    assert {Path(line) for line in printed} == set(tmp_path.iterdir())
+    names = [Path(line).name for line in printed]
+    version = version_of(Path(names[0]))
+    assert names[1:] == [
+        f"sallyport_radius-{version}.tar.gz",
+        f"sallyport_agent-{version}-py3-none-any.whl",
+        f"sallyport-openapi-{version}.json",
+    ]
+
+
+@pytest.mark.system
 @pytest.mark.parametrize("version", SUPPORTED)
 def test_the_wheel_runs_under_each_supported_python(wheel: Path, version: str, tmp_path: Path) -> None:
     """With the locked versions and without the source tree, the service accepts a login and `sallyport demo --once`

@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from sallyport.cli.bench import TITLES
-from sallyport.cli.benchmark.capacity import HERD, HOUR_S, cores, disk_gb, figures, herd_s, people
+from sallyport.cli.benchmark.capacity import HERD, HOUR_S, Supply, disk_gb, figures
 
 PAGE = Path(__file__).parents[2] / "docs" / "operate" / "capacity.md"
 DAYS = 90
@@ -25,29 +25,32 @@ def _table(*rows: tuple[str, ...]) -> str:
 def _figures() -> str:
     rows = [
         (
-            TITLES[name],
-            f"{each.rate:,.0f}",
+            f"{TITLES[name]}{engine}",
+            "" if each.rate is None else f"{each.rate:,.0f}",
             "" if each.p99_ms is None else f"{each.p99_ms:.1f}",
             f"{each.cpu_ms:.4g}",
+            f"{each.database_ms:.4g}" if each.database_ms else "",
             each.source,
         )
-        for name, each in figures().phases.items()
+        for engine, phases in (("", figures().phases), ("; PostgreSQL", figures().postgres))
+        for name, each in phases.items()
     ]
-    return _table(("load", "a second", "p99 ms", "CPU ms each", "measured in"), *rows)
+    return _table(("load", "a second", "p99 ms", "CPU ms each", "PostgreSQL: CPU ms each", "measured in"), *rows)
 
 
 def _examples() -> str:
     """Return what some numbers of stations need."""
-    cpu_ms = figures().cpu_ms
+    sqlite, postgres = Supply.of(figures().phases), Supply.of(figures().postgres)
     rows = []
-    for stations, interval_s in ((10_000, HOUR_S), (HERD, HOUR_S), (2 * HERD, HOUR_S), (10 * HERD, HOUR_S)):
-        needed = cores(cpu_ms, stations, interval_s)
-        herd = " and ".join(f"{herd_s(cpu_ms, stations, workers):,.0f}" for workers in (1, 4))
-        disk = f"{disk_gb(stations, DAYS, interval_s):,.0f} GB"
-        rows.append((f"{stations:,}", f"{stations / interval_s:,.1f}", f"{needed:.2f}", disk, f"{herd} s"))
-    titles = ("stations", "logins a second", "cores", f"disk for {DAYS} days", "herd with 1 and 4 workers")
-    limit = f"One core is enough for {float(f'{people(cpu_ms):.1e}'):,.0f} stations."
-    return f"{_table(titles, *rows)}\n\n{limit}"
+    for stations in (10_000, HERD, 2 * HERD, 10 * HERD):
+        cores = [f"{each.cores_for(stations):.2f}" for each in (sqlite, postgres)]
+        disk = f"{disk_gb(stations, DAYS):,.0f} GB"
+        herds = [f"{each.herd_s(stations):,.0f} s" for each in (sqlite, postgres)]
+        rows.append((f"{stations:,}", f"{stations / HOUR_S:,.1f}", *cores, disk, *herds))
+    titles = ("stations", "logins a second", "cores", "with PostgreSQL", f"disk for {DAYS} days")
+    herds = ["herd with one core", "with PostgreSQL"]
+    limits = " or, with PostgreSQL, ".join(f"{float(f'{each.stations:.1e}'):,.0f}" for each in (sqlite, postgres))
+    return f"{_table((*titles, *herds), *rows)}\n\nOne core is enough for {limits} stations."
 
 
 def written(text: str) -> str:

@@ -160,8 +160,10 @@ def problem(walk: Walk, done: Done) -> str:
 
 
 def differs(shown: Sequence[str], printed: str) -> str:
-    """Return the first of the shown lines that does not follow in the output, or an empty text if all do."""
-    lines = iter(printed.splitlines())
+    """Return the first of the shown lines that does not follow in the output, or an empty text if all do. On a slow
+    machine, `check radius` may need a further try.
+    """
+    lines = iter(re.sub(r"(?m), at try \d+$", "", printed).splitlines())
     for each in shown:
         pattern = re.compile(_pattern(each))
         if not any(pattern.fullmatch(line) for line in lines):

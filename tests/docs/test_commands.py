@@ -206,7 +206,7 @@ WALKS = [
         typed={"sallyport db restore": "y"},
         skip=["sudo systemctl", "sudo apt-get", "sudo install", "docker compose"],
     ),
-    Walk("docs/operate/capacity.md", replace={"sallyport bench": "sallyport bench --seconds 1"}),
+    Walk("docs/operate/capacity.md", replace={"sallyport bench": "sallyport bench --seconds 1 --yes"}),
     *(Walk(f"docs/operate/{name}.md") for name in ("data", "lockouts", "running", "sessions")),
     Walk(
         "docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}, skip=["git pull", "sudo systemctl restart"]
@@ -293,7 +293,7 @@ NOT_RUN = {
     "docs/install/kubernetes.md": {
         "kubectl": "it needs a cluster; tests/deploy/test_kubernetes.py checks the manifest"
     },
-    "docs/install/ansible.md": {"ansible-playbook": "it needs hosts; tests/deploy/test_ansible.py checks the playbook"},
+    "docs/install/ansible.md": {"ansible-playbook": "it needs hosts; tests/deploy/test_package.py runs the playbook"},
     "docs/api/index.md": {
         "openapi-python-client": "tests/peers/test_api_clients.py generates the client",
         "npx openapi-typescript": "tests/peers/test_api_clients.py generates the types",

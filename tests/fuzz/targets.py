@@ -3,10 +3,11 @@ only, and what it accepts has the same meaning after it is written and read agai
 """
 
 import contextlib
+import errno
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,29 +26,36 @@ from sallyport.areas.migration.translation import Options, Translation
 from sallyport.base.errors import ClientsFileError, CredentialError, Invalid, PacketError
 from sallyport.outgoing.openid.id_token import TokenError, check_methods, check_time, identity, verified
 from sallyport.radius import packet as radius
-from sallyport.radius.attributes import pull_attributes, push_attribute
+from sallyport.radius.attributes import PROXY_STATE, STATE, pull_attributes, push_attribute
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Done
 from sallyport.radius.eap.packet import NAK, PEAP, RESPONSE, TLS, TTLS
 from sallyport.web.http1 import Malformed, Parser, common_head
+from tests.fuzz import inside, others
+from tests.fuzz.folders import only_file
+from tests.fuzz.inputs import as_text, pieces
+from tests.fuzz.properties import PROPERTIES
 from tests.radius.eap.conftest import USER, Site
 from tests.radius.eap.users import EVERYTHING
 
 CPU_S: Final = 1.0
 """Maximum CPU time for one input. The largest valid input of a target needs less than a tenth."""
 HEAD: Final = 8192
+_DROPPED: Final = frozenset({STATE, PROXY_STATE})
 SECRET: Final = radius.SharedSecret(b"a secret of the tests")
 ISSUER, CLIENT, NONCE, NOW = "https://idp.example.com", "client", "nonce", 1_767_225_600
 
 
 @dataclass(frozen=True)
 class Target:
-    """A target. run: the function. most: the maximum size of an input in octets."""
+    """A target. run: the function. most: the maximum size of an input in octets. guides: the packages whose code guides
+    the fuzzer."""
 
     run: Callable[[bytes], None]
     most: int
+    guides: tuple[str, ...] = ()
 
 
 def check(target: Target, octets: bytes, cpu_s: float = CPU_S) -> None:
@@ -58,45 +66,50 @@ def check(target: Target, octets: bytes, cpu_s: float = CPU_S) -> None:
     assert took < cpu_s, f"{took:.1f} s for {len(octets)} octets"
 
 
-def pieces(octets: bytes, most: int = 12) -> list[bytes]:
-    """Split an input into parts: each begins with its size in one octet."""
-    found: list[bytes] = []
-    at = 0
-    while at < len(octets) and len(found) < most:
-        size = octets[at]
-        found.append(octets[at + 1 : at + 1 + size])
-        at += 1 + size
-    return found
-
-
-def joined(parts: list[bytes]) -> bytes:
-    """Return the input that `pieces` splits into these parts of at most 255 octets."""
-    return b"".join(bytes((len(each),)) + each for each in parts)
-
-
-def as_text(octets: bytes) -> str:
-    """Return a text of any characters."""
-    return octets.decode("utf-8", "surrogateescape")
-
-
 # --- RADIUS -------------------------------------------------------------------------------------------------------
 
 
 def packet(octets: bytes) -> None:
-    """A datagram is a request, or PacketError. Its attributes are the same octets when they are written again."""
+    """A datagram is a request, or PacketError. Its attributes are the same octets when they are written again. The
+    attributes of the input are also read as those of authentic requests and of an authentic answer."""
     with contextlib.suppress(PacketError):
         radius.peek(octets)
     with contextlib.suppress(PacketError):
-        radius.decode_reply(octets, bytes(20), SECRET)
+        _read(radius.decode(octets, SECRET))
+    head, body = octets[:20].ljust(20, b"\0"), octets[20:]
+    for code in (radius.ACCESS_REQUEST, radius.ACCOUNTING_REQUEST, radius.STATUS_SERVER):
+        with contextlib.suppress(PacketError):
+            _read(radius.decode(radius.encode_request(code, head[1], SECRET, body, authenticator=head[4:]), SECRET))
     with contextlib.suppress(PacketError):
-        request = radius.decode(octets, SECRET)
-        body = b"".join(push_attribute(kind, value) for kind, value in pull_attributes(request.data[20:]))
-        assert body == request.data[20:]
-        radius.decode_reply(
-            radius.encode_reply(radius.ACCESS_REJECT, request, SECRET),
-            request.data,
-            SECRET,
-        )
+        request = radius.decode(radius.encode_request(radius.ACCESS_REQUEST, head[1], SECRET, b""), SECRET)
+        reply = radius.open_reply(radius.encode_reply(head[0], request, SECRET, body), request.data, SECRET)
+        _check_attributes(reply)
+        reply.without(_DROPPED)
+
+
+def _read(request: radius.Request) -> None:
+    """Read a request, answer it, and read the answer."""
+    _check_attributes(request)
+    request.vendor_values()
+    for kind in request.first:
+        request.integers((kind, 4))
+        assert request.integer(kind) is None or request.text(kind)
+    kept = b"".join(push_attribute(kind, value) for kind, value in _pairs(request) if kind not in _DROPPED)
+    assert request.without(_DROPPED) == kept
+    answer = radius.encode_reply(radius.ACCESS_REJECT, request, SECRET)
+    radius.decode_reply(answer, request.data, SECRET)
+
+
+def _pairs(data: radius.Request | radius.Reply) -> list[tuple[int, bytes]]:
+    return list(pull_attributes(data.data[20:]))
+
+
+def _check_attributes(found: radius.Request | radius.Reply) -> None:
+    """Check that the attributes are written as they were read, and that each type has its values in order."""
+    pairs = _pairs(found)
+    assert b"".join(push_attribute(kind, value) for kind, value in pairs) == found.data[20:]
+    for kind in found.first:
+        assert found.values(kind) == [value for each, value in pairs if each == kind]
 
 
 def eap_packet(octets: bytes) -> None:
@@ -151,7 +164,7 @@ def http(octets: bytes) -> None:
 
 def _read_http(octets: bytes, step: int) -> list[object]:
     parser, found = Parser(HEAD), list[object]()
-    body = bytearray()
+    body, head = bytearray(), None
     try:
         for at in range(0, len(octets), step):
             parser.feed(octets[at : at + step])
@@ -161,6 +174,8 @@ def _read_http(octets: bytes, step: int) -> list[object]:
                     body += taken
                     if parser.body_due and not taken:
                         break
+                elif head is not None and not head.keeps_alive:
+                    return [*found, bytes(body)]  # the connection ends, so the rest of its octets is not read
                 elif (head := parser.head()) is not None:
                     found.append(head)
                 else:
@@ -221,17 +236,9 @@ def pattern(octets: bytes) -> None:
 # --- files of other servers ---------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _file(octets: bytes, name: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:  # noqa: S108
-        path = Path(folder, name)
-        path.write_bytes(octets)
-        yield path
-
-
 def nps_export(octets: bytes) -> None:
     """An export of NPS is translated, or Invalid. The translation passes the pipe between two processes unchanged."""
-    with _file(octets, "nps.xml") as path, contextlib.suppress(Invalid):
+    with only_file(octets, "nps.xml") as path, contextlib.suppress(Invalid):
         found = nps.translate(path, Options("corp", timezone="Europe/Berlin"))
         sent = found.as_json()
         assert Translation.parse(json.loads(json.dumps(sent))).as_json() == json.loads(json.dumps(sent))
@@ -239,14 +246,21 @@ def nps_export(octets: bytes) -> None:
 
 def clients_conf(octets: bytes) -> None:
     """A clients.conf has clients, or ClientsFileError. Nothing outside its folder is read."""
-    with _file(octets, "clients.conf") as path, contextlib.suppress(ClientsFileError):
+    with only_file(octets, "clients.conf") as path, contextlib.suppress(ClientsFileError):
         freeradius.findings(freeradius.read(path, within=path.parent))
 
 
 def users_file(octets: bytes) -> None:
-    """A users file of FreeRADIUS has entries, or Invalid. A file that it includes may not exist (OSError)."""
-    with _file(octets, "users") as path, contextlib.suppress(Invalid, OSError):
-        freeradius_users.entries(path, path.parent)
+    """A users file of FreeRADIUS has entries, or Invalid. A file that it includes may not exist. Nothing outside its
+    folder is read."""
+    with only_file(octets, "users") as path, contextlib.suppress(Invalid):
+        try:
+            freeradius_users.entries(path, path.parent)
+        except OSError as error:
+            assert error.errno in _ABSENT, error
+
+
+_ABSENT: Final = (errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 # --- tokens and bodies --------------------------------------------------------------------------------------------
@@ -282,17 +296,34 @@ def body(octets: bytes) -> None:
     bodies.body(octets)
 
 
+def _target(run: Callable[[bytes], None], most: int, packages: str) -> Target:
+    """Return a target. packages: those of the service, or others, separated by spaces."""
+    ours = ("agent", "agentwire", "areas", "base", "outgoing", "radius", "web")
+    names = packages.split()
+    return Target(run, most, tuple(f"sallyport.{each}" if each.partition(".")[0] in ours else each for each in names))
+
+
 TARGETS: Final = {
-    "packet": Target(packet, 4096),
-    "eap": Target(eap_packet, 3000),
-    "tls": Target(tls, 3000),
-    "http": Target(http, 4096),
-    "ldif": Target(ldif, 4096),
-    "dn": Target(name, 1024),
-    "filter": Target(pattern, 1024),
-    "nps": Target(nps_export, 8192),
-    "clients": Target(clients_conf, 4096),
-    "users": Target(users_file, 4096),
-    "token": Target(token, 4096),
-    "body": Target(body, 4096),
+    "packet": _target(packet, 4096, "radius"),
+    "eap": _target(eap_packet, 3000, "radius"),
+    "tls": _target(tls, 3000, "radius"),
+    "inner": _target(inside.inner, 3000, "radius"),
+    "http": _target(http, 4096, "web.http1 h11"),
+    "ldif": _target(ldif, 4096, "areas.directory.entry"),
+    "dn": _target(name, 1024, "areas.directory.entry"),
+    "filter": _target(pattern, 1024, "areas.directory.reading"),
+    "ldap": _target(others.ldap, 8192, "areas.directory.reading"),
+    "nps": _target(nps_export, 8192, "areas.migration"),
+    "clients": _target(clients_conf, 4096, "areas.clients"),
+    "users": _target(users_file, 4096, "areas.migration"),
+    "archive": _target(others.archive, 8192, "areas.migration tarfile zipfile"),
+    "tables": _target(others.tables, 4096, "areas.migration"),
+    "logs": _target(others.logs, 4096, "areas.shadow"),
+    "token": _target(token, 4096, "outgoing.openid areas.did.crypto joserfc"),
+    "schema": _target(others.schema, 4096, "areas.did jsonschema referencing"),
+    "did": _target(others.did, 4096, "areas.did"),
+    "definition": _target(others.definition, 4096, "areas.did"),
+    "envelope": _target(others.envelope, 4096, "agentwire base.wire"),
+    "body": _target(body, 4096, "web base areas"),
+    **{name: _target(run, 2048, packages) for name, (run, packages) in PROPERTIES.items()},
 }

@@ -11,9 +11,12 @@ SKIPPED = ("cli.py", "examples.py")
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Files or folders of sources and of tests, relative to the root. sample: the number of mutants; 0 for all.
-    functions: names of the functions that are changed; empty for all, and for the code outside of functions.
-    has_postgres: whether tests use the shared PostgreSQL server, which then starts before the processes fork."""
+    """Files or folders of sources and of tests, relative to the root.
+
+    sample: the number of mutants; 0 for all. functions: names of the functions and constants that are changed; empty
+    for all. has_roles: whether only the roles of operations are changed. has_postgres: whether tests use the shared
+    PostgreSQL server, which then starts before the processes fork.
+    """
 
     name: str
     sources: Sequence[str]
@@ -21,6 +24,7 @@ class Area:
     sample: int = 300
     has_postgres: bool = False
     functions: Sequence[str] = ()
+    has_roles: bool = False
 
     def files(self, root: Path) -> dict[str, Path]:
         """Return the path relative to the root, and the absolute path, of each source."""
@@ -75,11 +79,13 @@ AREAS = {
             "consumption",
             "areas/login/second/shared.py areas/login/second/repo.py",
             "nodes/test_prompts.py nodes/test_eap.py nodes/test_guesses.py nodes/test_prompt_rows.py",
-            functions="claim is_same move return_here once consume _use holds keep send sent",
+            functions="claim is_same move return_here once consume _use holds keep send sent take_over _take_over "
+            "answered give_up deny outcome _ROW _PENDING",
             sample=0,
             has_postgres=True,
         ),
         # a sample
+        Area("roles", ["src/sallyport/areas"], ["tests/api/test_refusals.py"], has_roles=True),
         _area("radius", "radius", "radius"),
         _area("login", "areas/login", "areas/login areas/preview"),
         _area("policy", "areas/policy", "areas/policy areas/login areas/preview"),

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 
-from tests.mutants.operators import replacements
+from tests.mutants.operators import replacements, roles, sql_text
+from tests.mutants.sql import is_sql
 
 MAX_TEXT = 90
 """Maximum length of the code that describes a mutant."""
@@ -39,6 +40,8 @@ class Mutant:
     change: str
     at_import: bool
     name: str
+    is_role: bool
+    """Whether the fault is in the roles of an operation."""
     number: int = field(compare=False)
     """Position among the mutants of the file."""
 
@@ -118,13 +121,24 @@ def _faults(ancestors: tuple[ast.AST, ...]) -> Iterator[_Fault]:
     """Yield the faults below a node, in the order of the source."""
     parent = ancestors[-1]
     for name, value in ast.iter_fields(parent):
+        if name == "decorator_list":
+            yield from _faults_of_roles(ancestors, value)
         if name in _NOT_CODE:
             continue
         nodes = enumerate(value) if isinstance(value, list) else [(None, value)]
         for index, node in nodes:
             if isinstance(node, ast.AST) and not _is_ignored(node, parent):
-                yield from (_Fault(ancestors, name, index, node, _located(new, node)) for new in replacements(node))
+                yield from (
+                    _Fault(ancestors, name, index, node, _located(new, node)) for new in replacements(node, parent)
+                )
                 yield from _faults((*ancestors, node))
+
+
+def _faults_of_roles(ancestors: tuple[ast.AST, ...], decorators: list[ast.expr]) -> Iterator[_Fault]:
+    """Yield other roles for an operation."""
+    for decorator in decorators:
+        for keyword, new in roles(decorator):
+            yield _Fault((*ancestors, decorator, keyword), "value", None, keyword.value, _located(new, keyword.value))
 
 
 def _located(new: ast.AST, old: ast.AST) -> ast.AST:
@@ -135,17 +149,27 @@ def _located(new: ast.AST, old: ast.AST) -> ast.AST:
 def _is_ignored(node: ast.AST, parent: ast.AST) -> bool:
     """Return whether a node has no behaviour, or only that of the log: docstrings, texts for people, types."""
     match node:
-        case ast.Expr(value=ast.Constant()) | ast.JoinedStr() | ast.Assert():
+        case ast.JoinedStr() | ast.Constant():
+            return _is_ignored_text(node, parent)
+        case ast.Expr(value=ast.Constant()) | ast.Assert():
             return True
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log")))):
+        case (
+            ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log"))))
+            | ast.Assign(targets=[ast.Name(id="__slots__" | "__all__")])
+        ):
             return True
         case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.ClassDef(bases=[ast.Name(id="Protocol")]):
-            return True
-        case ast.Assign(targets=[ast.Name(id="__slots__" | "__all__")]):
             return True
         case ast.Subscript() | ast.BinOp(op=ast.BitOr()):
             return isinstance(parent, ast.Module | ast.ClassDef) or _is_type(node)
     return False
+
+
+def _is_ignored_text(node: ast.JoinedStr | ast.Constant, parent: ast.AST) -> bool:
+    """Return whether a text is a part of an f-string, or an f-string that is not SQL."""
+    if isinstance(node, ast.JoinedStr):
+        return not is_sql(sql_text(node))
+    return isinstance(parent, ast.JoinedStr)
 
 
 def _is_type(node: ast.AST) -> bool:
@@ -163,12 +187,13 @@ def _described(path: str, number: int, fault: _Fault, seen: Counter[str]) -> Mut
     if (count := seen[f"{function} {change}"]) > 1:
         change += f" #{count}"
     outermost = next((at for at, node in enumerate(nodes) if isinstance(node, _FUNCTION)), None)
-    # the import of a module evaluates the defaults of parameters
-    at_import = outermost is None or isinstance(nodes[outermost + 1], ast.arguments)
+    # the import of a module evaluates decorators and the defaults of parameters
+    at_import = outermost is None or not isinstance(nodes[outermost + 1], ast.stmt)
+    is_role = isinstance(fault.old, ast.Name)  # no other fault replaces a name
     statement = next(node for node in reversed(nodes) if isinstance(node, ast.stmt))
     if isinstance(statement, _FUNCTION):
         statement = next((node for node in statement.body if not _is_ignored(node, statement)), statement.body[0])
-    return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), number)
+    return Mutant(path, statement.lineno, function, change, at_import, _name(nodes), is_role, number)
 
 
 def _change(fault: _Fault) -> str:

@@ -83,6 +83,20 @@ def explained() -> dict[str, str]:
     return dict(line.rsplit("\t", 1) for line in lines)
 
 
+KINDS = ("equivalent", "chosen")
+
+
+def named_test(reason: str) -> str:
+    """Return the test that an explanation names: file and function. Return "" for another kind of explanation. Raises
+    ValueError if the explanation has no kind."""
+    kind = reason.partition(": ")[0]
+    if kind in KINDS:
+        return ""
+    if "::" not in kind:
+        raise ValueError(f"the explanation must begin with {', '.join(KINDS)} or a test: {reason}")
+    return kind
+
+
 def noticed_share(results: Sequence[Result]) -> float:
     """Return the share of the mutants that the tests notice."""
     return sum(each.is_noticed for each in results) / len(results) if results else 1.0

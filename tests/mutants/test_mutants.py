@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.mutants.__main__ import mutants_of
 from tests.mutants.areas import AREAS, Area
 from tests.mutants.children import End, Job, Say, run_all
 from tests.mutants.loading import RECORD, instrumented
 from tests.mutants.mutations import Source
-from tests.mutants.results import Outcome, Result, Results, explained, report
+from tests.mutants.results import Outcome, Result, Results, explained, named_test, report
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''
@@ -46,6 +47,16 @@ def test_nothing():
 
 def test_roles():
     assert "admin" in ROLES
+"""
+FLAKY = """
+from pathlib import Path
+from sums import is_one
+
+def test_flaky():
+    runs = Path(__file__).with_name("runs")
+    count = len(runs.read_text()) if runs.exists() else 0
+    runs.write_text("x" * (count + 1))
+    assert is_one(1) and count < 2
 """
 
 
@@ -99,11 +110,28 @@ def test_a_run(tmp_path: Path) -> None:
     assert "12 mutants: 6 killed (50.0%)" in again.stdout
 
 
+def test_a_test_that_fails_without_a_fault(tmp_path: Path) -> None:
+    """A test that has noticed mutants, and then fails without a fault, ends the run with its name."""
+    (tmp_path / "sums.py").write_text("def is_one(number):\n    return number == 1\n")
+    (tmp_path / "test_sums.py").write_text(FLAKY)
+    done = run(tmp_path)
+    assert done.returncode == 1
+    assert "fails without a fault: test_sums.py::test_flaky" in done.stdout
+    assert "a stage has failed" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "changes"),
     [
         pytest.param("a < b", ["a <= b", "a >= b"], id="comparison"),
-        pytest.param("a and b", ["a or b"], id="boolean"),
+        pytest.param("a and b", ["a or b", "b", "a"], id="boolean"),
+        pytest.param("a or b or c", ["a and b and c", "b or c", "a or c", "a or b"], id="operands"),
+        pytest.param("f(1, a=b, c=d)", ["f(1, c=d)", "f(1, a=b)", "f(2, a=b, c=d)"], id="keyword arguments"),
+        pytest.param("fold(a)", ["a"], id="normalization"),
+        pytest.param("a.strip()", ["a"], id="method of a text"),
+        pytest.param("max(a, b)", ["max(b, a)", "min(a, b)"], id="opposite function"),
+        pytest.param("any(a)", ["all(a)"], id="any"),
+        pytest.param("x in (a, b)", ["x not in (a, b)", "x in (b,)", "x in (a,)"], id="element of a tuple"),
         pytest.param("x if a else b", ["x if not a else b"], id="condition"),
         pytest.param("not a", ["a"], id="negation"),
         pytest.param("f(a, b)", ["f(b, a)"], id="arguments"),
@@ -131,6 +159,11 @@ def test_faults_of_an_expression(tmp_path: Path, text: str, changes: Sequence[st
         pytest.param("if a:\n        x = y", ["a -> not a"], id="if"),
         pytest.param("log.info(a, 1)", [], id="log"),
         pytest.param("assert a == 1", [], id="assert"),
+        pytest.param(
+            "try:\n        x = 1\n    except (A, B):\n        y = z",
+            ["x = 1 -> x = 2", "(A, B) -> (B,)", "(A, B) -> (A,)"],
+            id="classes of errors",
+        ),
     ],
 )
 def test_faults_of_a_statement(tmp_path: Path, text: str, changes: Sequence[str]) -> None:
@@ -139,6 +172,55 @@ def test_faults_of_a_statement(tmp_path: Path, text: str, changes: Sequence[str]
     assert [mutant.change for mutant in source.mutants] == changes
     for mutant in source.mutants:
         source.compiled(mutant)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        pytest.param(
+            "'select a from b where c = :c and d is null for update'",
+            [
+                "select a from b where true and d is null for update",
+                "select a from b where c = :c and true for update",
+                "select a from b where c = :c and d is null",
+                "select a from b where c = :c and d is not null for update",
+            ],
+            id="statement",
+        ),
+        pytest.param(
+            "' and at < :now order by at'", [" and true order by at", " and at <= :now order by at"], id="part"
+        ),
+        pytest.param("'a = :a'", ["true"], id="condition"),
+        pytest.param("'where a between 1 and 2'", [], id="between"),
+        pytest.param("'where (a = :a or b = :b)'", ["where true", "where (a = :a or true)"], id="parentheses"),
+    ],
+)
+def test_faults_of_sql(tmp_path: Path, text: str, changes: Sequence[str]) -> None:
+    """Each condition is left out, and signs are changed. A text for people is no SQL."""
+    source = source_of(tmp_path, f"y = {text}\n")
+    assert [mutant.change.partition(" -> ")[2] for mutant in source.mutants] == [f"y = {each!r}" for each in changes]
+
+
+def test_faults_of_sql_in_an_f_string(tmp_path: Path) -> None:
+    """The values of an f-string stay as they are, or are left out as a condition."""
+    source = source_of(tmp_path, "y = f'update a set b = {c} where {ROW} and d = :d'\nz = f'a text, {c} where'\n")
+    assert [mutant.change.partition(" -> ")[2] for mutant in source.mutants] == [
+        "y = f'update a set b = {c} where true and d = :d'",
+        "y = f'update a set b = {c} where {ROW} and true'",
+    ]
+
+
+def test_faults_of_the_roles_of_an_operation(tmp_path: Path) -> None:
+    """The roles in a decorator are changed. Other decorators are not."""
+    text = (
+        "@cache\n@o.post('/x', roles=READERS)\nasync def f(): ...\n@o.post('/y', roles=OPERATORS)\nasync def g(): ...\n"
+    )
+    source = source_of(tmp_path, text)
+    assert [(mutant.change.partition(" -> ")[2], mutant.at_import) for mutant in source.mutants] == [
+        ("o.post('/x', roles=OPERATORS)", True),
+        ("o.post('/y', roles=READERS)", True),
+        ("o.post('/y', roles=ADMINS)", True),
+    ]
 
 
 def test_the_same_change_twice(tmp_path: Path) -> None:
@@ -206,11 +288,35 @@ def test_a_survivor_is_explained(tmp_path: Path) -> None:
     ]
 
 
-def test_areas_and_explanations() -> None:
-    """Each area has sources and tests, and each explanation is of a file of an area."""
-    files = set()
+def test_areas() -> None:
+    """Each area has sources and tests."""
     for area in AREAS.values():
-        files |= area.files(ROOT).keys()
         assert all((ROOT / each).exists() for each in [*area.sources, *area.tests]), area.name
         assert area.test_files(ROOT), area.name
-    assert {place.partition("\t")[0] for place in explained()} <= files
+
+
+def test_each_explanation_is_of_a_mutant() -> None:
+    """Each explained place is a mutant of its file, and each test that an explanation names exists."""
+    reasons = explained()
+    paths = {place.partition("\t")[0] for place in reasons}
+    assert paths <= {path for area in AREAS.values() for path in area.files(ROOT)}
+    places = {mutant.place for path in paths for mutant in Source(path, ROOT / path).mutants}
+    assert reasons.keys() - places == set()
+    for test in filter(None, map(named_test, reasons.values())):
+        file, _, function = test.partition("::")
+        assert f"def {function}(" in (ROOT / file).read_text(), test
+
+
+@pytest.mark.parametrize("reason", ["only saves time", "tests/x.py notices it"])
+def test_an_explanation_has_a_kind(reason: str) -> None:
+    """A reason without a kind is refused."""
+    with pytest.raises(ValueError, match="must begin with"):
+        named_test(reason)
+
+
+def test_a_nested_function_belongs_to_its_area(tmp_path: Path) -> None:
+    """The mutants of an area are those of its functions, of functions in them, and of its constants."""
+    source = source_of(tmp_path, "A = 1\nB = 2\ndef f():\n    def g():\n        return h(1)\ndef i():\n    return 3\n")
+    area = Area("made", ["made.py"], [], functions=["f", "A"])
+    functions = {(mutant.function, mutant.name) for mutant in mutants_of(area, {"made.py": source})}
+    assert functions == {("f.g", "g"), ("", "A")}

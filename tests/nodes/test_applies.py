@@ -100,10 +100,10 @@ async def test_the_other_node_undoes_what_a_stopped_one_has_left(pair: Pair) -> 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lambda: pair.two.client("203.0.113.5/32", name="beside"))
         await written(pair.two.store, "beside")
-        await engine_of(pair.two).undo_unfinished()
+        await engine_of(pair.two).finish_unfinished()
         assert numbers(pair) == (0, 0)
         pair.two.clock.pass_by(LATE_S + 1)
-        await pair.two.app.configured.engine.undo_unfinished()
+        await pair.two.app.configured.engine.finish_unfinished()
     assert [client.name for client in pair.two.clients.of_tenant(pair.one.tenant)] == ["beside"]
     await pair.one.configuration._follow()
     assert numbers(pair) == (1, 1)
@@ -114,7 +114,7 @@ async def test_a_stopped_node_does_not_write_on(pair: Pair) -> None:
     its own when the first node runs again. That one writes nothing more, although both have noted as many objects."""
     left = await begin(pair.one, clients("one"))
     pair.two.clock.pass_by(LATE_S + 1)
-    await pair.two.app.configured.engine.undo_unfinished()
+    await pair.two.app.configured.engine.finish_unfinished()
     others = await begin(pair.two, clients("two"))
     with pytest.raises(repo.Outdated, match="undone meanwhile"):
         await pair.one.store.write(left[0])
@@ -139,7 +139,7 @@ async def test_a_stopped_node_does_not_write_into_an_undo(pair: Pair, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(pair.two.store, "write", write_between)
-        await pair.two.app.configured.engine.undo_unfinished()
+        await pair.two.app.configured.engine.finish_unfinished()
     assert refused
     assert numbers(pair)[1] == 0
 
@@ -152,7 +152,7 @@ async def test_two_nodes_undo_a_part_at_once(pair: Pair) -> None:
     pair.two.clock.now = pair.one.clock.now
     async with trio.open_nursery() as nursery:
         for node in (pair.one, pair.two):
-            nursery.start_soon(node.app.configured.engine.undo_unfinished)
+            nursery.start_soon(node.app.configured.engine.finish_unfinished)
     for node in (pair.one, pair.two):
         await node.configuration.reload()
     assert numbers(pair) == (0, 0)

@@ -62,10 +62,15 @@ class BootedHost:
             self._end()
             pytest.skip(f"systemd does not boot here: {self._log.read_text(errors='replace')[-300:]}")
 
+    @property
+    def entrance(self) -> tuple[str, ...]:
+        """The beginning of a command line that runs a program on the machine."""
+        return ("nsenter", f"--target={self._first}", *_NAMESPACES)
+
     def run(self, *command: str, check: bool = True, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """Run a program on the machine."""
         done = subprocess.run(
-            ["nsenter", f"--target={self._first}", *_NAMESPACES, *command],
+            [*self.entrance, *command],
             input=stdin,
             capture_output=True,
             text=True,

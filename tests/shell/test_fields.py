@@ -75,8 +75,9 @@ def test_only_given_options_are_in_the_body() -> None:
 
 @pytest.mark.parametrize(("text", "minutes"), [("90", 90), ("90m", 90), ("10h", 600)])
 def test_minutes_may_have_a_unit(text: str, minutes: int) -> None:
-    """A field that ends with Minutes takes a number of minutes, or a time with a unit."""
+    """A field that ends with Minutes takes a number of minutes, or a time with a unit. The help says so."""
     assert body("wall", "--owner", "me", "--dry-minutes", text)["dryMinutes"] == minutes
+    assert "--dry-minutes MINUTES|90m|12h|2d" in CliRunner().invoke(paint, ["--help"]).output
 
 
 @pytest.mark.parametrize("text", ["11h", "0", "-1", "1.5h", "soon", "1d 2h"])

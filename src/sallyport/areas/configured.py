@@ -151,7 +151,11 @@ class Kind(ABC, Generic[BodyT]):
 
     async def release(self, changes: Sequence[Change[BodyT]]) -> None:
         """Do what takes several short transactions before changes are written, such as the deletion of the many rows
-        that depend on objects. changes: those of present objects."""
+        that depend on objects. changes: those with `releases`."""
+
+    def releases(self, change: Change[BodyT]) -> bool:
+        """Return whether a change needs `release`. By default, removals do."""
+        return change.body is None
 
     def verify(self, tx: Tx, tenant_id: int) -> None:
         """Raise Conflict if the objects of a tenant do not fit each other after all changes of all kinds."""

@@ -36,10 +36,20 @@ from sallyport.shell.options import Group, json_answer, wants_json
 
 # Acct-Status-Type (RFC 2866 section 5.1). The Acct-Session-Id is random, so that the record belongs to no real session.
 STOP = 2
+MAX_OCTETS = 253  # of an attribute's value
+ADD_CODE = "The server asks for a code: add --code"
+ANOTHER_CODE = "The server has not accepted the code, and asks for another one"
 UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is vulnerable to BlastRADIUS (CVE-2024-3596), and "
     "devices that require a Message-Authenticator ignore the answer"
 )
+
+
+def _checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Return a value that fits into an attribute (RFC 2865 section 5). Raises BadParameter."""
+    if value is not None and (size := len(os.fsencode(value))) > MAX_OCTETS:
+        raise click.BadParameter(f"has {size} octets, more than {MAX_OCTETS}")
+    return value
 
 
 @click.group(cls=Group)
@@ -62,7 +72,7 @@ def mail(line: Line, *, address: str) -> None:
 @check.command()
 @click.argument("server", metavar="HOST[:PORT]")
 @click.option("--secret", required=True, help="The shared secret. Give - to read the secret from standard input.")
-@click.option("--user", help="User name of the login.")
+@click.option("--user", callback=_checked, help="User name of the login.")
 @click.option("--password", help="The user's password. Give - to read the password from standard input.")
 @click.option("--code", help="Code with which to answer an Access-Challenge.")
 @click.option("--chap", is_flag=True, help="Use CHAP instead of PAP.")
@@ -88,9 +98,14 @@ def mail(line: Line, *, address: str) -> None:
     "--nas-identifier",
     default=CHECK.decode(),
     show_default=True,
+    callback=_checked,
     help="NAS-Identifier of the check.",
 )
-@click.option("--station", help="Calling-Station-Id, such as 02-00-00-00-00-01: the station that logs in.")
+@click.option(
+    "--station",
+    callback=_checked,
+    help="Calling-Station-Id, such as 02-00-00-00-00-01: the station that logs in.",
+)
 @json_answer
 @click.pass_obj
 def radius(
@@ -138,14 +153,14 @@ def radius(
         if answer.code == ACCESS_REJECT:
             explain_reject(line, client, nas_identifier, began)
         if answer.code == ACCESS_CHALLENGE:
-            line.note("The server asks for a code: add --code")
+            line.note(ADD_CODE if code is None else ANOTHER_CODE)
     return done
 
 
 def _nas(identifier: str, station: str | None) -> bytes:
     """Return the attributes that say which device sends the request, and for which station."""
-    nas = push_attribute(NAS_IDENTIFIER, identifier.encode()) + push_attribute(CONNECT_INFO, CHECK)
-    return nas if station is None else nas + push_attribute(CALLING_STATION_ID, station.encode())
+    nas = push_attribute(NAS_IDENTIFIER, os.fsencode(identifier)) + push_attribute(CONNECT_INFO, CHECK)
+    return nas if station is None else nas + push_attribute(CALLING_STATION_ID, os.fsencode(station))
 
 
 def _log_in(

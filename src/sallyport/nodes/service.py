@@ -41,6 +41,10 @@ class Cluster(Protocol):
     is_shared: bool
 
     @property
+    def has_joined(self) -> bool:
+        """Return whether this process answers logins. A command does not join."""
+
+    @property
     def leads(self) -> bool:
         """Return whether this node holds the lease of the periodic work."""
 
@@ -90,6 +94,11 @@ class SingleNode:
         self._clock = clock
         self._started_at = 0
 
+    @property
+    def has_joined(self) -> bool:
+        """Whether this process has joined."""
+        return self._started_at > 0
+
     def earlier_now(self) -> int:
         """Return the time by the clock of this node, because there is no other clock."""
         return self._clock()
@@ -109,7 +118,7 @@ class SingleNode:
 
     async def everyone(self) -> list[Node]:
         """Return only this node, or an empty list before `join`."""
-        if not self._started_at:
+        if not self.has_joined:
             return []
         now, address = self._clock(), self._address()
         return [Node(0, self.name, "", "", self._version, 0, address, self._started_at, now, 0, leads=True)]
@@ -164,6 +173,11 @@ class Nodes:
         self._beaten_at = monotonic()
         self._seen_at: int | None = None  # the time of the last heartbeat, by the clock of the database
         self._is_clock_wrong = False
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether this process has joined."""
+        return self.id > 0
 
     @property
     def silent_s(self) -> float:

@@ -48,8 +48,8 @@ class Reloaded:
 async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
     """Reload settings, certificates and the store's configuration.
 
-    Raises ConfigError if a setting or a certificate cannot be used. Raises StoreError. After an error, the previous
-    settings and certificates stay in force.
+    While an apply is unfinished, the configuration is read at its end. Raises ConfigError if a setting or a certificate
+    cannot be used. Raises StoreError. After an error, the previous settings and certificates stay in force.
     """
     wanted, present = read(), app.parts.settings
     changed = [name for name in Settings.model_fields if getattr(wanted, name) != getattr(present, name)]
@@ -58,7 +58,7 @@ async def reload(app: App, read: Callable[[], Settings]) -> Reloaded:
     applied = [name for name in changed if name not in waiting]
     settings = present.model_copy(update={name: getattr(wanted, name) for name in applied})
     targets_of(settings)  # raises ConfigError before anything is applied
-    await app.parts.configuration.reload()
+    await app.parts.configuration.refresh()
     if app.tls is not None:
         app.tls.reload(settings.tls_certificate, settings.tls_key)
     if "limits" in applied:  # after all that may refuse the settings, because they are in the store for all nodes

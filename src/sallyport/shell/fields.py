@@ -166,7 +166,7 @@ def option(model: type[BaseModel], field: str, *names: str, **settings: object) 
     own = field.rpartition(".")[2]
     derived = {**_derived(model.model_fields[own]), "is_described": "help" not in settings, **settings}
     if own.endswith("Minutes") and isinstance(given := derived["type"], click.IntRange):
-        derived["type"] = Minutes(given.min, given.max)
+        derived |= {"type": Minutes(given.min, given.max), "metavar": Minutes.metavar}
     if not names:
         names = (f"--{_option_name(own, several=bool(derived.get('multiple')))}",)
     if any("/" in each for each in names) or settings.get("is_flag"):

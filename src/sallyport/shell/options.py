@@ -55,6 +55,7 @@ class Minutes(click.IntRange):
     and the greatest number."""
 
     name = "minutes"
+    metavar = "MINUTES|90m|12h|2d"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number of minutes. Raises BadParameter."""

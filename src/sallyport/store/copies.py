@@ -25,7 +25,7 @@ from sallyport.store import audit
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
-from sallyport.store.postgres import check_extra
+from sallyport.store.postgres import check_driver
 
 PREFIX: Final = "sallyport-"
 """Prefix of the names of backups in a directory. Files without this prefix are never deleted."""
@@ -115,7 +115,7 @@ class Copies:
         Raises ConfigError if the extra `postgres` is not installed. Raises SchemaError or StoreError if the copy
         failed; the PostgreSQL database then stays empty.
         """
-        check_extra()
+        check_driver()
         from sallyport.store.postgres.engine import load
 
         with TemporaryDirectory(dir=self._place.parent, prefix=f"{self._place.name}.copy-") as folder:

@@ -157,11 +157,12 @@ class CursorTx(Tx):
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         cursor = self._run(sql, parameters)
-        names = _names(cursor)
+        columns = tuple([column[0] for column in cursor.description or ()])
         rows = cursor.fetchall()
         # the shape is a dataclass whose fields are these columns, in this order
-        if names == getattr(shape, "__match_args__", None):
+        if columns == getattr(shape, "__match_args__", None):
             return [shape(*row) for row in rows]
+        names = _names(cursor)
         return [shape(**dict(zip(names, row, strict=True))) for row in rows]
 
     def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:

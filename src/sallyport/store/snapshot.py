@@ -59,6 +59,7 @@ class Configuration:
         self._version = -1
         self._reads_whole = True
         self._waits = False
+        self._forgotten = -1
         self._changing = 0
         self._reloading = trio.Lock()
         self._requested = 0
@@ -193,6 +194,17 @@ class Configuration:
             await self._read()
         self.forget()
 
+    async def current(self, snapshot: Snapshot[T]) -> T:
+        """Return the value of a snapshot. While a written change waits for the end of an apply, return what the store
+        has, so that an answer to the change shows it. Raises StoreError."""
+        return await self.store.read(snapshot.load) if self._waits else snapshot.value
+
+    async def refresh(self) -> None:
+        """Reload all snapshots, unless an apply is unfinished: its end reloads them. Raises StoreError."""
+        if not self._waits:
+            async with self._reloading:
+                await self._read()
+
     def look(self) -> None:
         """Make `watch` check at once whether another process has changed the configuration."""
         self._changed_elsewhere.set()
@@ -214,7 +226,8 @@ class Configuration:
         version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
         if version == known:
             return
-        if self._waits:
+        if self._waits and version != self._forgotten:
+            self._forgotten = version
             self.forget()  # caches do not wait: they may have a token that is revoked
         is_awaited = self._waits and self._reloading.locked()
         ours = self._changing or is_awaited or known != self._version  # then `change` reloads the snapshots

@@ -78,8 +78,10 @@ async def signs(areas: Areas, folder: Sequence[tuple[str, Mapping[str, object]]]
 
 
 async def test_a_folder_is_applied_once(areas: Areas) -> None:
-    """All objects are added. The same folder then changes nothing, and what was applied is in effect."""
+    """The folder has each kind. All objects are added. The same folder then changes nothing, and what was applied is in
+    effect."""
     engine = engine_of(areas)
+    assert {kind for kind, _ in FOLDER} == {kind.name for kind in engine.kinds()}
     plan = await engine.run(areas.tenant, items(FOLDER))
     assert {step.sign for step in plan.steps} == {Sign.ADDED}
     assert await signs(areas, FOLDER) == []

@@ -297,6 +297,7 @@ def test_random_configurations_survive_export_and_apply(first: list[Object], sec
     async def run(directory: Path) -> None:
         async with running_areas(directory, SetClock()) as areas:
             engine = engine_of(areas)
+            assert KINDS.keys() | {"domain"} == {kind.name for kind in engine.kinds()}
             for folder in (distinct(engine, first), distinct(engine, second)):
                 await engine.run(areas.tenant, items(folder), prune=Prune.ALL)
                 assert await signs(areas, folder) == []

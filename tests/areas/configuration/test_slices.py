@@ -3,23 +3,29 @@
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from sallyport.areas.clients.bodies import AddClient
 from sallyport.areas.clients.configured import ClientKind
+from sallyport.areas.clients.service import NewClient
 from sallyport.areas.configuration import repo
 from sallyport.areas.configuration.item import Prune
 from sallyport.areas.configuration.service import LATE_S, Engine
 from sallyport.areas.configuration.transactions import WHOLE
 from sallyport.areas.configured import Change
+from sallyport.areas.domains.domain import Fallback, Mode
+from sallyport.areas.domains.enforcement import Switch
 from sallyport.base.errors import Conflict, StoreError
 from sallyport.store.model import Tx, Work
 from tests.areas import ENGINE, Areas, SetClock, running_engine
 from tests.areas.configuration.test_apply import CLIENT, engine_of, export, items, signs
+from tests.areas.users.test_cascades import RecordedRevocations
 from tests.areas.users.test_totp import enrolled, has_totp
 from tests.peers.postgres import database_in
 
@@ -103,7 +109,7 @@ async def test_changes_and_removals_are_undone(areas: Areas) -> None:
     await begin(areas, clients("changed", first=50), Prune.ALL)
     assert await export(areas) != before
     areas.clock.pass_by(LATE_S + 1)
-    await engine.undo_unfinished()
+    await engine.finish_unfinished()
     assert sorted(await export(areas), key=str) == sorted(before, key=str)
     assert {each.secret.octets for each in areas.clients.of_tenant(areas.tenant)} == {b"a" * 16}
     await engine.run(areas.tenant, wanted, prune=Prune.ALL)
@@ -159,6 +165,88 @@ async def test_an_outdated_apply_takes_no_factors(areas: Areas) -> None:
     assert not await areas.store.read(repo.is_unfinished)
 
 
+PEOPLE = [("user", {"domain": "corp", "userName": f"user-{n}"}) for n in range(20)]
+LEFT: Folder = [DOMAIN, ("client", CLIENT)]
+"""The folder without the users, and with a RADIUS client."""
+
+
+async def state(areas: Areas) -> tuple[int, int, int]:
+    """Return the number of users, of those with a password, and of RADIUS clients in the store."""
+    sql = "select count(*) from "
+    tables = ("endpoint_users", "endpoint_users where password is not null", "radius_clients")
+    return await areas.store.read(lambda tx: tuple(tx.value(int, sql + each) or 0 for each in tables))  # type: ignore[return-value]
+
+
+async def with_people(areas: Areas) -> None:
+    """Let files manage users with passwords, and no RADIUS client."""
+    for _, fields in PEOPLE:
+        await areas.add_user(areas.domain, str(fields["userName"]), b"hello")
+    await engine_of(areas).run(areas.tenant, items([DOMAIN, *PEOPLE]), prune=Prune.ALL)
+
+
+async def test_no_password_is_lost_wherever_an_apply_stops(areas: Areas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails before the first, the second, and so on, of the writes that add a RADIUS client and remove users
+    with passwords. Afterwards, nothing has changed, or all is done."""
+    before, after, found = (len(PEOPLE), len(PEOPLE), 0), (0, 0, 1), list[tuple[int, int, int]]()
+    write = areas.store.write
+    await with_people(areas)
+    for most in range(100):
+        written = list[object]()
+
+        async def failing(work: Work[object], written: list[object] = written, most: int = most) -> object:
+            if len(written) == most:
+                raise StoreError("the disk is full")
+            result = await write(work)
+            written.append(result)
+            return result
+
+        with monkeypatch.context() as patch, suppress(StoreError):
+            patch.setattr(areas.store, "write", failing)
+            await engine_of(areas).run(areas.tenant, items(LEFT), prune=Prune.ALL)
+        is_done = len(written) < most
+        await engine_of(areas).finish_unfinished(at_once=True)
+        found.append(await state(areas))
+        assert not await areas.store.read(repo.is_unfinished)
+        assert await signs(areas, LEFT, prune=Prune.ALL) == [] or found[-1] == before
+        if is_done:
+            break
+        if found[-1] == after:
+            await with_people(areas)
+    assert is_done and set(found) == {before, after}
+    assert found == sorted(found, reverse=True)
+
+
+async def test_removed_users_leave_with_the_last_change(areas: Areas) -> None:
+    """While users are being removed, no other change takes effect."""
+    await with_people(areas)
+    engine = engine_of(areas)
+    plan = await engine.plan(areas.tenant, items(LEFT), prune=Prune.ALL)
+    (decided,) = engine.transactions.of(plan, token_hex())
+    await areas.store.write(decided.write)
+    assert not decided.ends and await state(areas) == (len(PEOPLE), len(PEOPLE), 1)
+    await areas.configuration.restored()  # as after a start, which finds the part
+    assert areas.configuration.has_partial
+    areas.clock.pass_by(LATE_S + 1)  # until then, another node may still be removing them
+    await areas.app.configured.prepare()
+    assert await state(areas) == (0, 0, 1)
+    sql = "select action from audit_trail where action like 'configuration.%'"
+    trail = await areas.store.read(lambda tx: tx.rows(sql))
+    assert [str(action) for (action,) in trail] == ["configuration.apply"]
+
+
+@pytest.mark.parametrize("status", ["Disabled", ""])
+async def test_users_of_a_group_lose_their_access(areas: Areas, status: str) -> None:
+    """Files that disable or remove a group revoke the access of its users."""
+    user = ("user", {"domain": "corp", "userName": "Ann", "groups": ["Staff"]})
+    group: dict[str, object] = {"domain": "corp", "groupName": "Staff"}
+    await engine_of(areas).run(areas.tenant, items([DOMAIN, user, ("group", group)]))
+    losses = areas.users.revocations = RecordedRevocations()
+    left: Folder = [user, ("group", {**group, "status": status})] if status else [USER]
+    await engine_of(areas).run(areas.tenant, items([DOMAIN, *left]), prune=Prune.ALL)
+    assert set(losses.names) == {"Ann"}
+    assert await signs(areas, [DOMAIN, *left], prune=Prune.ALL) == []
+
+
 async def test_a_clock_that_was_set_back_delays_no_start(areas: Areas) -> None:
     """A process stops in the middle of an apply, and the clock is an hour behind at the next start. It undoes the part
     before it answers logins."""
@@ -169,6 +257,29 @@ async def test_a_clock_that_was_set_back_delays_no_start(areas: Areas) -> None:
     assert not areas.clients.of_tenant(areas.tenant)
     await engine_of(areas).run(areas.tenant, items(clients(last=3)))
     assert len(areas.clients.of_tenant(areas.tenant)) == 3
+
+
+async def test_a_command_does_not_wait_for_an_apply(areas: Areas) -> None:
+    """Without a service, `sallyport break-glass` has effect in the middle of the apply of a node that has stopped."""
+    await begin(areas, clients())
+    await areas.configuration.restored()
+    await areas.app.configured.prepare()
+    await areas.domains.break_glass()
+    assert areas.domains.table.present(areas.domain).glass_mode is not None
+
+
+async def test_changes_that_wait_are_answered(areas: Areas, autojump_clock: MockClock) -> None:
+    """An apply does not end within the time for which changes wait for it. Their answers show them."""
+    await begin(areas, clients())
+    present = await areas.domains.add(areas.tenant, "branch")
+    assert (await areas.domains.changed(present)).name == "branch"
+    assert present not in areas.domains.table.by_id
+    switched = await areas.enforcement.switch(areas.domain, Switch(Mode.ENFORCE, Fallback.DENY))
+    assert (switched.domain.mode, areas.domains.table.present(areas.domain).mode) == (Mode.ENFORCE, Mode.MONITOR)
+    client_id, _ = await areas.clients.add(areas.tenant, NewClient("beside", "203.0.113.5/32"))
+    changed = await areas.clients.update(areas.tenant, client_id, {"note": "new"})
+    assert (changed.name, changed.note) == ("beside", "new")
+    assert client_id not in areas.clients.table.by_id
 
 
 async def test_a_restore_undoes_the_part_of_its_backup(areas: Areas) -> None:
@@ -195,10 +306,10 @@ async def test_an_undo_that_was_interrupted_is_finished(areas: Areas, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(areas.store, "write", failing)
-        await engine_of(areas).undo_unfinished()
+        await engine_of(areas).finish_unfinished()
     assert await areas.store.read(repo.is_unfinished)
     areas.clock.pass_by(LATE_S + 1)
-    await engine_of(areas).undo_unfinished()
+    await engine_of(areas).finish_unfinished()
     assert sorted(await export(areas), key=str) == sorted(before, key=str)
     assert not await areas.store.read(repo.is_unfinished)
 
@@ -264,7 +375,7 @@ async def test_a_part_that_cannot_be_undone_stays(areas: Areas) -> None:
         while await areas.store.read(lambda tx: repo.domains(tx, areas.tenant).get(lab)):
             await trio.lowlevel.checkpoint()
         areas.clock.pass_by(LATE_S + 1)
-        await engine_of(areas).undo_unfinished()
+        await engine_of(areas).finish_unfinished()
     assert not await areas.store.read(repo.is_unfinished)
     assert lab not in areas.domains.table.by_id
     assert {client.note for client in areas.clients.of_tenant(areas.tenant)} == {"changed"}

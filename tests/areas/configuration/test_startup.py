@@ -34,6 +34,12 @@ async def test_a_folder_is_applied_at_the_start_and_after_changes(areas: Areas, 
     assert [each.name for each in areas.clients.of_tenant(areas.tenant)] == ["c2", "c3", "c4", "c5"]
 
 
+async def test_only_the_node_with_the_lease_applies_the_folder(areas: Areas) -> None:
+    """Several nodes with the same folder do not apply it at once."""
+    startup = areas.app.configured.startup
+    assert startup.run in areas.app.areas.leader_tasks and startup.run not in areas.app.areas.node_tasks
+
+
 async def test_a_config_map_is_applied_and_followed(areas: Areas, tmp_path: Path) -> None:
     """Kubernetes shows a ConfigMap as links through `..data`, a link that it replaces at each change."""
     entry = '[[client]]\nname = "a"\naddress = "192.0.2.{}"\nsecret = "env:SALLYPORT_SECRET_A"\n'

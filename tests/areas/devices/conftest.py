@@ -50,7 +50,7 @@ class Seen:
     async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[DeviceRow]:
         """Return the matching devices of the domain, at most 1000."""
         query = DeviceQuery(domain or self.areas.domain, search=search, column=column, value=value, limit=1000)
-        found, total = await self.areas.devices.page(query)
+        found, total, _ = await self.areas.devices.page(query)
         assert total == len(found)
         return found
 

@@ -1,10 +1,6 @@
 """Searches, filters and pages of devices agree with a model in plain Python."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +10,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from sallyport.areas.devices import repo, write_repo
 from sallyport.areas.devices.device import Device, Posture
 from sallyport.areas.devices.rows import DeviceQuery
-from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
-from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
+from tests.store.memory import store_in_memory
 
 OURS, THEIRS = 1, 12
 PART = 1 << PART_BITS
@@ -51,26 +46,10 @@ LETTERS = st.one_of(
 TEXTS = st.text(LETTERS, max_size=12)
 
 
-@cache
-def schema() -> bytes:
-    """An empty store, created once since that takes 30 ms."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
-        return connection.serialize()
-
-
-@contextmanager
-def empty_store() -> Iterator[Tx]:
-    """Return a transaction on a store in memory."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.deserialize(schema())
-        yield SqliteTx(connection)
-
-
 @pytest.fixture
 def tx() -> Iterator[Tx]:
     """A transaction on an empty store, for one test."""
-    with empty_store() as tx:
+    with store_in_memory() as tx:
         yield tx
 
 
@@ -225,7 +204,7 @@ def test_a_late_page_is_a_part_of_the_whole_list(tx: Tx) -> None:
 def test_any_substring_is_found(names: list[str], search: str, data: st.DataObject) -> None:
     """A random text and a random part of a name, in random case, are found as in the model."""
     part = data.draw(st.sampled_from(names))[data.draw(st.integers(0, 6)) :][: data.draw(st.integers(1, 8))]
-    with empty_store() as tx:
+    with store_in_memory() as tx:
         devices = [new_device(OURS, name, client) for name, client in zip(names, reversed(names), strict=True)]
         devices = [device for device in devices if write_repo.register(tx, device)]
         for text in (search, part, part.upper(), part.swapcase()):
@@ -240,7 +219,7 @@ class Inventory(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._context = empty_store()
+        self._context = store_in_memory()
         self.tx = self._context.__enter__()
         self.present: list[Device] = []
 

@@ -36,7 +36,7 @@ async def test_pages_are_in_order_of_id(areas: Areas, seen: Seen) -> None:
         await seen.device(f"d{number}")
     listed = []
     for offset in range(0, 40, 10):
-        rows, total = await areas.devices.page(DeviceQuery(areas.domain, offset=offset, limit=10))
+        rows, total, _ = await areas.devices.page(DeviceQuery(areas.domain, offset=offset, limit=10))
         assert total == 25
         listed += [each.id for each in rows]
     assert len(listed) == 25
@@ -179,8 +179,8 @@ async def test_the_total_of_a_search_is_that_of_all_pages(
         )
     query = partial(DeviceQuery, areas.domain, search, column, value)
     pages = [await areas.devices.page(query(offset=offset, limit=4)) for offset in range(0, total, 4)]
-    assert {counted for _, counted in pages} == {total}
-    ids = [each.id for found, _ in pages for each in found]
+    assert {counted for _, counted, _ in pages} == {total}
+    ids = [each.id for found, *_ in pages for each in found]
     assert len(ids) == total
     assert ids == sorted(set(ids))
 

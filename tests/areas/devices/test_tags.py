@@ -91,7 +91,7 @@ async def update(areas: Areas, *devices: Device, tags: list[str] | None = None, 
 async def tagged(areas: Areas, tag: str, search: str = "", column: str = "", value: str = "") -> list[str]:
     """Return the names of the devices that a tag selects."""
     query = DeviceQuery(areas.domain, search=search, column=column, value=value, tag=tag, limit=1000)
-    rows, total = await areas.devices.page(query)
+    rows, total, _ = await areas.devices.page(query)
     assert total == len(rows)
     return [row.device_name for row in rows]
 
@@ -131,7 +131,7 @@ async def test_another_tenant_has_no_part_in_the_selection(areas: Areas, seen: S
     device = await seen.device("core")
     await update(areas, device, tags=["site=Berlin"])
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
-    rows, total = await areas.devices.page(DeviceQuery(other, tag="site=Berlin"))
+    rows, total, _ = await areas.devices.page(DeviceQuery(other, tag="site=Berlin"))
     assert (rows, total) == ([], 0)
     with pytest.raises(NotFound):
         await areas.devices.update(other, device_ids=[device.id or 0], addresses=None, tags=["site=x"], note=None)

@@ -67,7 +67,7 @@ async def test_the_labels_of_an_answer_are_limited(areas: Areas, seen: Seen, mon
     await seen.device("core")
     assert (await ask(areas, str(areas.domain))).status_code == 200
     monkeypatch.setattr(targets, "MAX_CHARACTERS", 10)
-    rows, _ = await areas.devices.page(DeviceQuery(areas.domain))
+    rows, *_ = await areas.devices.page(DeviceQuery(areas.domain))
     with pytest.raises(Conflict, match="over 10 characters"):
         targets.answer_of(rows, areas.clients.tags_of)
     assert (await ask(areas, str(areas.domain))).status_code == 409
@@ -97,7 +97,7 @@ async def test_answers_are_built_one_after_the_other(areas: Areas, seen: Seen, m
 async def test_an_ipv6_address_has_brackets(areas: Areas, seen: Seen) -> None:
     """Prometheus appends a port to the target, which an IPv6 address without brackets makes ambiguous."""
     await seen.device("core", "192.0.2.7")
-    rows, _ = await areas.devices.page(DeviceQuery(areas.domain))
+    rows, *_ = await areas.devices.page(DeviceQuery(areas.domain))
     rows[0].client_ip = "2001:db8::7"
     body = json.loads(bytes(targets.answer_of(rows, areas.clients.tags_of).body))
     assert body[0]["targets"] == ["[2001:db8::7]"]
@@ -107,7 +107,7 @@ async def test_an_ipv6_address_has_brackets(areas: Areas, seen: Seen) -> None:
 async def test_keys_with_one_label_keep_their_values(areas: Areas, seen: Seen) -> None:
     """A label has letters and `_` only, so `a-b` and `a_b` would have the same one."""
     await seen.device("core")
-    rows, _ = await areas.devices.page(DeviceQuery(areas.domain))
+    rows, *_ = await areas.devices.page(DeviceQuery(areas.domain))
     rows[0].own_tags = "a-b-c=1\na.b_c=2\na_b-c=3\na_b_c=4\na_b_c_2=5"
     labels = json.loads(bytes(targets.answer_of(rows, areas.clients.tags_of).body))[0]["labels"]
     found = {name: value for name, value in labels.items() if name.startswith("tag_")}

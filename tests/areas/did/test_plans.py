@@ -1,7 +1,5 @@
 """Query plans. A login or a page takes no longer with a million credentials than with ten."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,12 +11,11 @@ from sallyport.areas.did.dids.did import DidKind, NewDid, Search
 from sallyport.areas.did.presentations import repo as requests
 from sallyport.areas.did.wallets import repo as wallets
 from sallyport.areas.did.wallets.wallet import NewWallet
-from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
-from sallyport.store.migrations import migrate
 from sallyport.store.model import ListQuery, Work
 from tests.areas import new_database
 from tests.plans import plans
+from tests.store.memory import store_in_memory
 
 PART = 1 << PART_BITS
 DEEP = ListQuery(3, 500_000, 10)
@@ -118,10 +115,7 @@ def test_few_issuers_beside_many_holders_are_found_by_their_kind(path: Path) -> 
 
 def test_a_late_page_equals_the_part_of_the_whole_list() -> None:
     """A late page is right even if earlier DIDs are deleted and DIDs of another domain are between them."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
-        connection.execute("pragma foreign_keys = off")
-        tx = SqliteTx(connection)
+    with store_in_memory("pragma foreign_keys = off") as tx:
         for number in range(PART + PART // 2):
             domain = 4 if number % 8 == 0 else 3
             new = NewDid(domain, "key", "", "", "Ed25519")

@@ -92,9 +92,9 @@ async def test_a_mode_change_applies_at_once(areas: Areas) -> None:
 
 async def test_enforcing_without_a_provider_gives_a_warning(areas: Areas) -> None:
     """Enforce mode without a provider gives a warning. Monitor mode gives none."""
-    assert areas.domains.warnings(areas.domain) == []
+    assert areas.domains.warnings(areas.domains.table.present(areas.domain)) == []
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
-    assert areas.domains.warnings(areas.domain) == [NO_PROVIDER.format("deny")]
+    assert areas.domains.warnings(areas.domains.table.present(areas.domain)) == [NO_PROVIDER.format("deny")]
 
 
 async def test_a_domain_is_found_by_name_or_id(areas: Areas) -> None:

@@ -1,10 +1,6 @@
 """Tests that stored totals equal a count, and that a search finds exactly the matching rows, after any sequence of
 changes."""
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,11 +15,10 @@ from sallyport.areas.users.instances.instance import Instance, InstanceQuery
 from sallyport.areas.users.membership import GROUPS_OF_INSTANCE, USERS_OF_GROUP, USERS_OF_INSTANCE, Action, Link
 from sallyport.base.errors import Conflict, Invalid
 from sallyport.base.secret import Secret
-from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
-from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
+from tests.store.memory import store_in_memory
 
 DOMAIN = 3
 NAMES = ("ann", "Anna-Maria", "bob", "ÉMILE")
@@ -134,10 +129,7 @@ def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
 
     At the end, the search indexes pass SQLite's integrity check.
     """
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
-        connection.executescript(SETUP)
-        tx = SqliteTx(connection)
+    with store_in_memory(SETUP) as tx:
         for each in steps:
             try:
                 step(tx, *each)
@@ -145,16 +137,13 @@ def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
                 continue
             check(tx)
         for table in (membership.USERS, membership.INSTANCES, membership.GROUPS):
-            connection.execute(f"insert into {table}_search ({table}_search) values ('integrity-check')")  # noqa: S608
+            tx.execute(f"insert into {table}_search ({table}_search) values ('integrity-check')")  # noqa: S608
 
 
 def test_a_page_at_a_large_offset() -> None:
     """A page at any offset equals that part of the whole list, even if there are gaps from deleted rows and rows of
     another domain."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
-        connection.executescript(SETUP + SETUP.partition("(3, 1, 'corp'")[0].rpartition(";")[2] + OTHER)
-        tx = SqliteTx(connection)
+    with store_in_memory(SETUP + SETUP.partition("(3, 1, 'corp'")[0].rpartition(";")[2] + OTHER) as tx:
         for number in range(3 * PART):
             instances.add(tx, DOMAIN if number % 3 else DOMAIN + 1, Instance(f"i{number}"), 1)
         every = [row for (row,) in tx.rows("select id from endpoint_instances where domain_id = 3 order by id")]
@@ -184,10 +173,7 @@ insert into endpoint_instance_groups select id, 1 from endpoint_instances;
 
 def test_a_page_with_too_many_instances() -> None:
     """A page whose users have more than 200,000 instances in total is refused. A smaller page is returned."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
-        connection.executescript(SETUP + MANY)
-        tx = SqliteTx(connection)
+    with store_in_memory(SETUP + MANY) as tx:
         with pytest.raises(Invalid, match="invalid pageSize"):
             users.instances(tx, range(1, 1001))
         assert {len(each) for each in users.instances(tx, range(1, 101)).values()} == {201}

@@ -140,9 +140,9 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
     senders = line.rows("listen.senders")
     line.print_rows(senders, SENDERS, form)
     if form != "json":
-        for each in senders[:MAX_REMEDIES]:
-            if each["remedy"]:
-                line.note(f"{each['address']}: {each['verdict']}: {each['remedy']}")
+        remedies = [f"{each['address']}: {each['verdict']}: {each['remedy']}" for each in senders if each["remedy"]]
+        for text in list(dict.fromkeys(remedies))[:MAX_REMEDIES]:
+            line.note(text)
 
 
 @client.command()

@@ -66,7 +66,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
             message="client added",
             clientId=client_id,
             secret=secret.decode(errors="replace"),
-            warnings=service.table.present(client_id).warnings,
+            warnings=(await service.changed(client_id)).warnings,
         )
 
     @clients.post("/network_device/ListClients", roles=READERS)
@@ -116,7 +116,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         )
         if body.unlatch:
             await service.latches.unlatch(client)
-            client = service.table.present(client.id)
+            client = await service.changed(client.id)
         return ClientUpdated(
             message="client updated",
             warnings=client.warnings,

@@ -3,6 +3,10 @@
 If the tenant has a client of the same name, the import changes this client. A field keeps its value if the import does
 not contain the field. For example, the product stays if the file does not contain it, and the domains stay if the
 command names none.
+
+`sallyport import` and `sallyport apply` have another plan (`areas.configuration`), which is written as a whole or not
+at all. This one decides about each client: with --skip-refused, the clients that can be imported are imported, and the
+others are listed with their reasons. It needs only the clients in memory.
 """
 
 from collections.abc import Iterable

@@ -102,6 +102,11 @@ class Clients:
     def _load(self, tx: Tx) -> ClientTable:
         return repo.load(tx, self._vault, self.table)
 
+    async def changed(self, client_id: int) -> Client:
+        """Return a client after a change, also if the change waits for the end of an apply. Raises NotFound,
+        StoreError."""
+        return (await self._configuration.current(self._table)).present(client_id)
+
     @property
     def table(self) -> ClientTable:
         """The table of all clients. A reload replaces the table."""
@@ -286,7 +291,7 @@ class Clients:
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids, mac_password)])
 
         await self._configuration.change(transaction)
-        return self.table.present(client_id)
+        return await self.changed(client_id)
 
     def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
         entries = []

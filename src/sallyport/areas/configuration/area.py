@@ -40,7 +40,7 @@ class ConfigurationArea(Area):
             area.managed = self.managed
         self.metrics = ConfigurationMetrics(parts.registry)
         self.startup = Startup(parts.settings.apply, self.engine, tenancy, self.metrics, parts.clock)
-        self.leader_tasks = (self.startup.run, self._undo_unfinished)
+        self.leader_tasks = (self.startup.run, self._finish_unfinished)
 
     def _kinds(self) -> Sequence[AnyKind]:
         return sorted((kind for area in self._areas for kind in area.configured), key=lambda kind: kind.level)
@@ -50,21 +50,21 @@ class ConfigurationArea(Area):
         self.startup.use(settings.apply)
 
     async def prepare(self) -> None:
-        """Undo what an apply has changed that did not reach its end, and wait for the end of one of another node,
-        before logins are answered."""
-        await self.engine.undo_unfinished()
-        while self._parts.configuration.has_partial:
+        """End an apply whose process has stopped, and wait for the end of one of another node, before logins are
+        answered. A command that has not joined, such as `break-glass`, answers none and does not wait."""
+        await self.engine.finish_unfinished()
+        while self._parts.configuration.has_partial and self._parts.cluster.has_joined:
             with trio.move_on_after(UNDO_S):
                 await self._parts.configuration.reload()
-            await self.engine.undo_unfinished()
+            await self.engine.finish_unfinished()
 
     async def restored(self) -> None:
-        """Undo what an apply had changed that had not reached its end when the backup was made."""
-        await self.engine.undo_unfinished(at_once=True)
+        """End an apply that was unfinished when the backup was made."""
+        await self.engine.finish_unfinished(at_once=True)
 
-    async def _undo_unfinished(self) -> None:
-        """Undo what a node has changed that has stopped meanwhile, until cancelled."""
-        await every(UNDO_S, self.engine.undo_unfinished, failure="configuration_not_undone")
+    async def _finish_unfinished(self) -> None:
+        """End the applies of nodes that have stopped meanwhile, until cancelled."""
+        await every(UNDO_S, self.engine.finish_unfinished, failure="configuration_not_undone")
 
     def commands(self) -> Mapping[str, Command]:
         """Return the local operations of `sallyport export` and `sallyport apply`."""

@@ -10,6 +10,8 @@ from sallyport.base.wire import JSON
 
 KEEP: Final = "keep"
 """The value of a secret that keeps the stored secret."""
+APPLY: Final = "configuration.apply"
+UNDO: Final = "configuration.undo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Plan:
 
     version: the version of the configuration for which the plan was made. managed: the names of all objects of the
     files, by kind. released: the names that files do not manage any more. overridden: the steps of an import that
-    change objects of files.
+    change objects of files. action: that of its entry in the audit trail; empty if another entry has its changes.
     """
 
     tenant_id: int
@@ -78,6 +80,7 @@ class Plan:
     managed: Mapping[str, Sequence[str]]
     released: Mapping[str, Sequence[str]]
     overridden: Sequence[Step] = ()
+    action: str = APPLY
 
     @property
     def changes(self) -> list[Step]:

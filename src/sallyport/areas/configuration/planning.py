@@ -98,20 +98,26 @@ def plan(
 
 
 def undoing(
-    tenant_id: int, kinds: Sequence[AnyKind], before: Mapping[str, Mapping[str, Fields | None]], present: Present
+    tenant_id: int,
+    kinds: Sequence[AnyKind],
+    before: Mapping[str, Mapping[str, Fields | None]],
+    present: Present,
+    action: str,
 ) -> Plan:
     """Return the plan that restores objects. before: what they were, by kind and the form for comparison of their
-    names; None for those that did not exist. Raises Invalid."""
-    problems, steps = _Problems(), list[Step]()
+    names; None for those that must not exist, which files do not manage any more. action: see `Plan`. Raises
+    Invalid."""
+    problems, steps, released = _Problems(), list[Step](), dict[str, Sequence[str]]()
     names = {fold(name): name for name in present.domains.values()}
     for kind in kinds:
         own = before.get(kind.name, {})
         planner = _Planner(kind, present, names, problems)
         items = [Item(kind.name, shown_name(kind, fields), fields, "undo") for fields in own.values() if fields]
-        added = {identity for identity, fields in own.items() if fields is None}
-        steps += [*planner.steps(items), *(each for each in planner.others(()) if each.identity in added)]
+        gone = {identity for identity, fields in own.items() if fields is None}
+        released[kind.name] = sorted(gone)
+        steps += [*planner.steps(items), *(each for each in planner.others(()) if each.identity in gone)]
     problems.check()
-    return Plan(tenant_id, present.version, steps, {}, {})
+    return Plan(tenant_id, present.version, steps, {}, released, action=action)
 
 
 def _by_kind(

@@ -18,12 +18,14 @@ class Outdated(Conflict):
 @dataclass(frozen=True, slots=True)
 class Noted:
     """What an object was before a transaction of several. number: counted from 0 in an apply. name: its form for
-    comparison. fields: sealed; None for an added object."""
+    comparison. fields: sealed; None for an object that must not exist at the end. removes: whether the apply removes
+    it, and all other changes are written."""
 
     number: int
     kind: str
     name: str
     fields: bytes | None
+    removes: bool = False
 
 
 def domains(tx: Tx, tenant_id: int) -> dict[int, str]:
@@ -130,9 +132,9 @@ def identity(tenant_id: int, number: int) -> str:
 
 def note(tx: Tx, tenant_id: int, run: str, noted: Sequence[Noted], at: int) -> None:
     """Store what objects were before a transaction of several. run: of the apply. at: the time in microseconds."""
-    rows = [(each.number, each.kind, each.name, each.fields) for each in noted]
+    rows = [(each.number, each.kind, each.name, each.fields, int(each.removes)) for each in noted]
     same: dict[str, Value] = {"tenant_id": tenant_id, "run": run, "at": at}
-    tx.insert("configured_slices", ("number", "kind", "name", "fields"), rows, same=same)
+    tx.insert("configured_slices", ("number", "kind", "name", "fields", "removes"), rows, same=same)
 
 
 def check_noted(tx: Tx, tenant_id: int, run: str, count: int) -> None:
@@ -144,12 +146,11 @@ def check_noted(tx: Tx, tenant_id: int, run: str, count: int) -> None:
 
 
 def take_over(tx: Tx, tenant_id: int, before: str, run: str, at: int) -> list[Noted]:
-    """Let a new run undo what an unfinished one has written. Return what that has noted, in the order of its changes;
+    """Let a new run end what an unfinished one has written. Return what that has noted, in the order of its changes;
     nothing if it has ended or was taken over. before: the unfinished run. at: the time in microseconds."""
     _lock(tx)
-    noted = tx.all(
-        Noted, f"select number, kind, name, fields {_SLICES} and run = :run order by number", t=tenant_id, run=before
-    )
+    columns = "number, kind, name, fields, removes"
+    noted = tx.all(Noted, f"select {columns} {_SLICES} and run = :run order by number", t=tenant_id, run=before)
     sql = "update configured_slices set run = :run, at = :at where tenant_id = :t and run = :before"
     tx.execute(sql, t=tenant_id, run=run, at=at, before=before)
     return noted

@@ -4,11 +4,13 @@ The plan is made outside the transaction of the changes, which checks that nothi
 changes are one transaction. More are written in many short ones, so that none delays logins. Until the end, each
 transaction notes what it changes, and no node reads the configuration into memory again (`Configuration.is_partial`).
 If a transaction fails, or the service stops in between, all of them are undone: at once, at the next start, or by
-another node. One apply is written at a time; the others wait for its end.
+another node. Users and other objects whose rows no file can bring back are removed after all other changes; if the
+service stops then, the rest is removed in the same way. One apply is written at a time; the others wait for its end.
 """
 
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -18,7 +20,7 @@ import trio
 from pydantic_core import to_jsonable_python
 
 from sallyport.areas.configuration import repo
-from sallyport.areas.configuration.item import Item, Plan, Prune, Sign, Step
+from sallyport.areas.configuration.item import UNDO, Item, Plan, Prune, Sign, Step
 from sallyport.areas.configuration.managed import ManagedByFiles, few, shown
 from sallyport.areas.configuration.planning import Present, plan, undoing
 from sallyport.areas.configuration.transactions import Part, Transactions, placed, with_domains
@@ -148,58 +150,73 @@ class Engine:
         actor = replace(acting(), overrides=Overrides(few(names)) if names else None)
         run = _new_run()
         parts = await trio.to_thread.run_sync(self.transactions.of, plan, run)
+        if not parts:
+            return
+        is_whole = len(parts) == 1 and parts[0].ends
+        if not is_whole:
+            await trio.sleep_until(self._paused_until)
         try:
             with acting_as(actor):
                 await self._write(plan, parts)
-        except repo.Outdated:  # nothing is written, or another node has undone it
+                if not parts[-1].ends:
+                    await self._finish(plan.tenant_id, run, run)
+        except repo.Outdated:  # nothing is written, or another node ends it
             raise
         except BaseException:  # the caller may have gone away
-            if len(parts) > 1:
+            if not is_whole:
                 with trio.CancelScope(deadline=trio.current_time() + LATE_S, shield=True):
-                    await self._try_undo(plan.tenant_id, run)
+                    await self._try_finish(plan.tenant_id, run)
             raise
-        if parts:
-            log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
+        finally:
+            if not is_whole:
+                self._paused_until = trio.current_time() + self._pause_s
+        log.info("configuration_applied", tenant=plan.tenant_id, changes=len(plan.changes))
 
     async def _await_others(self) -> None:
         """Wait until no apply is unfinished, also those of other nodes. The caller holds the lock."""
         while await self._configuration.store.read(repo.is_unfinished):
-            await self._undo_late(self._late_us)
+            await self._finish_late(self._late_us)
             await trio.sleep(LOOK_S)
 
-    async def undo_unfinished(self, *, at_once: bool = False) -> None:
-        """Undo what an apply has changed whose process has stopped before its end. at_once: also if another node may
-        still be writing it."""
+    async def finish_unfinished(self, *, at_once: bool = False) -> None:
+        """End the applies whose process has stopped before their end: undo what they have changed, or do the removals
+        that are left. at_once: also if another node may still be writing it."""
         async with self._applying:
-            await self._undo_late(0 if at_once else self._late_us)
+            await self._finish_late(0 if at_once else self._late_us)
 
-    async def _undo_late(self, late_us: int) -> None:
+    async def _finish_late(self, late_us: int) -> None:
         now = self._clock()
         read = self._configuration.store.read
         for tenant_id, run in await read(lambda tx: repo.unfinished(tx, now - late_us + 1, now + late_us)):
-            await self._try_undo(tenant_id, run)
+            await self._try_finish(tenant_id, run)
 
-    async def _try_undo(self, tenant_id: int, before: str) -> None:
-        """Undo an unfinished apply. If it cannot be undone, such as after the removal of a domain, its part stays, so
+    async def _try_finish(self, tenant_id: int, before: str) -> None:
+        """End an unfinished apply. If that is not possible, such as after the removal of a domain, its part stays, so
         that the changes of others take effect. before: its run."""
         run = _new_run()
         try:
-            await self._undo(tenant_id, before, run)
+            done = await self._finish(tenant_id, before, run)
         except repo.Outdated:
-            return  # another node undoes it
+            return  # another node does it
         except Exception as error:  # also a defect must not stop the changes of other tenants
             log.warning("configuration_not_undone", tenant=tenant_id, error=str(error))
             if not isinstance(error, StoreError) or isinstance(error, Contradiction):
                 await self._configuration.change(lambda tx: repo.forget_noted(tx, tenant_id, run))
+            return
+        if done and done.action:
+            log.warning("configuration_undone", tenant=tenant_id, changes=len(done.changes))
+        elif done:
+            log.warning("configuration_completed", tenant=tenant_id, changes=len(done.changes))
 
-    async def _undo(self, tenant_id: int, before: str, run: str) -> None:
-        """Restore what an unfinished apply has changed. If this is interrupted too, another run takes it over and does
-        the rest. run: the new run."""
+    async def _finish(self, tenant_id: int, before: str, run: str) -> Plan | None:
+        """Restore what an unfinished apply has changed, or remove what is left to remove, and return the plan of this;
+        None if it has ended. If this is interrupted too, another run takes it over and does the rest. run: the new
+        run."""
         noted = await self._configuration.store.write(
             lambda tx: repo.take_over(tx, tenant_id, before, run, self._clock())
         )
         if not noted:
-            return
+            return None
         kinds = [kind for kind in self._kinds() if kind.name in {each.kind for each in noted}]
         present = await self._configuration.store.read(lambda tx: _present(tx, tenant_id, kinds, {}))
 
@@ -207,33 +224,28 @@ class Engine:
             former = dict[str, dict[str, Fields | None]]()
             for each in noted:
                 former.setdefault(each.kind, {}).setdefault(each.name, self.transactions.former(tenant_id, each))
-            made = undoing(tenant_id, kinds, former, present)
+            made = undoing(tenant_id, kinds, former, present, "" if noted[0].removes else UNDO)
             return made, self.transactions.of(made, run, undoes=True)
 
         made, parts = await trio.to_thread.run_sync(planned)
         await self._write(made, parts)
-        log.warning("configuration_undone", tenant=tenant_id, changes=len(made.changes))
+        return made
 
     async def _write(self, plan: Plan, parts: Sequence[Part]) -> None:
-        if not parts:
-            return
-        if len(parts) > 1:
-            await trio.sleep_until(self._paused_until)
         for part in parts:
-            await self._release(plan.tenant_id, part.removed)
-            await (self._configuration.change if part is parts[-1] else self._configuration.store.write)(part.write)
-        if len(parts) > 1:
-            self._paused_until = trio.current_time() + self._pause_s
-        for kind in {step.kind for step in plan.changes}:
-            kind.written()
+            await self._release(plan.tenant_id, part.released)
+            await (self._configuration.change if part.ends else self._configuration.store.write)(part.write)
+        with ExitStack() as reactions:  # a defect in one of them does not stop the others
+            for kind in {step.kind for step in plan.changes}:
+                reactions.callback(kind.written)
 
-    async def _release(self, tenant_id: int, removed: Sequence[Step]) -> None:
-        if not removed:
+    async def _release(self, tenant_id: int, released: Sequence[Step]) -> None:
+        if not released:
             return
         domains = await self._configuration.store.read(lambda tx: repo.domains(tx, tenant_id))
         ids = {fold(name): number for number, name in domains.items()}
         by_kind = dict[AnyKind, list[AnyChange]]()
-        for step in removed:
+        for step in released:
             by_kind.setdefault(step.kind, []).append(with_domains(step, ids))
         for kind, changes in by_kind.items():
             await kind.release(changes)

@@ -27,10 +27,12 @@ Batches: TypeAlias = Sequence[tuple[AnyKind, Sequence[Step]]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A transaction of a plan. removed: removals before which `Kind.release` deletes the rows of their objects."""
+    """A transaction of a plan. released: the changes before which `Kind.release` runs. ends: whether nothing is left to
+    do after it."""
 
     write: Work[None]
-    removed: Sequence[Step] = ()
+    released: Sequence[Step] = ()
+    ends: bool = False
 
 
 class Transactions:
@@ -42,27 +44,31 @@ class Transactions:
         self._clock = clock
 
     def of(self, plan: Plan, run: str, *, undoes: bool = False) -> list[Part]:
-        """Return the transactions of a plan; none if nothing changes. run: a text of its own. undoes: whether it undoes
+        """Return the transactions of a plan; none if nothing changes. run: a text of its own. undoes: whether it ends
         an unfinished apply.
 
-        The rows of removed objects, such as the factors of users, are deleted after all that may be refused, and after
-        a transaction that notes the removal, so that nothing else changes the configuration meanwhile.
+        Users and other objects whose rows no file can bring back are not removed yet. The last transaction notes them,
+        and the caller removes them afterwards: by then, nothing can be refused. Other changes before which
+        `Kind.release` runs are noted before that, so that nothing else changes the configuration meanwhile.
         """
-        is_whole = sum(step.kind.weight for step in plan.changes) <= WHOLE
-        batches = _batches(plan.changes, WHOLE if is_whole else SLICE)
-        if not batches and not any(plan.managed.values()) and not plan.released and not undoes:
+        final = [] if undoes else [step for step in plan.changes if _is_final(step)]
+        changes = [step for step in plan.changes if undoes or not _is_final(step)]
+        most = WHOLE if sum(step.kind.weight for step in changes) <= WHOLE else SLICE
+        batches = _batches(changes, most)
+        if not batches and not final and not any(plan.managed.values()) and not plan.released and not undoes:
             return []
-        groups, found, count = _groups(batches, WHOLE if is_whole else SLICE), list[Part](), 0
+        groups, found, count = _groups(batches, most), list[Part](), 0
         for group in groups:
             steps = [step for _, own in group for step in own]
-            removed = [step for step in steps if _has_rows(step)]
-            if removed:
+            released = [step for step in steps if _releases(step)]
+            if released:
                 found.append(Part(self._slice(plan, run, [], steps, count, undoes=undoes)))
                 count, steps = count + len(steps), []
             if group is groups[-1]:
-                found.append(Part(self._end(plan, run, group, count, undoes=undoes), removed))
+                end = self._end(plan, run, group, count, final, undoes=undoes)
+                found.append(Part(end, released, ends=not final))
             else:
-                found.append(Part(self._slice(plan, run, group, steps, count, undoes=undoes), removed))
+                found.append(Part(self._slice(plan, run, group, steps, count, undoes=undoes), released))
             count += len(steps)
         return found
 
@@ -72,37 +78,44 @@ class Transactions:
         """Return a transaction that is not the last. steps: the changes that it notes. count: the number of changes
         that those before note."""
         own = [] if undoes else steps
-        noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(own, count)]
 
         def write(tx: Tx) -> None:
             self._check(tx, plan, run, count, undoes=undoes)
             _write_steps(tx, plan.tenant_id, group)
+            noted = [self._noted(plan.tenant_id, number, step) for number, step in enumerate(own, count)]
             repo.note(tx, plan.tenant_id, run, noted, self._clock())
 
         return write
 
     def _noted(self, tenant_id: int, number: int, step: Step) -> repo.Noted:
-        """Return what the object of a step is before it."""
+        """Return what the object of a step is before it, sealed under the key of now: it may have been rotated."""
         before, sealed = step.change.before if step.change else None, None
         if before is not None:
             sealed = self._vault.seal(json.dumps(before.fields).encode(), repo.identity(tenant_id, number))
         return repo.Noted(number, step.kind.name, step.identity, sealed)
 
-    def _end(self, plan: Plan, run: str, group: Batches, count: int, *, undoes: bool) -> Work[None]:
-        """Return the last transaction. count: the number of changes that those before note."""
-        at = self._clock()
+    def _end(
+        self, plan: Plan, run: str, group: Batches, count: int, final: Sequence[Step], *, undoes: bool
+    ) -> Work[None]:
+        """Return the last transaction. count: the number of changes that those before note. final: the removals that
+        are left."""
+        at, left = self._clock(), {(step.kind.name, step.identity) for step in final}
+        released = {kind: [name for name in names if (kind, name) not in left] for kind, names in plan.released.items()}
+        noted = [
+            repo.Noted(number, step.kind.name, step.identity, None, removes=True) for number, step in enumerate(final)
+        ]
 
         def write(tx: Tx) -> None:
             self._check(tx, plan, run, count, undoes=undoes)
             _write_steps(tx, plan.tenant_id, group)
             for kind in self._kinds() if plan.changes else ():
                 kind.verify(tx, plan.tenant_id)
-            repo.manage(tx, plan.tenant_id, plan.managed, plan.released)
+            repo.manage(tx, plan.tenant_id, plan.managed, released)
             repo.forget_noted(tx, plan.tenant_id, run)
-            if plan.changes:
-                action = "configuration.undo" if undoes else "configuration.apply"
+            repo.note(tx, plan.tenant_id, run, noted, at)
+            if plan.changes and plan.action:
                 target = counted(len(plan.changes), "object")
-                audit.record(tx, action, at=at, tenant_id=plan.tenant_id, target=target)
+                audit.record(tx, plan.action, at=at, tenant_id=plan.tenant_id, target=target)
 
         return write
 
@@ -124,19 +137,25 @@ class Transactions:
             repo.check_version(tx, plan)
 
 
-def _has_rows(step: Step) -> bool:
-    """Return whether a step removes an object with rows that `Kind.release` deletes first."""
-    return step.sign is Sign.REMOVED and type(step.kind).release is not Kind.release
+def _releases(step: Step) -> bool:
+    """Return whether `Kind.release` runs before a step."""
+    is_own = type(step.kind).release is not Kind.release
+    return is_own and step.change is not None and step.kind.releases(step.change)
+
+
+def _is_final(step: Step) -> bool:
+    """Return whether a step removes an object that an undo could not restore, and that nothing else waits for."""
+    return step.sign is Sign.REMOVED and not step.kind.removed_first and _releases(step)
 
 
 def _groups(batches: Batches, most: int) -> list[list[tuple[AnyKind, Sequence[Step]]]]:
-    """Return the batches of each transaction. The first removal of objects with rows begins a new transaction. most:
-    the maximum weight of a transaction."""
-    groups, size, has_rows = [list[tuple[AnyKind, Sequence[Step]]]()], 0, False
+    """Return the batches of each transaction. The first change before which `Kind.release` runs begins a new
+    transaction. most: the maximum weight of a transaction."""
+    groups, size, releases = [list[tuple[AnyKind, Sequence[Step]]]()], 0, False
     for kind, steps in batches:
-        weight, had_rows = len(steps) * kind.weight, has_rows
-        has_rows = has_rows or _has_rows(steps[0])
-        if groups[-1] and (size + weight > most or has_rows > had_rows):
+        weight, released = len(steps) * kind.weight, releases
+        releases = releases or any(map(_releases, steps))
+        if groups[-1] and (size + weight > most or releases > released):
             groups.append([])
             size = 0
         groups[-1].append((kind, steps))

@@ -13,6 +13,7 @@ from sallyport.areas.devices.rows import DeviceRow, StationRow
 from sallyport.areas.devices.usage import PortRow, SsidRow, UsageRow
 from sallyport.base.answer import wire_names
 from sallyport.base.errors import NotFound
+from sallyport.base.text import printable
 from sallyport.base.wire import JSON, Row
 from sallyport.shell.command import CommandLine, Form, domains, entries
 from sallyport.shell.fields import options, pass_body
@@ -157,8 +158,9 @@ def delete(line: CommandLine, *, name: str, domain: str | None, yes: bool) -> No
     """Delete a device. Its next request registers it again."""
     body, own_domain = _find(line, name, domain)
     if not yes and sys.stdin.isatty():
-        what = f"device {body['deviceId']} with its learned values and its stations"
-        click.confirm(f"Delete {what}?", abort=True, err=True)
+        found = line.run("/network_device/GetDevice", body, domain=own_domain)
+        what = f'device {found["device_id"]} "{printable(str(found["device_name"]))}"'
+        click.confirm(f"Delete {what} with its stations, learned values, tags and note?", abort=True, err=True)
     line.note(str(line.run("/network_device/DeleteDevice", body, domain=own_domain)["message"]))
 
 

@@ -49,8 +49,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         query = _query(body)
         if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
-        rows, total = await service.page(query)
-        usage = await service.usage(rows)
+        rows, total, usage = await service.page(query)
         listed = answers(rows, now=clock(), client_tags=service.tags.clients.tags_of, usage=usage)
         return Plain({"network_devices": listed, **totals(total)})
 

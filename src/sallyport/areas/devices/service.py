@@ -63,19 +63,25 @@ class Devices:
         self._warned = ExpiringMap[tuple[int, str], bool](MAX_WARNED, WARN_AGAIN_US)
         metrics.watch(lambda: self._counts)
 
-    async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-        """Return one page of a domain's devices, and the number of all matches.
+    async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int, dict[int, list[UsageRow]]]:
+        """Return one page of a domain's devices, the number of all matches, and the logins through these devices (see
+        `usage`).
 
         The returned counts include the counts that are only in memory. A search or a filter compares values in the
         store. Therefore changes in memory are written before a search or a filter.
         """
         if query.is_selective:
             await self._flush_or_log()
-        work = partial(repo.page, query=query, tagged=self.tags.select)
+
+        def work(tx: Tx) -> tuple[list[DeviceRow], int, dict[int, list[UsageRow]]]:
+            rows, total = repo.page(tx, query, self.tags.select)
+            return rows, total, repo.usage(tx, [row.id for row in rows])
+
         look = self._store.search if query.is_selective or query.limit > SHORT else self._store.read_now
-        rows, total = await self._beside_flushes(lambda: look(work), lambda found: found[0])
+        rows, total, usage = await self._beside_flushes(lambda: look(work), lambda found: found[0])
         self._add_unwritten(rows)
-        return rows, total
+        self._add_unwritten_uses(rows, usage)
+        return rows, total, usage
 
     async def one(self, domain_id: int, device_id: int) -> DeviceRow:
         """Return a domain's device. Raises NotFound."""
@@ -138,12 +144,15 @@ class Devices:
         stored = await self._beside_flushes(
             lambda: self._store.read_now(lambda tx: repo.usage(tx, ids)), lambda _found: rows
         )
+        self._add_unwritten_uses(rows, stored)
+        return stored
+
+    def _add_unwritten_uses(self, rows: Sequence[DeviceRow], stored: dict[int, list[UsageRow]]) -> None:
         for row in rows:
             identity = (row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)
             for device in self.sightings.changed_devices.get(identity, ()):
                 if device.uses:
                     stored[row.id] = with_uses(row.id, stored.get(row.id, ()), device.uses, device.last_seen)
-        return stored
 
     async def ports(self, domain_id: int, device_id: int) -> list[PortRow]:
         """Return the ports of a device with stations, the last one first, at most PORTS."""

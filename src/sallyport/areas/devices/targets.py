@@ -79,7 +79,7 @@ async def _rows(service: Devices, domain_id: int, tag: str) -> list[DeviceRow]:
     found = list[DeviceRow]()
     while len(found) < MAX_TARGETS:
         query = DeviceQuery(domain_id, tag=tag, offset=len(found), limit=PAGE)
-        rows, _ = await service.page(query)
+        rows, *_ = await service.page(query)
         found += rows
         if len(rows) < PAGE:
             break

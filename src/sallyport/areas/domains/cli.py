@@ -83,7 +83,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 )
 @option(UpdateDomainEnforcement, "fallbackAction", "--fallback")
 @options(UpdateDomainEnforcement, "requireClean", "acceptUnknown")
-@option(UpdateDomainEnforcement, "revertAfterMinutes", "--revert-after", metavar="MINUTES")
+@option(UpdateDomainEnforcement, "revertAfterMinutes", "--revert-after")
 @pass_body
 def mode(line: CommandLine, body: Row, *, words: tuple[str, ...], everything: bool) -> None:
     """Switch a domain to monitor or enforce, from the next login on. `domain mode --all monitor` is the break-glass:

@@ -145,7 +145,8 @@ class Enforcement:
         await self._domains.set_mode(
             [domain_id], switch.mode, switch.fallback, revert_after_minutes=switch.revert_after_minutes
         )
-        domain, warnings = self._domains.table.present(domain_id), self._domains.warnings(domain_id)
+        domain = await self._domains.changed(domain_id)
+        warnings = self._domains.warnings(domain)
         if enforces and impact is None:
             try:
                 impact = await self._previews.impact(domain_id)

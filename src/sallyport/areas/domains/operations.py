@@ -37,7 +37,8 @@ async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> D
     tenant: the internal id of the tenant, or a function that creates the tenant in the same transaction.
     """
     domain_id = await service.add(tenant, body.domainName, **given(body, SETTINGS))  # type: ignore[arg-type]
-    values = {"message": "domain added", "domainId": domain_id, "warnings": service.warnings(domain_id)}
+    warnings = service.warnings(await service.changed(domain_id))
+    values = {"message": "domain added", "domainId": domain_id, "warnings": warnings}
     return DomainAdded.model_validate(values)
 
 
@@ -148,7 +149,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
 def shown(domain: Domain, service: Domains) -> Row:
     """Return a domain as answers show it."""
-    return answer(domain, warnings=service.warnings(domain.id))
+    return answer(domain, warnings=service.warnings(domain))
 
 
 class BreakGlass(Arguments):
@@ -179,7 +180,7 @@ def local_operations(service: Domains, removal: Removal) -> LocalOperations:
         domains = [
             table[domain_id] for domain_id in domain_ids if domain_id in table
         ]  # other domains were removed in the meantime
-        warnings = [text for domain in domains for text in service.warnings(domain.id)]
+        warnings = [text for domain in domains for text in service.warnings(domain)]
         return {
             "domains": [shown(domain, service) for domain in domains],
             "warnings": list(dict.fromkeys(warnings)),

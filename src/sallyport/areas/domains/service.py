@@ -160,7 +160,7 @@ class Domains:
         before = self.table.by_id
         await self._switch("domain.mode", lambda tx: repo.set_mode(tx, domain_ids, change, at), domain_ids)
         for domain_id in domain_ids:
-            domain, former = self.table.present(domain_id), before.get(domain_id)
+            domain, former = await self.changed(domain_id), before.get(domain_id)
             log.info(
                 "domain_mode_set",
                 domain=domain_id,
@@ -239,11 +239,15 @@ class Domains:
             lambda tx: _recorded(tx, action, lambda: work(tx), domain_ids, at), urgent=urgent
         )
 
-    def warnings(self, domain_id: int) -> list[str]:
+    async def changed(self, domain_id: int) -> Domain:
+        """Return a domain after a change, also if the change waits for the end of an apply. Raises NotFound,
+        StoreError."""
+        return (await self._configuration.current(self.snapshot)).present(domain_id)
+
+    def warnings(self, domain: Domain) -> list[str]:
         """Return hints on a domain's mode and MFA provider, such as a missing provider."""
-        domain = self.table.present(domain_id)
-        alone = domain.mode is Mode.ENFORCE and not self.has_provider(domain_id)
-        hints = [NO_PROVIDER.format(domain.fallback)] if alone else list(self.provider_hints(domain_id))
+        alone = domain.mode is Mode.ENFORCE and not self.has_provider(domain.id)
+        hints = [NO_PROVIDER.format(domain.fallback)] if alone else list(self.provider_hints(domain.id))
         return [*hints, *_without_effect(domain)]
 
     def shown(self) -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """The entrance of logins: the steps of a decision, the record of it, and the senders without an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from sallyport.areas.authorities.service import Authorities
 from sallyport.areas.clients.area import ClientsArea
@@ -53,7 +52,6 @@ from sallyport.areas.policy.rules.service import LoginRules
 from sallyport.areas.sessions.service import Sessions
 from sallyport.areas.tenancy.area import TenancyArea
 from sallyport.areas.users.area import UsersArea
-from sallyport.base.trace import new_trace
 from sallyport.base.wire import Row
 from sallyport.certs.credentials import Credentials
 from sallyport.metrics import LoginMetrics, RadiusMetrics, SpoolMetrics, UpstreamMetrics
@@ -198,7 +196,6 @@ class LoginArea(Area):
             as_text=rules.translation.shown,
             on_answered=exports_to(spans.offer) if spans else None,
         )
-        self.new_trace = partial(new_trace, is_sampled=spans is not None)
         self.senders = Senders()
         self.node_senders = self._senders_of_nodes()
         self.node_tasks = (self.node_senders.run, self._winbind.run, *([spans.run] if spans else []))

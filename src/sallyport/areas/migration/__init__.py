@@ -4,7 +4,7 @@
     xml          reads hostile XML into a small tree
     devices      RADIUS clients of a file
     nps          NPS: clients and network policies; `nps_policy` and `nps_pattern` have their conditions, `nps_profile`
-                 their profiles, `nps_proxy` the connection request policies
+                 their profiles, `nps_proxy` the connection request policies, `nps_names` their rules for names
     tables       CSV: network devices of Cisco ISE, and any table with a mapping of columns
     clearpass    Aruba ClearPass: network devices
     freeradius   FreeRADIUS: clients, huntgroups, the users file (`freeradius_users`), lists of MAC addresses, and what

@@ -14,8 +14,8 @@ from sallyport.areas.migration.translation import (
     Decision,
     Finding,
     Translation,
+    UniqueNames,
     Weight,
-    unique,
     with_fields,
 )
 from sallyport.areas.policy.rules.conditions import CONDITIONS
@@ -26,7 +26,7 @@ from sallyport.base.errors import Invalid
 
 def checked(translation: Translation, names: Names, decisions: Mapping[str, Decision]) -> Translation:
     """Return a translation without the parts of rules that the service would refuse. decisions: see `Options`."""
-    items, findings, taken = list[Item](), list(translation.findings), set[str]()
+    items, findings, taken = list[Item](), list(translation.findings), UniqueNames()
     for item in translation.items:
         problems = _problems(item, names) if item.kind == "rule" else {}
         kept: Item | None = item
@@ -34,8 +34,7 @@ def checked(translation: Translation, names: Names, decisions: Mapping[str, Deci
             kept, finding = _without(item, problems, decisions.get(item.name.partition(OTHERWISE)[0]))
             findings.append(finding)
         if kept is not None and kept.kind == "rule":
-            name = unique(str(kept.fields["name"]), taken)
-            taken.add(name)
+            name = taken.take(str(kept.fields["name"]))
             kept = Item(kept.kind, name, {**kept.fields, "name": name}, kept.source)
         items += [kept] if kept is not None else []
     return Translation(items, findings)

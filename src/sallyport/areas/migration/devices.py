@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from sallyport.areas.configuration.item import Item
-from sallyport.areas.migration.translation import Finding, Weight, unique
+from sallyport.areas.migration.translation import Finding, UniqueNames, Weight
 from sallyport.base.addresses import Network, parse_network
 from sallyport.base.errors import Invalid
 from sallyport.base.tags import canonical_tag
@@ -31,7 +31,7 @@ class Devices:
 
     def __init__(self, domains: Sequence[str]) -> None:
         self._domains = domains
-        self._names: set[str] = set()
+        self._names = UniqueNames()
         self._networks: dict[str, str] = {}
         self.items: list[Item] = []
         self.findings: list[Finding] = []
@@ -70,12 +70,9 @@ class Devices:
             text = f"the client {self._networks[str(network)]} has the same address"
             self.find(Weight.LEFT_OUT, name, source, text)
             return None
-        chosen = name or address
-        if chosen.casefold() in self._names or len(chosen) > 255:
-            chosen = unique(chosen, self._names)
+        chosen = self._names.take(name or address)
         if chosen != name:
             self.find(Weight.NOTE, name or address, source, f"is imported under the name {chosen}")
-        self._names.add(chosen.casefold())
         self._networks[str(network)] = chosen
         text = str(network)
         is_one = network.prefixlen == network.max_prefixlen

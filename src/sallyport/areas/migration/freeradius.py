@@ -27,10 +27,10 @@ from sallyport.areas.migration.translation import (
     Finding,
     Options,
     Translation,
+    UniqueNames,
     Weight,
     last_rule,
     listed_domain,
-    unique,
 )
 from sallyport.base.errors import ClientsFileError, Invalid
 from sallyport.base.mac import mac_key, mac_text
@@ -59,6 +59,7 @@ class _Import:
     rules: list[Item] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     huntgroups: dict[str, list[str]] = field(default_factory=dict)
+    names: UniqueNames = field(default_factory=UniqueNames)
 
     def find(self, weight: Weight, entry: Entry, text: str) -> None:
         self.findings.append(Finding(weight, entry.name, entry.source, text))
@@ -245,7 +246,7 @@ def _add(
     if found.rules and _joins(found.rules[-1], fields):
         return
     name = "others" if entry.name == "DEFAULT" else entry.name
-    name = unique(name + INCOMPLETE * (not rejects and not enabled), [each.name for each in found.rules])
+    name = found.names.take(name + INCOMPLETE * (not rejects and not enabled))
     found.rules.append(Item("rule", name, {"name": name, **fields}, entry.source))
 
 
@@ -305,5 +306,5 @@ def _with_priorities(found: _Import) -> list[Item]:
         )
         for number, rule in enumerate(found.rules)
     ]
-    name = unique(_LAST, [rule.name for rule in rules])
+    name = found.names.take(_LAST)
     return [*rules, last_rule(found.options.domain, name, FIRST_PRIORITY + len(rules) * STEP, found.folder.name)]

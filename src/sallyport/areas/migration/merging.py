@@ -28,7 +28,8 @@ def merged(found: Translation, domain: str, present: Present) -> Translation:
     """Return the translation for the present store. domain: the name of the domain that gets the rules.
 
     An object keeps the fields that a present object of the same name has beside those of the file. The tags of a client
-    stay, if the file has no tag with the same key. A finding names the rules that are read before the imported ones.
+    stay, if the file has no tag with the same key, and so do the realms of a domain. A finding names the rules that are
+    read before the imported ones.
     """
     known = {
         (kind, *_name(kind, each)): each for kind, objects in present.items() if kind in _MERGED for each in objects
@@ -55,15 +56,22 @@ def _merged(item: Item, before: Row) -> Item:
     if item.kind == "user":
         return item
     tags = _tags(before.get("tags"), item.fields.get("tags"))
-    return replace(item, fields={**before, **item.fields, **({"tags": tags} if tags else {})})
+    realms = _texts(before.get("realms"))
+    present = {fold(each) for each in realms}
+    realms += [each for each in _texts(item.fields.get("realms")) if fold(each) not in present]
+    whole = {"tags": tags, "realms": realms}
+    return replace(item, fields={**before, **item.fields, **{name: each for name, each in whole.items() if each}})
+
+
+def _texts(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def _tags(before: JSON, now: object) -> list[JSON]:
-    new = [str(each) for each in now] if isinstance(now, list) else []
+    new = _texts(now)
     keys = {each.partition("=")[0] for each in new}
     given = [f"{key}={value}" for key, value in before.items()] if isinstance(before, dict) else before
-    old = [str(each) for each in given] if isinstance(given, list) else []
-    return [*(each for each in old if each.partition("=")[0] not in keys), *new]
+    return [*(each for each in _texts(given) if each.partition("=")[0] not in keys), *new]
 
 
 def _read_before(found: Translation, domain: str, rules: Sequence[Row]) -> list[Finding]:

@@ -33,10 +33,11 @@ from sallyport.areas.migration.translation import (
     Finding,
     Options,
     Translation,
+    UniqueNames,
     Weight,
     last_rule,
     listed_domain,
-    unique,
+    with_fields,
 )
 from sallyport.areas.migration.xml import Element, read
 from sallyport.base.errors import Invalid
@@ -71,7 +72,8 @@ def translate(path: Path, options: Options) -> Translation:
     found.findings += requests.findings
     domains = [options.domain, *(each.name for each in requests.items if each.kind == "domain")]
     clients, of_file = clients_of_file(found, root, service, domains)
-    found.items += [listed_domain(options, found.source), *requests.items, *clients]
+    own = listed_domain(options, found.source)
+    found.items += [with_fields(own, realms=requests.realms) if requests.realms else own, *requests.items, *clients]
     _policies(found, service, of_file, requests)
     _rest(found, root)
     return Translation(found.items, found.findings)
@@ -84,7 +86,7 @@ def _policies(found: NpsImport, service: Element, clients: Sequence[ClientOfFile
     """Add the rules of the network policies, and the last rule."""
     profiles = {each.name: each for each in _children(container(service, "RadiusProfiles"))}
     policies = sorted(_children(container(service, "NetworkPolicy")), key=_sequence)
-    rules, number = list[Item](), 0
+    names, number = UniqueNames(), 0
     read_ = [_Policy(found, element, profiles, clients) for element in policies]
     for policy in read_:
         policy.limit_methods(requests.checked)
@@ -93,13 +95,11 @@ def _policies(found: NpsImport, service: Element, clients: Sequence[ClientOfFile
         for rule in each.rules(read_[position:]):
             if rule["action"] == "allow" and not admits:
                 rule["enabled"] = False
-            name = unique(str(rule["name"]), [each.name for each in rules])
+            name = names.take(str(rule["name"]))
             fields = {**rule, "name": name, "domain": found.options.domain, "priority": FIRST_PRIORITY + number * STEP}
-            rules.append(Item("rule", name, fields, found.at(element)))
+            found.items.append(Item("rule", name, fields, found.at(element)))
             number += 1
-    found.items += rules
-    name = unique(LAST, [each.name for each in rules])
-    found.items.append(last_rule(found.options.domain, name, FIRST_PRIORITY + number * STEP, found.source))
+    found.items.append(last_rule(found.options.domain, names.take(LAST), FIRST_PRIORITY + number * STEP, found.source))
 
 
 def _are_refused(found: NpsImport, requests: str) -> bool:

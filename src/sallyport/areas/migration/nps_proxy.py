@@ -5,7 +5,8 @@ hand, because files have no secrets of upstream servers. NPS reads no network po
 domain gets a rule that allows what the upstream servers accept.
 
 NPS reads network policies only for requests that a connection request policy lets it check itself. Login rules are read
-for all requests. So an export in which this makes a difference needs a decision, under the name REQUESTS.
+for all requests. So an export in which this makes a difference needs a decision, under the name REQUESTS. The same
+holds for a policy that rewrites names, unless it only removes realms (`nps_names`).
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.areas.configuration.item import Item
+from sallyport.areas.migration.nps_names import rewriting_of
 from sallyport.areas.migration.nps_pattern import Inexpressible, values_of
 from sallyport.areas.migration.nps_policy import ALWAYS, ClientOfFile, conditions_of
 from sallyport.areas.migration.nps_profile import methods_of
 from sallyport.areas.migration.translation import FIRST_PRIORITY, Finding, Options, Weight, last_rule
 from sallyport.areas.migration.xml import Element
+from sallyport.base.text import fold
 
 WINDOWS: Final = "1"
 RADIUS: Final = "2"
@@ -26,7 +29,7 @@ _OVERRIDE: Final = "msOverrideRAPAuth"
 _ON: Final = ("1", "true")
 _READ: Final = frozenset(
     {
-        *("msAuthProviderType", "msAuthProviderName", "Opaque_Data", "msManipulationTarget"),
+        *("msAuthProviderType", "msAuthProviderName", "Opaque_Data", "msManipulationTarget", "msManipulationRule"),
         *(_OVERRIDE, "msNPAuthenticationType2", "msNPAllowedEapType"),
     }
 )
@@ -67,7 +70,8 @@ def _sequence(policy: Element) -> int:
 
 
 class RequestPolicies:
-    """The connection request policies of a file. checked: those whose requests NPS checks itself, in their order."""
+    """The connection request policies of a file. checked: those whose requests NPS checks itself, in their order.
+    realms: those that are removed from the names of users of the domain that gets the rules."""
 
     def __init__(self, options: Options, source: str) -> None:
         self._options = options
@@ -76,6 +80,9 @@ class RequestPolicies:
         self._is_over = False
         self._count = 0
         self._forwarding: list[str] = []
+        self._rewriting: list[str] = []
+        self._realms = {fold(options.domain)}
+        self.realms: list[str] = []
         self.checked: list[Checked] = []
         self.items: list[Item] = []
         self.findings: list[Finding] = []
@@ -126,12 +133,16 @@ class RequestPolicies:
         realms = _realms(constraints)
         if self._is_over:
             self._find(Weight.NOTE, policy, "is never read, because a policy before it applies to every request")
-        elif provider == RADIUS and realms:
+        elif provider == RADIUS and realms and not self._realms & {fold(each) for each in realms}:
             self._add_domain(policy, realms, self._servers.get(group, []))
+            if _rewrites(settings):
+                text = "the rules that rewrite names: the servers get the names as they were sent"
+                self._find(Weight.LEFT_OUT, policy, text)
         elif provider == WINDOWS:
             self._is_over = all(_is_always(each) for each in constraints)
             methods = methods_of(settings) if settings is not None and settings.value(_OVERRIDE) in _ON else None
             self.checked.append(Checked(policy.name, constraints, methods))
+            self._add_realms(policy, settings, realms)
             self._find(Weight.NOTE, policy, f"requests are checked by the domain {self._options.domain}")
         else:
             if provider == RADIUS:
@@ -148,6 +159,8 @@ class RequestPolicies:
         parts = list[str]()
         if self._forwarding:
             parts.append(f"those that {', '.join(self._forwarding)[:200]} would forward")
+        if self._rewriting:
+            parts.append(f"those whose names {', '.join(self._rewriting)[:200]} would rewrite")
         if self._count and not self._is_over and not {each.name for each in clients} <= self._covered(clients):
             parts.append("those that no connection request policy selects, which NPS refuses")
         return " and ".join(parts)
@@ -161,7 +174,29 @@ class RequestPolicies:
                 found |= {*conditions.fields["clients"]}
         return found
 
+    def _add_realms(self, policy: Element, settings: Element | None, own: Sequence[str]) -> None:
+        """Add the realms that a policy only removes from user names. own: the realms that are its condition."""
+        rewriting = rewriting_of(settings)
+        selects = {fold(each) for each in own}
+        is_whole = self._is_over or not {fold(each) for each in rewriting.realms} - selects
+        if rewriting.others:
+            self._rewriting.append(policy.name)
+            self._find(Weight.NOTE, policy, f"rewrites names, which Sallyport does not: {'; '.join(rewriting.others)}")
+        elif rewriting.realms and is_whole:
+            new = [each for each in rewriting.realms if fold(each) not in self._realms]
+            self._realms |= {fold(each) for each in new}
+            self.realms += new
+            text = f"removes the realms {', '.join(rewriting.realms)[:300]}, as the domain that has them does"
+            self._find(Weight.NOTE, policy, text)
+        if rewriting.removes_all or (rewriting.realms and not is_whole and not rewriting.others):
+            text = (
+                "removes realms from names. Logins with another realm than those of the domain are refused until the "
+                "domain has it (sallyport domain set --realm)"
+            )
+            self._find(Weight.LEFT_OUT, policy, text)
+
     def _add_domain(self, policy: Element, realms: list[str], servers: Sequence[str]) -> None:
+        self._realms |= {fold(each) for each in realms}
         name, source = realms[0], f"{self._source}:{policy.line}"
         fields = {"domainName": name, "realms": realms[1:], "ruleOrder": "listed"}
         self.items.append(Item("domain", name, fields, source))
@@ -181,6 +216,10 @@ def _others(settings: Element) -> list[str]:
         each.is_read = True
     names = dict.fromkeys(each.tag for each in settings.children if each.text)
     return [name for name in names if name not in _READ and "Guid" not in name]
+
+
+def _rewrites(settings: Element | None) -> bool:
+    return settings is not None and any(each.text for each in settings.all("msManipulationRule"))
 
 
 def _is_always(constraint: str) -> bool:

@@ -33,6 +33,8 @@ _ISE: Final = {
     "networkdevicegroups": "groups",
 }
 _TYPE: Final = re.compile(r":(?:String|Subnets|Boolean|Integer|Enumeration|Required).*", re.DOTALL | re.IGNORECASE)
+_SEPARATOR: Final = re.compile('"?sep=([,;\t|])"?\r?', re.IGNORECASE)
+"""The first line of some tables, which tells Excel the separator."""
 _Row = tuple[int, dict[str, str]]
 
 
@@ -85,9 +87,10 @@ def _rows(path: Path) -> tuple[list[str], list[_Row]]:
         text = octets.decode(encoding)
     except UnicodeDecodeError as error:
         raise Invalid(f"octet {error.start + 1} is not UTF-8: save the file as UTF-8") from None
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    first, _, rest = text.partition("\n")
+    named = _SEPARATOR.fullmatch(first)
+    delimiter, before = (named[1], 1) if named else (max(",;\t", key=first.count), 0)
+    reader = csv.reader(io.StringIO(rest if named else text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [name.strip() for name in next(filter(any, reader), [])]
         if len(header) > MAX_COLUMNS:
@@ -96,13 +99,14 @@ def _rows(path: Path) -> tuple[list[str], list[_Row]]:
             raise Invalid(f"the column {twice[:100]!r} is there twice: remove one")
         rows = list[_Row]()
         for cells in reader:
+            line = before + reader.line_num
             if not any(cells):
                 continue
             if len(cells) > len(header) or len(rows) == MAX_ROWS:
-                raise Invalid(f"line {reader.line_num}: too many {'rows' if len(rows) == MAX_ROWS else 'cells'}")
-            rows.append((reader.line_num, dict(zip(header, cells, strict=False))))
+                raise Invalid(f"line {line}: too many {'rows' if len(rows) == MAX_ROWS else 'cells'}")
+            rows.append((line, dict(zip(header, cells, strict=False))))
     except csv.Error as error:
-        raise Invalid(f"line {reader.line_num}: {error}") from None
+        raise Invalid(f"line {before + reader.line_num}: {error}") from None
     return header, rows
 
 

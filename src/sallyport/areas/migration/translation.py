@@ -1,6 +1,6 @@
 """The result of reading the configuration of another server."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, cast
@@ -119,15 +119,32 @@ class Translation:
         return [each for each in self.findings if each.weight is weight]
 
 
-def unique(name: str, taken: Iterable[str], most: int = 255) -> str:
-    """Return a name with a number behind it, if it is taken. Case is ignored. most: maximum number of characters."""
-    folded = {each.casefold() for each in taken}
-    found, number = name[:most], 1
-    while found.casefold() in folded:
-        number += 1
-        tail = f" ({number})"
-        found = name[: most - len(tail)] + tail
-    return found
+_NUMBER: Final = len(" (100000)")
+
+
+class UniqueNames:
+    """Names of which no two differ only in case. most: maximum number of characters of a name.
+
+    The search for a free number begins at the last one, so that the time does not grow with the square of the number
+    of equal names.
+    """
+
+    def __init__(self, most: int = 255) -> None:
+        self._most = most
+        self._taken = set[str]()
+        self._numbers = dict[str, int]()
+
+    def take(self, name: str) -> str:
+        """Take a name, and return it with a number behind it if it was taken."""
+        start = name[: self._most - _NUMBER].casefold()  # names that are cut share their numbers
+        found, number = name[: self._most], self._numbers.get(start, 1)
+        while found.casefold() in self._taken:
+            number += 1
+            tail = f" ({number})"
+            found = name[: self._most - len(tail)] + tail
+        self._numbers[start] = max(number, self._numbers.get(start, 1))
+        self._taken.add(found.casefold())
+        return found
 
 
 def listed_domain(options: Options, source: str) -> Item:

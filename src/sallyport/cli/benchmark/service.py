@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sallyport.base.errors import StartError
+from sallyport.base.errors import NotFound, StartError
 from sallyport.base.wire import Row
 from sallyport.cli.benchmark.traffic import HOST
 from sallyport.cli.connection import Connection
@@ -24,10 +24,20 @@ from sallyport.settings.settings import Settings
 from sallyport.settings.values import PREFIX, environment_name
 
 USERS: Final = 100
-READY_S: Final = 60.0
+READY_S: Final = 180.0
 STOP_S: Final = 20.0
+KNOWN: Final = 20
+"""Number of commands that must find the domain in a row, because the workers take them in any order."""
 SCOPE: Final[Row] = {"orgId": 1, "tenantId": 1}
 DOMAIN: Final = "bench"
+_SERVE: Final = (
+    "import ctypes, runpy, signal; "
+    "ctypes.CDLL(None).prctl(1, signal.SIGTERM); "  # PR_SET_PDEATHSIG (prctl(2))
+    "runpy.run_module('sallyport', run_name='__main__')"
+)
+"""The program of the service, which the kernel ends with this process: SIGKILL leaves no service behind."""
+EVENTS_MIB: Final = 1024
+"""Limit of the recorded events and accounting records: the folder for temporary files may be in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +64,13 @@ def throw_away_service(directory: Path, *, database_url: str, workers: int) -> I
     environ = _environment(directory, database_url, workers)
     log = directory / "log"
     with log.open("wb") as output:
-        command = [sys.executable, "-m", "sallyport", "serve"]
         process = subprocess.Popen(  # noqa: S603  a fixed command
-            command, env=environ, cwd=directory, stdout=output, stderr=output, start_new_session=True
+            [sys.executable, "-c", _SERVE, "serve"],
+            env=environ,
+            cwd=directory,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     try:
         ports = _ports(process, log)
@@ -81,6 +95,7 @@ def _environment(directory: Path, database_url: str, workers: int) -> Mapping[st
         "radius_auth_bind": f"{HOST}:0",
         "radius_acct_bind": f"{HOST}:0",
         "disk_reserve_mib": "0",
+        "event_limit_mib": str(EVENTS_MIB),
         "log_format": "json",
         "log_logins": "false",
         "workers": str(workers),
@@ -103,9 +118,25 @@ def _ports(process: "subprocess.Popen[bytes]", log: Path) -> Mapping[str, int]:
         time.sleep(0.05)
 
 
+def _wait_for_domain(line: Line) -> None:
+    """Wait until every worker knows the domain: another worker than the one that added it may get the next command."""
+    deadline = time.monotonic() + READY_S
+    seen = 0
+    while seen < KNOWN:
+        try:
+            line.run("/network_device/ListDevices", SCOPE, domain=DOMAIN)
+            seen += 1
+        except NotFound:
+            seen = 0
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
 def _set_up(line: Line, process_id: int, ports: Mapping[str, int]) -> Target:
     users = tuple((b"user%d" % number, b"pass%d" % number) for number in range(USERS))
     domain = line.run("/ad/AddDomain", {**SCOPE, "domainName": DOMAIN})
+    _wait_for_domain(line)
     for name, password in users:
         body: Row = {"userName": name.decode(), "password": {"hex": password.hex()}}
         line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=DOMAIN)

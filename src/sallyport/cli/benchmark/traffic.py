@@ -15,7 +15,7 @@ from itertools import count
 from secrets import token_bytes
 from typing import Final, Protocol
 
-from sallyport.base.errors import SallyportError
+from sallyport.base.errors import PacketError, SallyportError
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     ACCT_STATUS_TYPE,
@@ -45,8 +45,10 @@ from sallyport.radius.password import hide_password
 
 HOST: Final = "127.0.0.1"
 NAS_COUNT: Final = 1000
-TRIES: Final = 3
+TRIES: Final = 10
 RETRANSMIT_S: Final = 2.0
+CHECK_S: Final = 0.1
+"""Time between two checks for requests that need a retransmission."""
 _WIRELESS: Final = 19  # NAS-Port-Type: Wireless - IEEE 802.11 (RFC 2865 section 5.41)
 _STATUSES: Final = (1, 3, 2)  # Acct-Status-Type: Start, Interim-Update, Stop (RFC 2866 section 5.1)
 _BUFFER: Final = 4 << 20
@@ -95,6 +97,7 @@ class _Window:
         self._dialogues = dialogues
         self._outstanding: dict[int, _Outstanding] = {}
         self._next = 0
+        self._check_at = 0.0
         self.traffic = Traffic()
 
     def run(self, seconds: float) -> Traffic:
@@ -106,9 +109,12 @@ class _Window:
             self._send(each)
         while self._outstanding:
             found = self._receive()
+            now = time.perf_counter()
+            if now >= self._check_at:
+                self._check_at = now + CHECK_S
+                self._retransmit(now)
             if found is None:
                 continue
-            now = time.perf_counter()
             dialogue, is_complete = found
             if is_complete:
                 self.traffic.done += 1
@@ -134,17 +140,22 @@ class _Window:
         try:
             datagram = self._socket.recv(MAX_LENGTH)
         except BlockingIOError:
-            self._retransmit()
             return None
         except ConnectionRefusedError as error:
             raise LoadError("the service has closed its port") from error
-        waiting = self._outstanding.pop(datagram[1], None)
+        waiting = self._outstanding.get(datagram[1])
         if waiting is None:  # the second answer to a retransmitted request
             return None
-        return waiting.dialogue, waiting.dialogue.receive(open_reply(datagram, waiting.request, self._secret))
+        try:
+            reply = open_reply(datagram, waiting.request, self._secret)
+        except PacketError:
+            if self.traffic.repeated:  # the second answer, after its identifier was used again
+                return None
+            raise
+        del self._outstanding[datagram[1]]
+        return waiting.dialogue, waiting.dialogue.receive(reply)
 
-    def _retransmit(self) -> None:
-        now = time.perf_counter()
+    def _retransmit(self, now: float) -> None:
         for each in self._outstanding.values():
             if now - each.sent_at < RETRANSMIT_S:
                 continue
@@ -165,7 +176,7 @@ def drive(port: int, secret: bytes, dialogues: Sequence[Dialogue], seconds: floa
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         # The kernel limits the wait. Python's own timeout would need a second system call for each datagram.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(RETRANSMIT_S), 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(CHECK_S * 1e6)))
         sock.connect((HOST, port))
         return _Window(sock, SharedSecret(secret), dialogues).run(seconds)
 

@@ -61,7 +61,7 @@ async def domain(visit: Visit) -> Context:
         "title": f"Domain {found.name}",
         "domain": found,
         "reverts_at": iso_or_empty(found.reverts_at),
-        "warnings": visit.services.domains.warnings(found.id),
+        "warnings": visit.services.domains.warnings(found),
         "provider": await provider_of(visit, found),
         "further": [each for each in await providers_of(visit, found) if not each["isDefault"]],
         "configured": configuration(first),

@@ -62,7 +62,7 @@ async def approved(wire: Wire, script: Script, *ago: float, body: bytes = b"") -
 
 async def only_device(areas: Areas) -> DeviceRow:
     """Return the only device of the inventory."""
-    (found,), _ = await areas.devices.page(DeviceQuery(areas.domain))
+    (found,), *_ = await areas.devices.page(DeviceQuery(areas.domain))
     return found
 
 

@@ -154,7 +154,7 @@ async def test_no_mode_and_no_fallback_admits(desk: WebDesk, mode: Mode) -> None
     configuration is gone, and during break-glass."""
     areas = desk.areas
     await areas.domains.set_mode([areas.domain], mode, Fallback.ALLOW)
-    hints = " ".join(areas.domains.warnings(areas.domain))
+    hints = " ".join(areas.domains.warnings(areas.domains.table.present(areas.domain)))
     assert ("monitor mode" in hints, "fallbackAction allow" in hints) == (mode is Mode.MONITOR, True)
     assert (await desk.login())[0] == ACCESS_CHALLENGE
     await areas.store.write(lambda tx: tx.execute("delete from mfa_providers"))
@@ -188,7 +188,8 @@ async def test_a_provider_that_does_not_fit_admits_nobody(desk: WebDesk, changed
     await desk.provide(**changed)
     assert (await desk.login())[0] == ACCESS_REJECT
     assert await desk.reason() == "no identity provider has confirmed the user"
-    assert any("admits nobody" in each for each in desk.areas.domains.warnings(desk.areas.domain))
+    found = desk.areas.domains.table.present(desk.areas.domain)
+    assert any("admits nobody" in each for each in desk.areas.domains.warnings(found))
 
 
 async def test_a_remembered_station_does_not_admit(desk: WebDesk) -> None:

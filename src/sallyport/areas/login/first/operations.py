@@ -106,7 +106,7 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
         await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
         warnings = service.egress_warnings(body.domainId, body.firstFactor)
         if body.firstFactor is FirstFactor.WEB:
-            warnings += domains.warnings(body.domainId)
+            warnings += domains.warnings(await domains.changed(body.domainId))
         return FirstFactorSet(message=f"the first factor is {body.firstFactor}", warnings=warnings)
 
     @factors.post("/ad/CheckFirstFactor", roles=ADMINS)

@@ -1,6 +1,6 @@
 """A conversation with a provider about one login, and the requests that wait for the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import trio
@@ -13,6 +13,7 @@ from sallyport.areas.mfa.circuit import Attached
 from sallyport.areas.mfa.provider import Strength
 from sallyport.base.errors import PacketError
 from sallyport.base.text import fold_name
+from sallyport.base.trace import follow
 from sallyport.metrics import LoginPlace
 from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.password import TYPED, Method
@@ -168,14 +169,17 @@ class Conversation:
 
     def attach(self, login: Login) -> Waiter:
         """Let a request wait for the result, and return its waiter. The request that has waited until now gets no
-        answer."""
+        answer. The running task continues in the trace of the first request."""
         before = self._newest
+        if self.trace is not None and login.trace is not None:
+            # A request whose answer was a challenge has an event of its own, and its own span.
+            login.trace = before.login.trace if before is not None else replace(login.trace, id=self.trace.id)
+            follow(login.trace)
         if before is not None:
             login.known.follows(before.login.known)
             before.superseded = True
             before.done.set()
         self.arrived_at = login.arrival.at
-        login.trace = self.trace
         self._newest = waiter = Waiter(login)
         if self.result is not None:
             waiter.done.set()

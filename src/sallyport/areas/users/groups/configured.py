@@ -86,12 +86,15 @@ class GroupKind(Kind[ConfiguredGroup]):
         named = [Mention(_MENTION, "password_policy", policy)] if policy else []
         return [*(Mention(INSTANCES, "instance", name) for name in body.instances), *named]
 
+    def releases(self, change: Change[ConfiguredGroup]) -> bool:
+        return change.body is None or (change.before is not None and "status" in change.fields)
+
     async def release(self, changes: Sequence[Change[ConfiguredGroup]]) -> None:
         for each in changes:
             group_id = int(each.before.id) if each.before else 0
             if each.body is None:
                 await self._service.release(each.domain_id, [group_id])
-            elif "status" in each.fields:
+            else:
                 await self._service.revoke_before(each.domain_id, group_id, _fields(each.body))
 
     def write(self, tx: Tx, tenant_id: int, changes: Sequence[Change[ConfiguredGroup]]) -> None:
