@@ -1,6 +1,7 @@
 """The entrance of logins: the steps of a decision, the record of it, and the senders without an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from sallyport.areas.authorities.service import Authorities
 from sallyport.areas.clients.area import ClientsArea
