@@ -26,6 +26,7 @@ from sallyport.settings.restart import REASONS
 from sallyport.settings.settings import LIVE, TLS_FILES, Settings, load
 from sallyport.web.server import Tls
 from tests.areas import Areas
+from tests.areas.configuration.test_slices import MANY, begin, clients
 from tests.areas.mfa.certificates import self_signed
 from tests.running_service import RunningService, running_service
 from tests.service.test_supervise import manager, next_message
@@ -222,6 +223,18 @@ async def test_a_hostile_settings_file(areas: Areas, tmp_path: Path, text: str, 
     with pytest.raises(ConfigError, match=why):
         await reloads.reload()
     assert areas.app.parts.settings == before
+
+
+async def test_a_reload_does_not_wait_for_an_apply(areas: Areas) -> None:
+    """While the apply of a tenant is unfinished, new settings apply at once. The configuration is read at its end."""
+    left = await begin(areas, clients())
+    done = await reload(areas.app, lambda: areas.settings.model_copy(update={"event_days": 7}))
+    assert (done.applied, areas.app.parts.settings.event_days) == (["event_days"], 7)
+    assert not areas.clients.of_tenant(areas.tenant)
+    for part in left[:-1]:
+        await areas.store.write(part)
+    await areas.configuration.change(left[-1])
+    assert len(areas.clients.of_tenant(areas.tenant)) == MANY
 
 
 async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:

@@ -151,7 +151,7 @@ class App:
         self._build(parts, overrides)
         for make in overrides.areas:
             self.areas.add(make(parts))
-        self.follower = Follower(store, self.areas.foreign, self.areas.restored)
+        self.follower = Follower(store, self.areas.foreign, self.areas.restored, self.areas.completed)
 
     def _build(self, parts: Parts, overrides: Overrides) -> None:
         """Build the areas, each after those that it needs."""
